@@ -1,0 +1,53 @@
+"""The failures that kpreempt reports to its user, each as one message.
+
+Expected outcomes ("no node fits") are values, not exceptions. These are for input that cannot be read and requests
+that make no sense. They are caught once, in ``kpreempt.cli``.
+"""
+
+from __future__ import annotations
+
+
+class KpreemptError(Exception):
+    """A failure with one clear message; ``exit_code`` is what the process ends with.
+
+    ``message`` is one line: what, where and which field. ``hint`` is one line of advice, or empty.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(KpreemptError):
+    """The request itself is wrong: an unknown option value, options that exclude each other."""
+
+    exit_code = 2
+
+
+class InputError(KpreemptError):
+    """Input that cannot be read: says the source, the object, the field and what was expected.
+
+    Rendered as ``source:line: Kind ns/name: field.path: problem`` with the parts that are known.
+    """
+
+    def __init__(
+        self, problem: str, *, source: str = "", line: int = 0, object_name: str = "", path: str = "", hint: str = ""
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.line = line
+        self.object_name = object_name
+        self.path = path
+        where = f"{source}:{line}" if source and line else source
+        super().__init__(": ".join(part for part in (where, object_name, path, problem) if part), hint=hint)
+
+
+class NotFoundError(KpreemptError):
+    """Something that the request names is not in the cluster."""
+
+
+class ConfigurationError(KpreemptError):
+    """A scheduler configuration that the real scheduler rejects; the message carries its reason."""

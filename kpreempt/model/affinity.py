@@ -1,0 +1,132 @@
+"""Node affinity and pod affinity as the API states them, and how node terms match.
+
+Node terms follow ``k8s.io/component-helpers`` v0.36.3 ``scheduling/corev1/nodeaffinity``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kpreempt.model.labels import LabelSelector, NodeSelectorRequirement, matches_requirement
+
+METADATA_NAME_FIELD = "metadata.name"
+
+
+class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+    """Expressions over labels and fields that must all hold. A term without any matches no node."""
+
+    match_expressions: list[NodeSelectorRequirement] = []
+    match_fields: list[NodeSelectorRequirement] = []
+
+    def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node satisfies the term; an empty or invalid term matches nothing."""
+        if not self.match_expressions and not self.match_fields:
+            return False
+        if not all(is_valid_node_requirement(requirement) for requirement in self.match_expressions):
+            return False
+        if not all(is_valid_field_requirement(requirement) for requirement in self.match_fields):
+            return False
+        fields = {METADATA_NAME_FIELD: node_name}
+        return all(
+            matches_requirement(requirement.key, requirement.operator, requirement.values, labels)
+            for requirement in self.match_expressions
+        ) and all(
+            matches_requirement(requirement.key, requirement.operator, requirement.values, fields)
+            for requirement in self.match_fields
+        )
+
+
+def is_valid_node_requirement(requirement: NodeSelectorRequirement) -> bool:
+    """Whether upstream can build the requirement; the API server does not check all of this."""
+    operator, values = requirement.operator, requirement.values
+    if operator in ("In", "NotIn"):
+        return bool(values)
+    if operator in ("Exists", "DoesNotExist"):
+        return not values
+    if len(values) != 1:
+        return False
+    try:
+        return -(2**63) <= int(values[0]) < 2**63
+    except ValueError:
+        return False
+
+
+def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:
+    """Fields take In and NotIn with exactly one value."""
+    return requirement.operator in ("In", "NotIn") and len(requirement.values) == 1
+
+
+class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
+    """Terms of which one must match."""
+
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+    def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
+        """Whether any term matches the node. Without terms nothing matches."""
+        return any(term.matches(node_name, labels) for term in self.node_selector_terms)
+
+
+class PreferredSchedulingTerm(msgspec.Struct, frozen=True, rename="camel"):
+    """A node term with the weight (1 to 100) that a match adds."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """What a pod requires and prefers of its node."""
+
+    required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[PreferredSchedulingTerm] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
+class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
+    """Pods selected by labels and namespaces, within one value of ``topology_key``."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+
+
+class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod affinity term with the weight (1 to 100) that each matching pod adds."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """Which pods a pod wants beside it."""
+
+    required: list[PodAffinityTerm] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
+class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """Which pods a pod refuses beside it."""
+
+    required: list[PodAffinityTerm] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
+class Affinity(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod's node affinity, pod affinity and pod anti-affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAntiAffinity | None = None

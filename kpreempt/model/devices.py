@@ -1,0 +1,47 @@
+"""Resource claims, slices and device classes (dynamic resource allocation).
+
+kpreempt does not allocate devices; these are read so that it can say which claims make an answer uncertain.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.model.meta import ObjectMeta
+
+
+class ResourceClaimAllocationStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a claim is allocated."""
+
+    allocation: dict[str, object] | None = None
+
+
+class ResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
+    """A claim for devices."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: ResourceClaimAllocationStatus = ResourceClaimAllocationStatus()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class ResourceSlice(msgspec.Struct, frozen=True, rename="camel"):
+    """Devices that a driver offers."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The extended resource that a class of devices can stand for."""
+
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(msgspec.Struct, frozen=True, rename="camel"):
+    """A class of devices."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeviceClassSpec = DeviceClassSpec()

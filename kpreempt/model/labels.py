@@ -1,0 +1,102 @@
+"""Label selectors and node selectors, matched as ``k8s.io/apimachinery`` v0.36.3 ``pkg/labels`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+LabelSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+NodeSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+
+
+class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
+    """One expression of a label selector."""
+
+    key: str
+    operator: LabelSelectorOperator
+    values: list[str] = []
+
+
+class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
+    """A selector over labels; all parts must hold. The empty one matches everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+    def is_empty(self) -> bool:
+        """Whether the selector has no part at all, and so matches everything."""
+        return not self.match_labels and not self.match_expressions
+
+    def is_valid(self) -> bool:
+        """Whether upstream's ``LabelSelectorAsSelector`` takes it: In and NotIn need values, the others none."""
+        return all(
+            bool(requirement.values) == (requirement.operator in ("In", "NotIn"))
+            for requirement in self.match_expressions
+        )
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether ``labels`` satisfy every part."""
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        return all(
+            matches_requirement(requirement.key, requirement.operator, requirement.values, labels)
+            for requirement in self.match_expressions
+        )
+
+    def __str__(self) -> str:
+        parts = [f"{key}={value}" for key, value in sorted(self.match_labels.items())]
+        parts += [
+            format_requirement(requirement.key, requirement.operator, requirement.values)
+            for requirement in self.match_expressions
+        ]
+        return ",".join(parts) or "everything"
+
+
+class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
+    """One expression of a node selector term, over labels or the field ``metadata.name``."""
+
+    key: str
+    operator: NodeSelectorOperator
+    values: list[str] = []
+
+
+def matches_requirement(key: str, operator: str, values: list[str], labels: Mapping[str, str]) -> bool:
+    """Whether ``labels`` satisfy one expression.
+
+    ``NotIn`` holds where the key is absent. ``Gt`` and ``Lt`` hold only where the label and the single value are
+    integers (upstream ``labels.Requirement.Matches``).
+    """
+    value = labels.get(key)
+    if operator == "In":
+        return value is not None and value in values
+    if operator == "NotIn":
+        return value is None or value not in values
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if value is None or len(values) != 1:
+        return False
+    if not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(values[0]):
+        return False
+    have, bound = int(value), int(values[0])
+    if not -(2**63) <= have < 2**63 or not -(2**63) <= bound < 2**63:
+        return False
+    return have > bound if operator == "Gt" else have < bound
+
+
+def format_requirement(key: str, operator: str, values: list[str]) -> str:
+    """An expression in the syntax that ``kubectl -l`` takes."""
+    if operator == "Exists":
+        return key
+    if operator == "DoesNotExist":
+        return f"!{key}"
+    if operator in ("Gt", "Lt"):
+        return f"{key} {'>' if operator == 'Gt' else '<'} {','.join(values)}"
+    return f"{key} {'in' if operator == 'In' else 'notin'} ({','.join(sorted(values))})"

@@ -1,0 +1,44 @@
+"""Object metadata: identity, labels, owners."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    """Who owns an object; ``controller`` marks the managing one."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """Metadata without annotations: of pods, of which there are many, and of what needs none."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+    finalizers: list[str] = []
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    generation: int = 0
+
+
+class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel"):
+    """Metadata of the kinds whose annotations a scheduler reads."""
+
+    annotations: dict[str, str] = {}
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages the object, or ``None``."""
+    return next((owner for owner in meta.owner_references if owner.controller), None)

@@ -1,0 +1,66 @@
+"""Nodes, with the fields that a scheduler reads."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.model.meta import AnnotatedMeta
+from kpreempt.model.pod import ResourceList
+from kpreempt.model.taints import Taint
+
+
+class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What is decided about a node."""
+
+    unschedulable: bool = False
+    taints: list[Taint] = []
+
+
+class ContainerImage(msgspec.Struct, frozen=True, rename="camel"):
+    """An image on a node: all its names, and its size in bytes."""
+
+    names: list[str] = []
+    size_bytes: int = 0
+
+
+class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
+    """One condition of a node's status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel"):
+    """What runs on a node."""
+
+    kubelet_version: str = ""
+
+
+class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """What a node offers."""
+
+    allocatable: ResourceList = {}
+    capacity: ResourceList = {}
+    conditions: list[NodeCondition] = []
+    images: list[ContainerImage] = []
+    declared_features: list[str] = []
+    node_info: NodeSystemInfo = NodeSystemInfo()
+
+
+class Node(msgspec.Struct, frozen=True, rename="camel"):
+    """A node of the cluster."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The node's labels."""
+        return self.metadata.labels

@@ -1,0 +1,285 @@
+"""Pods, with the fields that a scheduler reads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from kpreempt.model.affinity import Affinity
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.quantity import Quantity
+from kpreempt.model.taints import Toleration
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+ResourceList = dict[str, Quantity]
+
+
+class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel"):
+    """A container's use of one of the pod's resource claims."""
+
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel"):
+    """Requests and limits of a container or of a whole pod."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+    claims: list[ResourceClaimUse] = []
+
+
+class ContainerPort(msgspec.Struct, frozen=True, rename="camel"):
+    """A port of a container; only those with a host port matter to scheduling."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel"):
+    """What a container's exit does, of which the scheduler looks at the action."""
+
+    action: str = ""
+
+
+class Container(msgspec.Struct, frozen=True, rename="camel"):
+    """A container or init container. ``restart_policy`` Always makes an init container a sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: list[ContainerPort] = []
+    restart_policy: str = ""
+    restart_policy_rules: list[ContainerRestartRule] = []
+
+
+class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A volume that comes from a claim in the pod's namespace."""
+
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel"):
+    """An in-line or persistent GCE disk."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel"):
+    """An in-line or persistent EBS volume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+    read_only: bool = False
+
+
+class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """An iSCSI target, known by its qualified name."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBDVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A Ceph block device. The API's fields for monitors and image are ``monitors`` and ``image``."""
+
+    monitors: list[str] = []
+    image: str = ""
+    pool: str = "rbd"
+    read_only: bool = False
+
+
+class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
+    """An Azure data disk."""
+
+    disk_name: str = ""
+
+
+class CinderVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """An OpenStack volume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class VsphereVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A vSphere disk."""
+
+    volume_path: str = ""
+
+
+class PortworxVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A Portworx volume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What an ephemeral volume's claim asks for."""
+
+    storage_class_name: str | None = None
+    access_modes: list[str] = []
+
+
+class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel"):
+    """The claim that is made for an ephemeral volume."""
+
+    spec: ClaimTemplateSpec = ClaimTemplateSpec()
+
+
+class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A volume whose claim lives and dies with the pod."""
+
+    volume_claim_template: ClaimTemplate | None = None
+
+
+class CSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """An in-line CSI volume."""
+
+    driver: str = ""
+
+
+class Volume(msgspec.Struct, frozen=True, rename="camel"):
+    """One volume of a pod; sources that never matter to scheduling are left out."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    iscsi: ISCSIVolume | None = None
+    rbd: RBDVolume | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: CinderVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    csi: CSIVolume | None = None
+
+
+class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that holds a pod back from the scheduler until it is removed."""
+
+    name: str = ""
+
+
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
+    """How evenly matching pods are to be spread over the values of a node label."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+    match_label_keys: list[str] = []
+
+
+class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource claim that a pod refers to."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
+    """The pod group that a pod belongs to (alpha)."""
+
+    pod_group_name: str | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
+
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    node_name: str = ""
+    priority: Int32 | None = None
+    priority_class_name: str = ""
+    preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    scheduling_gates: list[PodSchedulingGate] = []
+    overhead: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    volumes: list[Volume] = []
+    resource_claims: list[PodResourceClaim] = []
+    runtime_class_name: str = ""
+    termination_grace_period_seconds: int | None = None
+    restart_policy: str = ""
+    host_network: bool = False
+    host_users: bool | None = None
+    scheduling_group: PodSchedulingGroup | None = None
+
+
+class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
+    """One condition of a pod's status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """What a container was given, where the kubelet reports it (in-place resize)."""
+
+    name: str = ""
+    allocated_resources: ResourceList = {}
+    resources: ResourceRequirements | None = None
+
+
+class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The claim that was generated for one of the pod's claim references."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
+
+    phase: str = ""
+    start_time: datetime | None = None
+    nominated_node_name: str = ""
+    conditions: list[PodCondition] = []
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+    resource_claim_statuses: list[ResourceClaimStatus] = []
+
+
+class Pod(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod of the cluster, or the one in question."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def priority(self) -> int:
+        """The priority that the scheduler compares; a missing one is 0."""
+        return self.spec.priority or 0
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the pod has finished; the scheduler never sees such pods."""
+        return self.status.phase in ("Succeeded", "Failed")

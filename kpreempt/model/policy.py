@@ -1,0 +1,52 @@
+"""PodDisruptionBudgets and PriorityClasses."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.pod import Int32
+
+
+class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Which pods a budget protects, and how many of them must stay or may go (a number or a percentage)."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """What the disruption controller last computed. ``disrupted_pods`` are names of pods it counts as gone already."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] = {}
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+    observed_generation: int = 0
+
+
+class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel"):
+    """A budget. ``status`` is ``None`` where it comes from a manifest that no controller has seen."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus | None = None
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class PriorityClass(msgspec.Struct, frozen=True, rename="camel"):
+    """A named priority, and whether pods of it may preempt."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    value: Int32 = 0
+    global_default: bool = False
+    preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None

@@ -1,0 +1,144 @@
+"""Resource quantities, exact.
+
+Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/api/resource``: a value has at most nano precision (finer ones are rounded
+up), and ``Value()`` and ``MilliValue()`` round up. Where a result does not fit an int64 the upstream functions return 0
+or a wrapped number; ``value`` and ``milli_value`` return the same, because the scheduler computes with them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MAX_INT64 = 2**63 - 1
+NANO_PER_UNIT = 10**9
+NANO_PER_MILLI = 10**6
+
+_SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
+_DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+# Digits up to which upstream keeps a decimal number as an int64 with a scale.
+_MAX_INT64_FACTORS = 18
+# Longer texts are refused: an exact conversion of a million digits would take unbounded time.
+_MAX_LENGTH = 256
+_MAX_EXPONENT = 1000
+
+
+class Quantity:
+    """An immutable amount of a resource.
+
+    ``nano`` is the exact amount in 1e-9 units. ``value`` (whole units) and ``milli_value`` (1e-3 units) are what
+    upstream's ``Value()`` and ``MilliValue()`` return, rounded up.
+    """
+
+    __slots__ = ("_scaled", "milli_value", "nano", "text", "value")
+
+    def __init__(self, text: str) -> None:
+        """Parse ``text``; raises ``ValueError`` where upstream's ``ParseQuantity`` returns an error."""
+        self.text = text
+        self.nano, self._scaled = _parse(text)
+        self.value = self._rounded_up(9)
+        self.milli_value = self._rounded_up(6)
+
+    def _rounded_up(self, digits: int) -> int:
+        """The amount in units of 10**(digits-9), as an int64 the way upstream computes it."""
+        if self._scaled is None:
+            return _scaled_decimal(self.nano, digits)
+        value, scale = self._scaled
+        shift = scale + 9 - digits
+        if shift >= 0:
+            result = value * 10**shift
+            return result if abs(result) <= MAX_INT64 else 0
+        return _divide_away_from_zero(value, 10**-shift)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.text!r})"
+
+
+@lru_cache(maxsize=65536)
+def quantity(text: str) -> Quantity:
+    """The quantity that ``text`` says, shared between equal texts. Raises ``ValueError`` as ``Quantity`` does."""
+    return Quantity(text)
+
+
+def ceil_units(nano: int) -> int:
+    """Whole units of an exact amount, rounded up, wrapped to int64 as upstream's big numbers are."""
+    return _wrap_int64(-(-nano // NANO_PER_UNIT))
+
+
+def ceil_milli(nano: int) -> int:
+    """Thousandths of a unit of an exact amount, rounded up, wrapped to int64."""
+    return _wrap_int64(-(-nano // NANO_PER_MILLI))
+
+
+def _wrap_int64(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _divide_away_from_zero(number: int, divisor: int) -> int:
+    magnitude = -(-abs(number) // divisor)
+    return magnitude if number >= 0 else -magnitude
+
+
+def _scaled_decimal(nano: int, digits: int) -> int:
+    """``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals."""
+    return _wrap_int64(-(-nano // 10**digits))
+
+
+def _parse(text: str) -> tuple[int, tuple[int, int] | None]:
+    """The amount in nano, and ``(value, scale)`` where upstream keeps the amount as ``value * 10**scale``."""
+    if not text or len(text) > _MAX_LENGTH:
+        raise ValueError("is not a quantity" if not text else "is too long for a quantity")
+    match = _SYNTAX.fullmatch(text)
+    if match is None or not text.isascii():
+        raise ValueError(_problem(text))
+    sign, whole, fraction, suffix = match.groups()
+    if not whole and not fraction:
+        raise ValueError(_problem(text))
+    whole, fraction = whole.lstrip("0"), fraction or ""
+    if suffix in _BINARY_SUFFIXES:
+        return _parse_binary(sign == "-", whole, fraction, _BINARY_SUFFIXES[suffix])
+    if suffix in _DECIMAL_SUFFIXES:
+        exponent = _DECIMAL_SUFFIXES[suffix]
+    elif exponential := _EXPONENT.fullmatch(suffix):
+        exponent = int(exponential[1])
+        if abs(exponent) > _MAX_EXPONENT:
+            raise ValueError("has an exponent out of range")
+    else:
+        raise ValueError(_problem(text))
+    return _parse_decimal(sign == "-", whole, fraction, exponent)
+
+
+def _parse_decimal(negative: bool, whole: str, fraction: str, exponent: int) -> tuple[int, tuple[int, int] | None]:
+    digits = int((whole + fraction) or "0")
+    scale = exponent - len(fraction)
+    shift = scale + 9
+    magnitude = digits * 10**shift if shift >= 0 else -(-digits // 10**-shift)
+    nano = -magnitude if negative else magnitude
+    fits_fast_path = len(whole or "0") + len(fraction) <= _MAX_INT64_FACTORS and scale >= -9
+    return nano, ((-digits if negative else digits), scale) if fits_fast_path else None
+
+
+def _parse_binary(negative: bool, whole: str, fraction: str, exponent: int) -> tuple[int, tuple[int, int] | None]:
+    digits = int((whole + fraction) or "0") << exponent
+    shift = 9 - len(fraction)
+    magnitude = digits * 10**shift if shift >= 0 else -(-digits // 10**-shift)
+    # Binary amounts are capped; decimal ones are not.
+    magnitude = min(magnitude, MAX_INT64 * NANO_PER_UNIT)
+    nano = -magnitude if negative else magnitude
+    precise = 15 - len(whole or "0") - int(exponent * 3 / 10) - 1 >= 0
+    return nano, ((-digits if negative else digits), 0) if precise and not fraction else None
+
+
+def _problem(text: str) -> str:
+    return f'"{text[:40]}" is not a quantity'

@@ -1,0 +1,207 @@
+"""Volumes, claims, storage classes and what CSI drivers say of nodes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from kpreempt.model.affinity import NodeSelector
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    CinderVolume,
+    GCEPersistentDisk,
+    PortworxVolume,
+    ResourceList,
+    VsphereVolume,
+)
+from kpreempt.model.quantity import Quantity
+
+
+class VolumeResources(msgspec.Struct, frozen=True, rename="camel"):
+    """How much storage a claim asks for."""
+
+    requests: ResourceList = {}
+
+
+class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What a claim asks for, and the volume it is bound to. ``storage_class_name`` None means the default class."""
+
+    access_modes: list[str] = []
+    storage_class_name: str | None = None
+    volume_name: str = ""
+    volume_mode: str | None = None
+    selector: LabelSelector | None = None
+    resources: VolumeResources = VolumeResources()
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a claim is bound."""
+
+    phase: str = ""
+
+
+class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel"):
+    """A claim for storage."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class CSIPersistentVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """The CSI driver's handle of a volume."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
+    """A reference to a namespaced object."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class VolumeNodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """The nodes from which a volume can be reached."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What a volume offers and to which claim it belongs."""
+
+    capacity: ResourceList = {}
+    access_modes: list[str] = []
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    volume_attributes_class_name: str | None = None
+    csi: CSIPersistentVolume | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: CinderVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+
+
+class PersistentVolumeStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """A volume's phase."""
+
+    phase: str = ""
+
+
+class PersistentVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A piece of storage."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
+class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, rename="camel"):
+    """A node label and the values it may have."""
+
+    key: str
+    values: list[str] = []
+
+
+class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+    """Label requirements that must all hold."""
+
+    match_label_expressions: list[TopologySelectorLabelRequirement] = []
+
+
+class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
+    """How volumes of a class are made, and when claims of it are bound."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    provisioner: str = ""
+    volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = None
+    allowed_topologies: list[TopologySelectorTerm] = []
+
+
+class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel"):
+    """How many volumes of a driver a node takes; ``None`` is no limit."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel"):
+    """A CSI driver on a node."""
+
+    name: str
+    node_id: str = msgspec.field(name="nodeID", default="")
+    allocatable: VolumeNodeResources | None = None
+    topology_keys: list[str] = []
+
+
+class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The CSI drivers of a node."""
+
+    drivers: list[CSINodeDriver] = []
+
+
+class CSINode(msgspec.Struct, frozen=True, rename="camel"):
+    """What CSI drivers say of the node of the same name."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: CSINodeSpec = CSINodeSpec()
+
+
+class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What a CSI driver can do."""
+
+    storage_capacity: bool = False
+    attach_required: bool | None = None
+
+
+class CSIDriver(msgspec.Struct, frozen=True, rename="camel"):
+    """A CSI driver."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(msgspec.Struct, frozen=True, rename="camel"):
+    """How much storage of a class is left for the nodes of a topology."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None
+
+
+class VolumeAttachmentSource(msgspec.Struct, frozen=True, rename="camel"):
+    """The volume that is attached."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Which volume is attached to which node, by which driver."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(msgspec.Struct, frozen=True, rename="camel"):
+    """A volume attached to a node, or to be attached."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -1,0 +1,74 @@
+"""Taints and tolerations, matched as ``k8s.io/component-helpers`` v0.36.3 ``scheduling/corev1`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
+
+
+class Taint(msgspec.Struct, frozen=True, rename="camel"):
+    """What a node repels pods with."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = ""
+
+    def __str__(self) -> str:
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
+
+
+class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+    """A taint, or a family of taints, that a pod puts up with."""
+
+    key: str = ""
+    operator: Literal["", "Equal", "Exists", "Lt", "Gt"] = ""
+    value: str = ""
+    effect: TaintEffect = ""
+    toleration_seconds: int | None = None
+
+    def tolerates(self, taint: Taint, *, compares_numbers: bool = False) -> bool:
+        """Whether the taint is tolerated.
+
+        ``compares_numbers`` is the gate ``TaintTolerationComparisonOperators``; without it Lt and Gt tolerate nothing.
+        """
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator in ("", "Equal"):
+            return self.value == taint.value
+        if self.operator == "Exists":
+            return True
+        return compares_numbers and _compares(self.operator, self.value, taint.value)
+
+
+def _compares(operator: str, toleration_value: str, taint_value: str) -> bool:
+    """Gt: the taint's value is greater than the toleration's; Lt: less. Both must be int64."""
+    try:
+        want, have = int(toleration_value), int(taint_value)
+    except ValueError:
+        return False
+    if max(abs(want), abs(have)) >= 2**63:
+        return False
+    return have > want if operator == "Gt" else have < want
+
+
+def find_untolerated_taint(
+    taints: Iterable[Taint],
+    tolerations: list[Toleration],
+    effects: frozenset[str],
+    *,
+    compares_numbers: bool = False,
+) -> Taint | None:
+    """The first taint with one of ``effects`` that no toleration covers, or ``None``."""
+    for taint in taints:
+        if taint.effect in effects and not any(
+            toleration.tolerates(taint, compares_numbers=compares_numbers) for toleration in tolerations
+        ):
+            return taint
+    return None

@@ -1,0 +1,130 @@
+"""Namespaces, runtime classes, limit ranges, services and the controllers that own pods."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.pod import ResourceList
+from kpreempt.model.taints import Toleration
+
+
+class Namespace(msgspec.Struct, frozen=True, rename="camel"):
+    """A namespace; its labels are what namespace selectors look at."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Overhead(msgspec.Struct, frozen=True, rename="camel"):
+    """What running a pod costs besides its containers."""
+
+    pod_fixed: ResourceList = {}
+
+
+class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel"):
+    """Where pods of a runtime class can run."""
+
+    node_selector: dict[str, str] = {}
+    tolerations: list[Toleration] = []
+
+
+class RuntimeClass(msgspec.Struct, frozen=True, rename="camel"):
+    """A container runtime, with the overhead and placement that admission adds to its pods."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    handler: str = ""
+    overhead: Overhead | None = None
+    scheduling: RuntimeClassScheduling | None = None
+
+
+class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel"):
+    """Defaults and bounds for one type of object."""
+
+    type: str = ""
+    default: ResourceList = {}
+    default_request: ResourceList = {}
+    min: ResourceList = {}
+    max: ResourceList = {}
+
+
+class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The items of a limit range."""
+
+    limits: list[LimitRangeItem] = []
+
+
+class LimitRange(msgspec.Struct, frozen=True, rename="camel"):
+    """Defaults for requests and limits in a namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Which pods a service stands for."""
+
+    selector: dict[str, str] = {}
+
+
+class Service(msgspec.Struct, frozen=True, rename="camel"):
+    """A service; default spreading uses its selector."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """A replication controller's selector is a plain map."""
+
+    selector: dict[str, str] = {}
+    replicas: int | None = None
+
+
+class ReplicationController(msgspec.Struct, frozen=True, rename="camel"):
+    """A replication controller."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Selector and size of a workload; ``replicas`` None means one."""
+
+    selector: LabelSelector | None = None
+    replicas: int | None = None
+
+
+class ReplicaSet(msgspec.Struct, frozen=True, rename="camel"):
+    """A replica set."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class StatefulSet(msgspec.Struct, frozen=True, rename="camel"):
+    """A stateful set."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class Deployment(msgspec.Struct, frozen=True, rename="camel"):
+    """A deployment."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class DaemonSet(msgspec.Struct, frozen=True, rename="camel"):
+    """A daemon set."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class Job(msgspec.Struct, frozen=True, rename="camel"):
+    """A job."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()

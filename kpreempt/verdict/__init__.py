@@ -1,0 +1,49 @@
+"""The evidence: frozen records of what a scheduler decided, step by step, and why.
+
+Schedulers return these and reports render them; nothing here computes or prints. The records are the JSON document that
+``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
+"""
+
+from kpreempt.verdict.details import Detail
+from kpreempt.verdict.records import (
+    API_VERSION,
+    Admitted,
+    Assumption,
+    BudgetUse,
+    Candidate,
+    ClusterSummary,
+    Effect,
+    Eligibility,
+    Outcome,
+    PodSummary,
+    Reprieve,
+    Selection,
+    TieBreakRound,
+    Verdict,
+    VerdictList,
+    Victim,
+)
+from kpreempt.verdict.status import SUCCESS, Code, Status
+
+__all__ = [
+    "API_VERSION",
+    "SUCCESS",
+    "Admitted",
+    "Assumption",
+    "BudgetUse",
+    "Candidate",
+    "ClusterSummary",
+    "Code",
+    "Detail",
+    "Effect",
+    "Eligibility",
+    "Outcome",
+    "PodSummary",
+    "Reprieve",
+    "Selection",
+    "Status",
+    "TieBreakRound",
+    "Verdict",
+    "VerdictList",
+    "Victim",
+]

@@ -1,0 +1,145 @@
+"""What a plugin saw when it refused a node: one record type per kind of refusal, told apart by ``type`` in JSON.
+
+CPU is in milli-CPU, memory and storage in bytes, all other resources in whole units.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
+    """Base of all details."""
+
+
+class Shortfall(msgspec.Struct, frozen=True, rename="camel"):
+    """One resource of which a node has too little. ``resource`` is ``pods`` where the number of pods is at its limit.
+
+    ``exceeds_node`` says that the request is larger than the whole node, so that no eviction can help.
+    """
+
+    resource: str
+    requested: int
+    used: int
+    allocatable: int
+    exceeds_node: bool = False
+
+
+class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
+    """The resources that are short on the node, and how many pods use it."""
+
+    shortfalls: list[Shortfall]
+    pods: int = 0
+
+
+class UntoleratedTaint(_Detail, frozen=True, tag="UntoleratedTaint"):
+    """The first taint that the pod does not tolerate."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
+    """What the node lacks: expressions in selector syntax, from the pod's node selector or its required terms.
+
+    ``source`` is ``nodeSelector``, ``nodeAffinity`` or ``addedAffinity`` (the scheduler's configuration).
+    """
+
+    source: str
+    unmet: list[str]
+
+
+class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
+    """The only node that the pod names."""
+
+    wanted: str
+
+
+class PortConflict(_Detail, frozen=True, tag="PortConflict"):
+    """A host port that is taken, and the pods that hold it."""
+
+    port: int
+    protocol: str
+    host_ip: str
+    holders: list[str]
+
+
+class AffinityConflict(_Detail, frozen=True, tag="AffinityConflict"):
+    """A pod affinity or anti-affinity term that fails on the node.
+
+    ``rule`` is ``affinity`` (no pod that the term wants), ``antiAffinity`` (pods that the term refuses) or
+    ``existingAntiAffinity`` (terms of pods that are there already refuse the incoming pod). ``holders`` are the pods
+    that match, or that hold the term. ``topology_value`` is empty where the node lacks the label.
+    """
+
+    rule: str
+    topology_key: str
+    topology_value: str
+    selector: str
+    holders: list[str] = []
+
+
+class SpreadConflict(_Detail, frozen=True, tag="SpreadConflict"):
+    """A topology spread constraint that fails on the node.
+
+    The skew would be ``count`` (matching pods in the node's domain) + ``self_match`` - ``minimum`` (over all domains);
+    it may be at most ``max_skew``. ``topology_value`` is empty where the node lacks the label. ``counts`` gives the
+    matching pods of every domain.
+    """
+
+    topology_key: str
+    topology_value: str
+    count: int = 0
+    self_match: int = 0
+    minimum: int = 0
+    skew: int = 0
+    max_skew: int = 0
+    selector: str = ""
+    counts: dict[str, int] = {}
+    min_domains: int | None = None
+
+
+class VolumeConflict(_Detail, frozen=True, tag="VolumeConflict"):
+    """A volume or claim that keeps the pod off the node, with what was wanted and what the node has."""
+
+    claim: str = ""
+    volume: str = ""
+    problem: str = ""
+    holders: list[str] = []
+
+
+class VolumeLimitExceeded(_Detail, frozen=True, tag="VolumeLimitExceeded"):
+    """A driver's limit of attached volumes on the node: ``used`` are there, ``requested`` would be new."""
+
+    driver: str
+    used: int
+    requested: int
+    limit: int
+
+
+class MissingFeatures(_Detail, frozen=True, tag="MissingFeatures"):
+    """Features that the pod needs and the node does not declare."""
+
+    features: list[str]
+
+
+class UnmodelledClaims(_Detail, frozen=True, tag="UnmodelledClaims"):
+    """Resource claims whose allocation kpreempt does not compute."""
+
+    claims: list[str]
+
+
+Detail = (
+    InsufficientResources
+    | UntoleratedTaint
+    | NodeAffinityMismatch
+    | NodeNameMismatch
+    | PortConflict
+    | AffinityConflict
+    | SpreadConflict
+    | VolumeConflict
+    | VolumeLimitExceeded
+    | MissingFeatures
+    | UnmodelledClaims
+)

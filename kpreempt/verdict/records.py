@@ -1,0 +1,203 @@
+"""The verdict on one pod, and its parts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.status import Status
+
+API_VERSION = "kpreempt.io/v1alpha1"
+
+
+class Outcome(StrEnum):
+    """What becomes of the pod."""
+
+    LANDS = "Lands"
+    PREEMPTS = "Preempts"
+    PREEMPTS_VIOLATING_BUDGETS = "PreemptsViolatingBudgets"
+    NEVER_LANDS = "NeverLands"
+    NOT_SCHEDULED = "NotScheduled"
+    UNCERTAIN = "Uncertain"
+
+
+class _Record(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of the records."""
+
+
+class PodSummary(_Record, frozen=True):
+    """The pod in question, after admission.
+
+    ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is where the pod comes from
+    (``Deployment shop/api``), empty for a plain pod.
+    """
+
+    namespace: str
+    name: str
+    priority: int = 0
+    priority_class_name: str = ""
+    preemption_policy: str = "PreemptLowerPriority"
+    scheduler_name: str = ""
+    nominated_node_name: str = ""
+    requests: dict[str, int] = {}
+    origin: str = ""
+
+
+class ClusterSummary(_Record, frozen=True):
+    """The cluster as it was read: how many nodes, how many pods count, its version and when it was dumped."""
+
+    nodes: int = 0
+    pods: int = 0
+    version: str = ""
+    taken_at: datetime | None = None
+    age_seconds: int | None = None
+    skipped: dict[str, int] = {}
+
+
+class Admitted(_Record, frozen=True):
+    """Something that the API server fills in before the scheduler sees the pod: field, value, and where it is from."""
+
+    path: str
+    value: str
+    reason: str
+
+
+class Assumption(_Record, frozen=True):
+    """Something in the input that this answer does not evaluate, and what it could change."""
+
+    subject: str
+    field: str
+    message: str
+
+
+class Eligibility(_Record, frozen=True):
+    """Whether the pod may preempt at all; ``reason`` says why not, in the scheduler's words."""
+
+    eligible: bool
+    reason: str = ""
+
+
+class BudgetUse(_Record, frozen=True):
+    """What evicting a pod takes from a PodDisruptionBudget: allowed disruptions before and after this one.
+
+    ``left`` is negative where the budget is violated.
+    """
+
+    budget: str
+    allowed: int
+    left: int
+
+
+class Reprieve(_Record, frozen=True):
+    """One step of victim selection: a pod is put back, and stays (``kept``) or becomes a victim.
+
+    ``blocked_by`` is the status of the incoming pod with this one back on the node. ``violates_budget`` says that the
+    pod was tried first because its eviction would violate one of ``budgets``.
+    """
+
+    pod: str
+    priority: int
+    kept: bool
+    start_time: datetime | None = None
+    violates_budget: bool = False
+    budgets: list[BudgetUse] = []
+    blocked_by: Status | None = None
+
+
+class Candidate(_Record, frozen=True):
+    """A node on which preemption makes room: the victims, most important first, and how each was decided."""
+
+    node: str
+    victims: list[str]
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+    steps: list[Reprieve] = []
+
+
+class TieBreakRound(_Record, frozen=True):
+    """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
+
+    ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``.
+    The first four are better when lower; ``latestStart`` is a time (``now`` where it is missing), better when later.
+    """
+
+    criterion: str
+    values: dict[str, int | str]
+    survivors: list[str]
+
+
+class Selection(_Record, frozen=True):
+    """The choice between candidates: the rounds that were played, and the nodes that are left equal at the end."""
+
+    rounds: list[TieBreakRound] = []
+    tied: list[str] = []
+
+
+class Victim(_Record, frozen=True):
+    """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; times are when it started and how long it may take.
+
+    ``terminating`` pods are on their way out already; the scheduler deletes them no second time.
+    """
+
+    pod: str
+    priority: int
+    owner: str = ""
+    start_time: datetime | None = None
+    grace_period_seconds: int | None = None
+    terminating: bool = False
+    budgets: list[BudgetUse] = []
+
+
+class Effect(_Record, frozen=True):
+    """One thing that the scheduler then does, in order.
+
+    ``action`` is ``nominate``, ``clearNomination``, ``keepNomination``, ``rejectWaiting``, ``setCondition``,
+    ``delete``, ``event`` or ``bind``; ``target`` the object; ``text`` what is written, in the scheduler's words.
+    """
+
+    action: str
+    target: str
+    text: str = ""
+
+
+class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a pod lands, whom it evicts to land, or why it does not, with every step of the reasoning.
+
+    ``filter`` has every node's status after PreFilter and Filter. ``nominated_nodes`` are all nodes that the choice can
+    end with, ``chosen_nodes`` those that tie for the best score where the pod fits. ``victims`` are given per nominated
+    node. ``message`` is the text of the FailedScheduling event.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    algorithm: str
+    outcome: Outcome
+    reason: str = ""
+    pod: PodSummary
+    cluster: ClusterSummary = ClusterSummary()
+    admission: list[Admitted] = []
+    pre_filter: Status | None = None
+    filter: dict[str, Status] = {}
+    feasible_nodes: list[str] = []
+    scores: dict[str, int] = {}
+    plugin_scores: dict[str, dict[str, int]] = {}
+    chosen_nodes: list[str] = []
+    eligibility: Eligibility | None = None
+    potential_nodes: list[str] = []
+    dry_run: dict[str, Status] = {}
+    candidates: list[Candidate] = []
+    selection: Selection | None = None
+    nominated_nodes: list[str] = []
+    victims: dict[str, list[Victim]] = {}
+    effects: list[Effect] = []
+    message: str = ""
+    assumptions: list[Assumption] = []
+
+
+class VerdictList(_Record, frozen=True, kw_only=True):
+    """The verdicts on several pods, each against the same cluster."""
+
+    api_version: str = API_VERSION
+    kind: str = "VerdictList"
+    items: list[Verdict]

@@ -1,0 +1,62 @@
+"""The status that a plugin, or a whole extension point, ends with."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.details import Detail
+
+
+class Code(StrEnum):
+    """Status codes of the scheduling framework (``k8s.io/kube-scheduler`` v0.36.3 ``framework/interface.go``).
+
+    ``NONE`` is for the schedulers of 1.8 and 1.13, which have no codes.
+    """
+
+    SUCCESS = "Success"
+    ERROR = "Error"
+    UNSCHEDULABLE = "Unschedulable"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    WAIT = "Wait"
+    SKIP = "Skip"
+    PENDING = "Pending"
+    NONE = ""
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A result with its reasons, the plugin that gave it and what it saw."""
+
+    code: Code
+    reasons: list[str] = []
+    plugin: str = ""
+    detail: Detail | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the code is Success."""
+        return self.code == Code.SUCCESS
+
+    @property
+    def is_skip(self) -> bool:
+        """Whether the code is Skip."""
+        return self.code == Code.SKIP
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the pod was refused, as opposed to an error."""
+        return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
+
+    @property
+    def message(self) -> str:
+        """All reasons, as upstream joins them."""
+        return ", ".join(self.reasons)
+
+    def of_plugin(self, plugin: str) -> Status:
+        """Return the same status, said to come from ``plugin``."""
+        return msgspec.structs.replace(self, plugin=plugin)
+
+
+SUCCESS = Status(Code.SUCCESS)
+SKIP = Status(Code.SKIP)
