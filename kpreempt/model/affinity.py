@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.labels import LabelSelector, NodeSelectorRequirement, matches_requirement
+from kpreempt.model.labels import LabelSelector, NodeSelectorRequirement, matches_requirement, parse_int64
 
 METADATA_NAME_FIELD = "metadata.name"
 
@@ -45,12 +45,7 @@ def is_valid_node_requirement(requirement: NodeSelectorRequirement) -> bool:
         return bool(values)
     if operator in ("Exists", "DoesNotExist"):
         return not values
-    if len(values) != 1:
-        return False
-    try:
-        return -(2**63) <= int(values[0]) < 2**63
-    except ValueError:
-        return False
+    return len(values) == 1 and parse_int64(values[0]) is not None
 
 
 def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:

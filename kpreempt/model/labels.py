@@ -83,12 +83,19 @@ def matches_requirement(key: str, operator: str, values: list[str], labels: Mapp
         return value is None
     if value is None or len(values) != 1:
         return False
-    if not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(values[0]):
-        return False
-    have, bound = int(value), int(values[0])
-    if not -(2**63) <= have < 2**63 or not -(2**63) <= bound < 2**63:
+    have, bound = parse_int64(value), parse_int64(values[0])
+    if have is None or bound is None:
         return False
     return have > bound if operator == "Gt" else have < bound
+
+
+def parse_int64(text: str) -> int | None:
+    """The number that Go's ``strconv.ParseInt`` reads from ``text``, or ``None`` where it fails."""
+    # 19 digits and a sign are the most that an int64 has; leading zeros are allowed.
+    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-").lstrip("0")) > 19:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def format_requirement(key: str, operator: str, values: list[str]) -> str:

@@ -146,6 +146,12 @@ class CSIVolume(msgspec.Struct, frozen=True, rename="camel"):
     driver: str = ""
 
 
+class ImageVolume(msgspec.Struct, frozen=True, rename="camel"):
+    """A volume that is an OCI image."""
+
+    reference: str = ""
+
+
 class Volume(msgspec.Struct, frozen=True, rename="camel"):
     """One volume of a pod; sources that never matter to scheduling are left out."""
 
@@ -161,6 +167,7 @@ class Volume(msgspec.Struct, frozen=True, rename="camel"):
     vsphere_volume: VsphereVolume | None = None
     portworx_volume: PortworxVolume | None = None
     csi: CSIVolume | None = None
+    image: ImageVolume | None = None
 
 
 class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel"):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+
+from kpreempt.model.labels import parse_int64
+
+_DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
 
@@ -49,11 +54,10 @@ class Toleration(msgspec.Struct, frozen=True, rename="camel"):
 
 def _compares(operator: str, toleration_value: str, taint_value: str) -> bool:
     """Gt: the taint's value is greater than the toleration's; Lt: less. Both must be int64."""
-    try:
-        want, have = int(toleration_value), int(taint_value)
-    except ValueError:
+    if not _DECIMAL_INTEGER.fullmatch(toleration_value) or not _DECIMAL_INTEGER.fullmatch(taint_value):
         return False
-    if max(abs(want), abs(have)) >= 2**63:
+    want, have = parse_int64(toleration_value), parse_int64(taint_value)
+    if want is None or have is None:
         return False
     return have > want if operator == "Gt" else have < want
 

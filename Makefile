@@ -1,0 +1,69 @@
+# `make help` lists the targets. Python 3.11 or later and make are all that has to be there beforehand.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+KPREEMPT := $(VENV)/bin/kpreempt
+# Installs exactly what a lock file names; nothing is resolved, and every file has a known hash.
+PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
+CONFORMANCE := ../shared/conformance
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint golden conformance bench lock readme completions schema generated clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/.runtime ## Install into .venv and explain a pod on the example cluster
+	@$(KPREEMPT) explain -f fixtures/demo/api.yaml --snapshot fixtures/demo/cluster.yaml --now 2026-11-21T03:12:00Z
+
+test: $(VENV)/.development ## Run the tests (PYTEST_ARGS adds options)
+	@$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.development ## Format check, lint, types, import rules, generated files
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+	@$(PYTHON) -m tests.generated --check
+
+golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden (read the diff)
+	@$(PYTHON) -m tests.golden.rewrite
+
+conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real scheduler
+	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- \
+		$(foreach suite,core ports nodeaffinity requests eligibility,$(CONFORMANCE)/kube-1.36/generated/$(suite).jsonl)
+
+bench: $(VENV)/.development ## Measure start-up and the loading of big clusters
+	@$(PYTHON) -m benchmarks.startup
+	@$(PYTHON) -m benchmarks.load
+
+generated: $(VENV)/.development ## Rewrite README's examples, the completions and the JSON Schema
+	@$(PYTHON) -m tests.generated
+
+lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock files
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
+		--custom-compile-command "make lock" --no-annotate --group build \
+		--output-file requirements.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
+		--custom-compile-command "make lock" --no-annotate --group build --group dev \
+		--constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+clean: ## Remove .venv and what the tools left
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+
+$(VENV)/.created:
+	@./tools/create-venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.created requirements.lock pyproject.toml
+	@echo "Installing kpreempt into $(VENV) ..." >&2
+	@$(PIP_INSTALL) --require-hashes --requirement requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.runtime requirements-dev.lock
+	@echo "Installing the tools for development into $(VENV) ..." >&2
+	@$(PIP_INSTALL) --require-hashes --requirement requirements-dev.lock
+	@touch $@

@@ -1,0 +1,198 @@
+"""Lines of styled text that keep to a width: paragraphs, hanging indents and tables.
+
+Everything that is shown passes ``Span``s, which are made safe here, so no control character reaches the output. Colour
+is a last step over the same lines; without it they are the plain text. Words break at spaces only: a name that is wider
+than the page runs over it rather than being cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+
+from kpreempt.report.escape import printable
+
+Style = Literal["", "strong", "good", "bad", "warn", "dim", "heading"]
+
+
+class Span(NamedTuple):
+    """Text in one style."""
+
+    text: str
+    style: Style = ""
+
+
+Part = str | Span
+Phrase = tuple[Part, ...]
+Line = tuple[Span, ...]
+Align = Literal["left", "right"]
+
+COLUMN_GAP = 2
+# Below this width a last column is not worth wrapping in place.
+_NARROWEST_COLUMN = 24
+
+
+def strong(text: str) -> Span:
+    """Text that the eye should find first."""
+    return Span(text, "strong")
+
+
+def plain(phrase: Iterable[Part]) -> str:
+    """A phrase without its styles, made safe."""
+    return "".join(printable(span.text) for span in _spans(phrase))
+
+
+def width_of(text: str) -> int:
+    """How many terminal cells the text takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def wrap(phrase: Iterable[Part], width: int, first: int = 0) -> list[Line]:
+    """Break a phrase at spaces into lines of at most ``width`` cells, the first of ``first`` fewer."""
+    lines: list[list[Span]] = [[]]
+    used, room = 0, width - first
+    for word in _words(phrase):
+        length = sum(width_of(span.text) for span in word)
+        if lines[-1] and used + 1 + length > room:
+            lines.append([])
+            used, room = 0, width
+        if lines[-1]:
+            lines[-1].append(Span(" "))
+            used += 1
+        lines[-1].extend(word)
+        used += length
+    return [_join_equal_styles(line) for line in lines]
+
+
+class Page:
+    """Collects lines of at most ``width`` cells."""
+
+    def __init__(self, width: int) -> None:
+        self.width = max(width, 1)
+        self.lines: list[Line] = []
+
+    def blank(self) -> None:
+        """An empty line, unless there is one already or nothing before it."""
+        if self.lines and self.lines[-1]:
+            self.lines.append(())
+
+    def paragraph(self, *phrase: Part, indent: int = 0, hanging: int = 0) -> None:
+        """A wrapped paragraph; lines after the first are indented ``hanging`` cells more."""
+        for number, line in enumerate(wrap(phrase, self._room(indent + hanging), -hanging)):
+            self._add(indent + (hanging if number else 0), line)
+
+    def labelled(self, label: Part, *phrase: Part, indent: int = 0, column: int) -> None:
+        """A label, and a paragraph that starts and stays at ``column``; on its own line where the label is longer."""
+        start = indent + column
+        lines = wrap(phrase, self._room(start))
+        (label_line,) = wrap((_unbreakable(label),), self.width) or [()]
+        gap = column - _line_width(label_line)
+        if gap >= 1 and lines:
+            self._add(indent, (*label_line, Span(" " * gap), *lines.pop(0)))
+        else:
+            self._add(indent, label_line)
+        for line in lines:
+            self._add(start, line)
+
+    def table(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> None:
+        """Columns as wide as their widest cell. The last one, if on the left, wraps in place or below its row."""
+        columns = len(aligns)
+        widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
+        before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
+        in_place = self.width - before_last >= min(_NARROWEST_COLUMN, widths[-1])
+        for row in rows:
+            fixed = row if aligns[-1] == "right" else row[:-1]
+            cells = [_aligned(cell, widths[column], aligns[column]) for column, cell in enumerate(fixed)]
+            line = _joined_cells(cells)
+            if aligns[-1] == "right" or not row[-1]:
+                self._add(indent, line)
+            elif in_place:
+                first, *rest = wrap(row[-1], self._room(before_last))
+                self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
+                for following in rest:
+                    self._add(before_last, following)
+            else:
+                self._add(indent, line)
+                self.paragraph(*row[-1], indent=indent + 2 * COLUMN_GAP)
+
+    def fits(self, rows: Sequence[Sequence[Phrase]], *, indent: int = 0) -> bool:
+        """Whether a table of these rows keeps to the width without wrapping."""
+        if not rows:
+            return True
+        columns = len(rows[0])
+        total = sum(max(_phrase_width(row[column]) for row in rows) for column in range(columns))
+        return indent + total + COLUMN_GAP * (columns - 1) <= self.width
+
+    def _room(self, indent: int) -> int:
+        return max(self.width - indent, 1)
+
+    def _add(self, indent: int, line: Line) -> None:
+        stripped = _strip_end(line)
+        self.lines.append((Span(" " * indent), *stripped) if indent and stripped else stripped)
+
+
+def to_plain(lines: Iterable[Line]) -> str:
+    """The lines as text, each ended by a newline."""
+    return "".join("".join(span.text for span in line) + "\n" for line in lines)
+
+
+def _spans(phrase: Iterable[Part]) -> Iterable[Span]:
+    return (part if isinstance(part, Span) else Span(part) for part in phrase)
+
+
+def _words(phrase: Iterable[Part]) -> list[list[Span]]:
+    """The words between spaces; a word may change its style in the middle. Text that is only spaces has no word."""
+    words: list[list[Span]] = [[]]
+    for text, style in _spans(phrase):
+        for index, piece in enumerate(printable(text).split(" ")):
+            if index:
+                words.append([])
+            if piece:
+                words[-1].append(Span(piece, style))
+    return [word for word in words if word]
+
+
+def _unbreakable(part: Part) -> Part:
+    return part
+
+
+def _join_equal_styles(line: list[Span]) -> Line:
+    joined: list[Span] = []
+    for span in line:
+        if joined and (span.style == joined[-1].style or span.text.isspace()):
+            joined[-1] = Span(joined[-1].text + span.text, joined[-1].style)
+        else:
+            joined.append(span)
+    return tuple(joined)
+
+
+def _line_width(line: Line) -> int:
+    return sum(width_of(span.text) for span in line)
+
+
+def _phrase_width(phrase: Phrase) -> int:
+    return width_of(plain(phrase))
+
+
+def _aligned(cell: Phrase, width: int, align: Align) -> Line:
+    line = tuple(Span(printable(text), style) for text, style in _spans(cell))
+    padding = Span(" " * max(width - _line_width(line), 0))
+    return (padding, *line) if align == "right" else (*line, padding)
+
+
+def _joined_cells(cells: Sequence[Line]) -> Line:
+    joined: list[Span] = []
+    for index, cell in enumerate(cells):
+        joined.extend((Span(" " * COLUMN_GAP), *cell) if index else cell)
+    return tuple(joined)
+
+
+def _strip_end(line: Line) -> Line:
+    kept = list(line)
+    while kept:
+        text, style = kept.pop()
+        if stripped := text.rstrip(" "):
+            return (*kept, Span(stripped, style))
+    return ()

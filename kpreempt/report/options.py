@@ -1,0 +1,21 @@
+"""What a caller can ask of a report, whatever its format."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to render.
+
+    ``width`` is in terminal cells. ``now`` is what ages count to; without it they count to the time of the dump, and
+    where that is unknown too, points in time are shown instead. ``as_list`` makes a list even of one verdict.
+    """
+
+    width: int = 80
+    colour: bool = False
+    verbose: bool = False
+    now: datetime | None = None
+    as_list: bool = False

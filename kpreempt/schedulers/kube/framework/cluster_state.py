@@ -1,0 +1,139 @@
+"""The cluster as the scheduler's cache and queue hold it when a pod's turn comes.
+
+Follows ``pkg/scheduler/backend/cache`` (the order of nodes, which pods count) and ``backend/queue/nominator.go`` of
+v1.36.3. Finished pods are not seen, pods on nodes that do not exist take no node's room, and unassigned pods count only
+where they are nominated to a node, are handled by this scheduler and are not held back by a scheduling gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
+from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
+
+# The deprecated label comes first, as in upstream's GetZoneKey.
+REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+
+
+class ClusterState:
+    """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed."""
+
+    def __init__(
+        self, cluster: ClusterSnapshot, features: FeatureGates, *, now: datetime, scheduler_names: frozenset[str]
+    ) -> None:
+        self.cluster = cluster
+        self.features = features
+        self.now = now
+        self.scheduler_names = scheduler_names
+        self.node_infos = [NodeInfo(node) for node in in_zone_order(cluster.nodes)]
+        self.by_name = {node_info.name: node_info for node_info in self.node_infos}
+        self.nominated_pods: dict[str, list[PodInfo]] = {}
+        for pod in cluster.pods:
+            if pod.is_terminal:
+                continue
+            if pod.spec.node_name:
+                node_info = self.by_name.get(pod.spec.node_name)
+                if node_info is not None:
+                    node_info.add_pod(PodInfo(pod, features))
+            elif (
+                pod.status.nominated_node_name
+                and pod.spec.scheduler_name in scheduler_names
+                and not pod.spec.scheduling_gates
+            ):
+                self.nominated_pods.setdefault(pod.status.nominated_node_name, []).append(PodInfo(pod, features))
+        self._spread_images()
+
+    def _spread_images(self) -> None:
+        """Give every node its images with the number of nodes that have them.
+
+        As in upstream's cache, an image has one size: the one on the first node that had it.
+        """
+        counts: dict[str, int] = {}
+        sizes: dict[str, int] = {}
+        for node in self.cluster.nodes:
+            for name in {name for image in node.status.images for name in image.names}:
+                counts[name] = counts.get(name, 0) + 1
+            for image in node.status.images:
+                for name in image.names:
+                    sizes.setdefault(name, image.size_bytes)
+        if not counts:
+            return
+        states = {name: ImageState(sizes[name], count) for name, count in counts.items()}
+        for node_info in self.node_infos:
+            images = node_info.node.status.images
+            node_info.image_states = {name: states[name] for image in images for name in image.names}
+
+    def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        """The labels of a namespace; none where it is not known."""
+        return self._namespace_labels.get(namespace, {})
+
+    @cached_property
+    def _namespace_labels(self) -> dict[str, dict[str, str]]:
+        return {namespace.metadata.name: namespace.metadata.labels for namespace in self.cluster.namespaces}
+
+    @cached_property
+    def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:
+        """Claims by ``namespace/name``."""
+        return {claim.key: claim for claim in self.cluster.persistent_volume_claims}
+
+    @cached_property
+    def persistent_volumes(self) -> dict[str, PersistentVolume]:
+        """Volumes by name."""
+        return {volume.metadata.name: volume for volume in self.cluster.persistent_volumes}
+
+    @cached_property
+    def storage_classes(self) -> dict[str, StorageClass]:
+        """Storage classes by name."""
+        return {storage_class.metadata.name: storage_class for storage_class in self.cluster.storage_classes}
+
+    @cached_property
+    def csi_nodes(self) -> dict[str, CSINode]:
+        """CSI drivers of nodes, by node name."""
+        return {csi_node.metadata.name: csi_node for csi_node in self.cluster.csi_nodes}
+
+    @cached_property
+    def csi_drivers(self) -> dict[str, CSIDriver]:
+        """CSI drivers by name."""
+        return {driver.metadata.name: driver for driver in self.cluster.csi_drivers}
+
+    @cached_property
+    def extended_resources_of_device_classes(self) -> frozenset[str]:
+        """Extended resources that device classes stand for; these may be satisfied by allocating devices."""
+        return frozenset(
+            name
+            for device_class in self.cluster.device_classes
+            for name in (
+                device_class.spec.extended_resource_name,
+                f"deviceclass.resource.kubernetes.io/{device_class.metadata.name}",
+            )
+            if name
+        )
+
+
+def in_zone_order(nodes: list[Node]) -> list[Node]:
+    """Nodes in the order of the scheduler's node tree: one of each zone in turn (``backend/cache/node_tree.go``)."""
+    zones: dict[tuple[str, str], list[Node]] = {}
+    for node in nodes:
+        zones.setdefault(zone_of(node), []).append(node)
+    if len(zones) <= 1:
+        return list(nodes)
+    ordered: list[Node] = []
+    longest = max(map(len, zones.values()))
+    for index in range(longest):
+        ordered.extend(zone[index] for zone in zones.values() if index < len(zone))
+    return ordered
+
+
+def zone_of(node: Node) -> tuple[str, str]:
+    """Region and zone of a node (``component-helpers`` v0.36.3 ``node/topology/helpers.go``)."""
+    labels = node.metadata.labels
+    region = next((labels[key] for key in REGION_LABELS if key in labels), "")
+    zone = next((labels[key] for key in ZONE_LABELS if key in labels), "")
+    return region, zone

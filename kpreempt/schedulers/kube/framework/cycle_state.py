@@ -1,0 +1,46 @@
+"""What plugins remember from one extension point to the next, for one pod."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class MutableState(Protocol):
+    """State that AddPod and RemovePod change, and that a dry run therefore needs a copy of."""
+
+    def clone(self) -> object:
+        """An independent copy."""
+        ...
+
+
+class CycleState:
+    """Plugin state by key, and the plugins that asked to be skipped.
+
+    State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
+    """
+
+    __slots__ = ("_data", "skip_filter_plugins", "skip_score_plugins")
+
+    def __init__(self) -> None:
+        self._data: dict[str, object] = {}
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        self.skip_score_plugins: frozenset[str] = frozenset()
+
+    def write(self, key: str, state: object) -> None:
+        """Keep ``state`` under ``key``."""
+        self._data[key] = state
+
+    def read(self, key: str) -> object | None:
+        """The state under ``key``, or ``None``."""
+        return self._data.get(key)
+
+    def clone(self) -> CycleState:
+        """A copy whose mutable states are independent of this one's."""
+        copy = CycleState()
+        copy._data = {
+            key: state.clone() if isinstance(state, MutableState) else state for key, state in self._data.items()
+        }
+        copy.skip_filter_plugins = self.skip_filter_plugins
+        copy.skip_score_plugins = self.skip_score_plugins
+        return copy

@@ -1,0 +1,193 @@
+"""The extension points of the scheduling framework that a what-if runs.
+
+A plugin is a class that derives from the extension points that it implements; it is made once per profile and holds no
+state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3 ``framework/interface.go``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple, Protocol
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.verdict import Candidate, Code, Eligibility, Selection, Status
+from kpreempt.verdict.status import SUCCESS
+
+MAX_NODE_SCORE = 100
+
+# Arguments of a plugin as a scheduler configuration gives them, keys as in the API.
+PluginArgs = Mapping[str, object]
+
+
+class Plugin:
+    """Something that the scheduler's configuration can enable, by ``name``."""
+
+    name: ClassVar[str]
+
+
+class PreEnqueuePlugin(Plugin, ABC):
+    """Holds pods back before the scheduler looks at them."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Success, or why the pod waits."""
+
+
+class PreFilterResult(NamedTuple):
+    """The only nodes that are worth looking at."""
+
+    node_names: frozenset[str]
+
+
+class PreFilterPlugin(Plugin, ABC):
+    """Looks at the pod once, before the nodes."""
+
+    # Whether add_pod and remove_pod keep this plugin's state exact in a dry run.
+    has_extensions: ClassVar[bool] = False
+
+    @abstractmethod
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Prepare ``state``; Skip leaves this plugin's Filter out, Unschedulable refuses the pod on all nodes."""
+
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Bring ``state`` up to date after ``added`` was put on the node."""
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """Bring ``state`` up to date after ``removed`` was taken off the node."""
+
+
+class FilterPlugin(Plugin, ABC):
+    """Says whether the pod can run on a node."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable (they cannot)."""
+
+
+class NodeToStatus:
+    """The nodes that were refused, with the status that all the others share (``absent``)."""
+
+    __slots__ = ("absent", "statuses")
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, Status] = {}
+        self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def get(self, node_name: str) -> Status:
+        """The node's status, or the shared one."""
+        return self.statuses.get(node_name, self.absent)
+
+
+class PreemptionEvidence(NamedTuple):
+    """What a preemption looked at and decided."""
+
+    eligibility: Eligibility
+    potential_nodes: list[str]
+    dry_run: dict[str, Status]
+    candidates: list[Candidate]
+    selection: Selection | None
+
+
+class PostFilterResult(NamedTuple):
+    """What a PostFilter made of the pod.
+
+    ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and ``None``
+    leaves it alone.
+    """
+
+    nominated_node_names: list[str] | None
+    evidence: PreemptionEvidence | None = None
+
+
+class PostFilterPlugin(Plugin, ABC):
+    """Tries to make room after no node was found."""
+
+    @abstractmethod
+    def post_filter(
+        self, state: CycleState, pod: Pod, filtered: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Success with the nominated nodes, Unschedulable to let the next plugin try, or an error."""
+
+
+class PreScorePlugin(Plugin, ABC):
+    """Looks at the pod and the nodes that fit, once, before scoring."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Prepare ``state``; Skip leaves this plugin's Score out."""
+
+
+class ScorePlugin(Plugin, ABC):
+    """Rates a node."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The node's score, 0 to 100 unless ``normalize_scores`` brings it there."""
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """All nodes' scores brought to 0..100, in the order of ``nodes``."""
+        return scores
+
+
+class FilterRunner(Protocol):
+    """The part of the framework that a preemption plugin calls back."""
+
+    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Run all plugins' ``add_pod``."""
+        ...
+
+    def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """Run all plugins' ``remove_pod``."""
+        ...
+
+    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Run the filters, twice where nominated pods count."""
+        ...
+
+
+class Handle:
+    """What a plugin may look at: the cluster, the feature gates, and the framework that runs it."""
+
+    __slots__ = ("cluster", "features", "framework")
+
+    def __init__(self, cluster: ClusterState, features: FeatureGates) -> None:
+        self.cluster = cluster
+        self.features = features
+        self.framework: FilterRunner | None = None
+
+
+def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
+    """Scale scores so that the highest becomes 100, or with ``reverse`` 0 (``plugins/helper/normalize_score.go``)."""
+    highest = max(scores, default=0)
+    if highest <= 0:
+        return [MAX_NODE_SCORE] * len(scores) if reverse else scores
+    scaled = [MAX_NODE_SCORE * score // highest for score in scores]
+    return [MAX_NODE_SCORE - score for score in scaled] if reverse else scaled
+
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "SUCCESS",
+    "FilterPlugin",
+    "FilterRunner",
+    "Handle",
+    "NodeToStatus",
+    "Plugin",
+    "PluginArgs",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "PreemptionEvidence",
+    "ScorePlugin",
+    "normalize_to_max",
+]

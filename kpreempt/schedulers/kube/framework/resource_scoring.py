@@ -1,0 +1,206 @@
+"""Scores from how full a node is, or would be (``plugins/noderesources/resource_allocation.go`` and its strategies, v1.36.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    NON_MISSING_REQUESTS,
+    is_scalar_resource,
+    pod_requests,
+)
+
+MAX_UTILIZATION = 100
+# Scores of a configured shape go up to 10.
+MAX_CUSTOM_PRIORITY_SCORE = 10
+
+
+class ResourceWeight(NamedTuple):
+    """A resource that counts, and how much."""
+
+    name: str
+    weight: int
+
+
+class Usage(NamedTuple):
+    """One resource on one node: allocatable, allocated now, and requested with the pod. All 0 where it does not count."""
+
+    requested: int
+    allocated: int
+    allocatable: int
+
+
+# From each resource's usage to a score of 0 to 100.
+UsageScore = Callable[[Sequence[Usage]], int]
+
+
+class ResourceScorer:
+    """Collects the usage of the configured resources and hands it to a scoring function.
+
+    ``use_requested`` counts what pods really ask for; otherwise containers without requests count as 100m and 200Mi.
+    """
+
+    def __init__(
+        self, weights: list[ResourceWeight], score: UsageScore, *, counts_pod_level: bool, use_requested: bool
+    ) -> None:
+        self.weights = weights
+        self._score = score
+        self._counts_pod_level = counts_pod_level
+        self._use_requested = use_requested
+
+    def requests_of(self, pod: Pod) -> list[int]:
+        """What the pod asks for, in the order of the resources: milli-CPU, otherwise units."""
+        requests = pod_requests(
+            pod,
+            pod_level=self._counts_pod_level,
+            non_missing=None if self._use_requested else NON_MISSING_REQUESTS,
+        )
+        return [
+            ceil_milli(requests.get(name, 0)) if name == CPU else ceil_units(requests.get(name, 0))
+            for name, _ in self.weights
+        ]
+
+    def score(self, requests: list[int], node_info: NodeInfo) -> int:
+        """The node's score for a pod with ``requests``."""
+        return self._score(
+            [self._usage(name, request, node_info) for (name, _), request in zip(self.weights, requests, strict=True)]
+        )
+
+    def _usage(self, name: str, request: int, node_info: NodeInfo) -> Usage:
+        if request == 0 and is_scalar_resource(name):
+            return Usage(0, 0, 0)
+        allocatable, allocated = self._on_node(name, node_info)
+        if allocatable == 0:
+            return Usage(0, 0, 0)
+        return Usage(allocated + request, allocated, allocatable)
+
+    def _on_node(self, name: str, node_info: NodeInfo) -> tuple[int, int]:
+        total, used = node_info.allocatable, node_info.requested
+        if name == CPU:
+            return total.milli_cpu, used.milli_cpu if self._use_requested else node_info.non_zero_milli_cpu
+        if name == MEMORY:
+            return total.memory, used.memory if self._use_requested else node_info.non_zero_memory
+        if name == EPHEMERAL_STORAGE:
+            return total.ephemeral_storage, used.ephemeral_storage
+        return total.scalar.get(name, 0), used.scalar.get(name, 0)
+
+
+def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[ResourceWeight]]:
+    """The scoring function and resources of NodeResourcesFit's ``scoringStrategy``."""
+    strategy = args.get("scoringStrategy")
+    assert isinstance(strategy, Mapping)
+    weights = resource_weights(strategy.get("resources"))
+    kind = strategy.get("type")
+    if kind == "MostAllocated":
+        return weighted(weights, most_allocated), weights
+    if kind == "RequestedToCapacityRatio":
+        return requested_to_capacity_ratio(weights, _shape_of(strategy)), weights
+    return weighted(weights, least_allocated), weights
+
+
+def resource_weights(resources: object) -> list[ResourceWeight]:
+    """Resources of a plugin's arguments; a weight that is not given is 1."""
+    assert isinstance(resources, list)
+    return [ResourceWeight(str(spec["name"]), int(spec.get("weight") or 1)) for spec in resources]
+
+
+def weighted(weights: list[ResourceWeight], rate: Callable[[int, int], int]) -> UsageScore:
+    """The weighted mean of each resource's rating."""
+
+    def score(usages: Sequence[Usage]) -> int:
+        total = weight_sum = 0
+        for (_, weight), usage in zip(weights, usages, strict=True):
+            if usage.allocatable:
+                total += rate(usage.requested, usage.allocatable) * weight
+                weight_sum += weight
+        return total // weight_sum if weight_sum else 0
+
+    return score
+
+
+def least_allocated(requested: int, capacity: int) -> int:
+    """The share that stays free, 0 to 100."""
+    if requested > capacity:
+        return 0
+    return (capacity - requested) * MAX_NODE_SCORE // capacity
+
+
+def most_allocated(requested: int, capacity: int) -> int:
+    """The share that is used, 0 to 100."""
+    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
+def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple[int, int]]) -> UsageScore:
+    """The weighted mean of a piecewise linear function of the used share; ratings of 0 do not count."""
+
+    def score(usages: Sequence[Usage]) -> int:
+        total = weight_sum = 0
+        for (_, weight), usage in zip(weights, usages, strict=True):
+            if not usage.allocatable:
+                continue
+            is_over = usage.requested > usage.allocatable
+            utilization = MAX_UTILIZATION if is_over else usage.requested * MAX_UTILIZATION // usage.allocatable
+            rating = piecewise_linear(shape, utilization)
+            if rating > 0:
+                total += rating * weight
+                weight_sum += weight
+        # Go's math.Round: halves away from zero.
+        return math.floor(total / weight_sum + 0.5) if weight_sum else 0
+
+    return score
+
+
+def piecewise_linear(shape: list[tuple[int, int]], utilization: int) -> int:
+    """The value at ``utilization`` of the line through ``shape``, flat beyond its ends, truncated as Go divides."""
+    for index, (end, value) in enumerate(shape):
+        if utilization <= end:
+            if index == 0:
+                return value
+            start, start_value = shape[index - 1]
+            rise = (value - start_value) * (utilization - start)
+            return start_value + (abs(rise) // (end - start)) * (1 if rise >= 0 else -1)
+    return shape[-1][1]
+
+
+def balanced_allocation(usages: Sequence[Usage]) -> int:
+    """How much the pod improves the balance between resources: 50 to 100, about 75 where it changes nothing."""
+    counted = [usage for usage in usages if usage.allocatable]
+    with_pod = _balance([usage.requested / usage.allocatable for usage in counted])
+    without_pod = _balance([usage.allocated / usage.allocatable for usage in counted])
+    half = MAX_NODE_SCORE // 2
+    return half + int((half + with_pod - without_pod) / 2)
+
+
+def _balance(fractions: list[float]) -> int:
+    """100 where all shares are equal, less the more they differ (one standard deviation)."""
+    shares = [min(fraction, 1.0) for fraction in fractions]
+    deviation = 0.0
+    if len(shares) == 2:
+        deviation = abs((shares[0] - shares[1]) / 2)
+    elif len(shares) > 2:
+        total = 0.0
+        for share in shares:
+            total += share
+        mean = total / len(shares)
+        squares = 0.0
+        for share in shares:
+            squares += (share - mean) * (share - mean)
+        deviation = math.sqrt(squares / len(shares))
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def _shape_of(strategy: Mapping[str, object]) -> list[tuple[int, int]]:
+    ratio = strategy.get("requestedToCapacityRatio")
+    points = ratio.get("shape") if isinstance(ratio, Mapping) else None
+    assert isinstance(points, list)
+    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    return [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]

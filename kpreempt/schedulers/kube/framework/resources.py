@@ -1,0 +1,242 @@
+"""How much a pod asks for.
+
+Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``PodRequests``) and ``k8s.io/kubernetes`` v1.36.3
+``pkg/scheduler/framework/types.go`` (``Resource``). Sums are exact, in 1e-9 units, and rounded up once at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kpreempt.model.pod import Container, Pod, ResourceList
+from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+HUGE_PAGES_PREFIX = "hugepages-"
+NATIVE_PREFIX = "kubernetes.io/"
+ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
+
+# What a container without requests counts for when nodes are scored.
+DEFAULT_CPU_MILLI = 100
+DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
+
+# Exact amounts in 1e-9 units, by resource.
+NanoRequests = dict[str, int]
+
+NON_MISSING_REQUESTS: NanoRequests = {
+    CPU: DEFAULT_CPU_MILLI * NANO_PER_MILLI,
+    MEMORY: DEFAULT_MEMORY_BYTES * NANO_PER_UNIT,
+}
+
+
+class Resource:
+    """Amounts as the scheduler counts them: milli-CPU, bytes, number of pods, and whole units of everything else."""
+
+    __slots__ = ("allowed_pod_number", "ephemeral_storage", "memory", "milli_cpu", "scalar")
+
+    def __init__(self) -> None:
+        self.milli_cpu = 0
+        self.memory = 0
+        self.ephemeral_storage = 0
+        self.allowed_pod_number = 0
+        self.scalar: dict[str, int] = {}
+
+    @classmethod
+    def from_quantities(cls, quantities: ResourceList) -> Resource:
+        """Amounts of a resource list, such as a node's allocatable."""
+        resource = cls()
+        for name, amount in quantities.items():
+            if name == CPU:
+                resource.milli_cpu = amount.milli_value
+            elif name == MEMORY:
+                resource.memory = amount.value
+            elif name == EPHEMERAL_STORAGE:
+                resource.ephemeral_storage = amount.value
+            elif name == PODS:
+                resource.allowed_pod_number = amount.value
+            elif is_scalar_resource(name):
+                resource.scalar[name] = amount.value
+        return resource
+
+    @classmethod
+    def from_nano(cls, requests: NanoRequests) -> Resource:
+        """Amounts of exact requests, each rounded up."""
+        resource = cls()
+        for name, nano in requests.items():
+            if name == CPU:
+                resource.milli_cpu = ceil_milli(nano)
+            elif name == MEMORY:
+                resource.memory = ceil_units(nano)
+            elif name == EPHEMERAL_STORAGE:
+                resource.ephemeral_storage = ceil_units(nano)
+            elif name == PODS:
+                resource.allowed_pod_number = ceil_units(nano)
+            elif is_scalar_resource(name):
+                resource.scalar[name] = ceil_units(nano)
+        return resource
+
+    def add(self, other: Resource, sign: int = 1) -> None:
+        """Add ``other`` (``sign`` 1) or take it away (``sign`` -1)."""
+        self.milli_cpu += sign * other.milli_cpu
+        self.memory += sign * other.memory
+        self.ephemeral_storage += sign * other.ephemeral_storage
+        for name, amount in other.scalar.items():
+            self.scalar[name] = self.scalar.get(name, 0) + sign * amount
+
+    def clone(self) -> Resource:
+        """An independent copy."""
+        copy = Resource()
+        copy.milli_cpu = self.milli_cpu
+        copy.memory = self.memory
+        copy.ephemeral_storage = self.ephemeral_storage
+        copy.allowed_pod_number = self.allowed_pod_number
+        copy.scalar = dict(self.scalar)
+        return copy
+
+
+def is_native_resource(name: str) -> bool:
+    """Whether the resource belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
+    return "/" not in name or NATIVE_PREFIX in name
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether upstream's ``IsExtendedResourceName`` holds: a qualified name that is not native."""
+    return not is_native_resource(name) and not name.startswith("requests.") and len(name) <= _MAX_EXTENDED_NAME
+
+
+# "requests." and the name must be a qualified name: a prefix of up to 253 characters, a slash, a name of up to 63.
+_MAX_EXTENDED_NAME = 253 + 1 + 63 - len("requests.")
+
+
+def is_scalar_resource(name: str) -> bool:
+    """Whether the scheduler counts the resource besides CPU, memory, ephemeral storage and pods."""
+    return (
+        is_extended_resource(name)
+        or name.startswith(HUGE_PAGES_PREFIX)
+        or NATIVE_PREFIX in name
+        or name.startswith(ATTACHABLE_VOLUMES_PREFIX)
+    )
+
+
+def is_supported_pod_level(name: str) -> bool:
+    """Whether a resource may be asked for by the pod as a whole."""
+    return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    """Whether the pod as a whole has requests that count."""
+    resources = pod.spec.resources
+    return resources is not None and any(is_supported_pod_level(name) for name in resources.requests)
+
+
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Whether the kubelet has refused an in-place resize for good."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def pod_requests(
+    pod: Pod,
+    *,
+    use_status: bool = False,
+    pod_level: bool = True,
+    pod_level_status: bool = True,
+    non_missing: Mapping[str, int] | None = None,
+) -> NanoRequests:
+    """What the pod asks for, in 1e-9 units by resource.
+
+    ``use_status`` counts what running containers were given as well (in-place resize); the pod to be scheduled has
+    nothing yet. ``pod_level`` lets requests of the whole pod replace those of its containers, ``pod_level_status`` has
+    them follow a resize too. ``non_missing`` stands in for what a container does not ask for.
+    """
+    requests = _container_requests(pod, use_status, non_missing)
+    if pod_level and has_pod_level_requests(pod):
+        _replace_by_pod_level(requests, pod, use_status and pod_level_status)
+    for name, amount in pod.spec.overhead.items():
+        requests[name] = requests.get(name, 0) + amount.nano
+    return requests
+
+
+def non_zero_requests(pod: Pod, requests: NanoRequests, *, use_status: bool, pod_level: bool) -> NanoRequests:
+    """The requests with which a running pod counts when nodes are scored (``getNonMissingContainerRequests``).
+
+    With requests of the whole pod, only what neither level asks for is filled in.
+    """
+    if pod_level and has_pod_level_requests(pod):
+        non_missing = {name: amount for name, amount in NON_MISSING_REQUESTS.items() if name not in requests}
+        if not non_missing:
+            return requests
+    else:
+        non_missing = NON_MISSING_REQUESTS
+    return pod_requests(pod, use_status=use_status, pod_level=pod_level, non_missing=non_missing)
+
+
+def _container_requests(pod: Pod, use_status: bool, non_missing: Mapping[str, int] | None) -> NanoRequests:
+    statuses = {}
+    if use_status:
+        statuses = {
+            status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        }
+
+    def effective(container: Container, follows_status: bool) -> NanoRequests:
+        spec = {name: amount.nano for name, amount in container.resources.requests.items()}
+        status = statuses.get(container.name) if follows_status else None
+        if status is not None and status.resources is not None:
+            spec = _largest(pod, spec, status.resources.requests, status.allocated_resources)
+        for name, nano in (non_missing or {}).items():
+            spec.setdefault(name, nano)
+        return spec
+
+    total: NanoRequests = {}
+    for container in pod.spec.containers:
+        _add(total, effective(container, follows_status=True))
+    sidecars: NanoRequests = {}
+    while_starting: NanoRequests = {}
+    for container in pod.spec.init_containers:
+        is_sidecar = container.restart_policy == "Always"
+        needs = effective(container, follows_status=is_sidecar)
+        if is_sidecar:
+            _add(total, needs)
+            _add(sidecars, needs)
+            needs = sidecars
+        else:
+            _add(needs, sidecars)
+        _raise_to(while_starting, needs)
+    _raise_to(total, while_starting)
+    return total
+
+
+def _replace_by_pod_level(requests: NanoRequests, pod: Pod, follows_status: bool) -> None:
+    resources = pod.spec.resources
+    if resources is None:
+        return
+    wanted = {name: amount.nano for name, amount in resources.requests.items()}
+    if follows_status and pod.status.resources is not None:
+        wanted = _largest(pod, wanted, pod.status.resources.requests, pod.status.allocated_resources)
+    for name in resources.requests:
+        if is_supported_pod_level(name):
+            requests[name] = wanted.get(name, 0)
+
+
+def _largest(pod: Pod, spec: NanoRequests, actuated: ResourceList, allocated: ResourceList) -> NanoRequests:
+    """The largest of spec, actuated and allocated; without spec where the resize is infeasible."""
+    result = {} if is_resize_infeasible(pod) else dict(spec)
+    for amounts in (actuated, allocated):
+        _raise_to(result, {name: amount.nano for name, amount in amounts.items()})
+    return result
+
+
+def _add(total: NanoRequests, more: NanoRequests) -> None:
+    for name, nano in more.items():
+        total[name] = total.get(name, 0) + nano
+
+
+def _raise_to(total: NanoRequests, least: NanoRequests) -> None:
+    for name, nano in least.items():
+        if name not in total or nano > total[name]:
+            total[name] = nano

@@ -1,0 +1,202 @@
+"""Runs the plugins of a profile, in its order (``pkg/scheduler/framework/runtime/framework.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    NodeToStatus,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.verdict import SUCCESS, Code, Status
+
+
+class FrameworkError(Exception):
+    """A plugin ended in an error; the scheduler retries the pod and reports the message."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class ProfilePlugins:
+    """The plugins of a profile at each extension point, in order, and the weights of the scoring ones."""
+
+    __slots__ = ("filters", "post_filters", "pre_enqueues", "pre_filters", "pre_scores", "scores", "weights")
+
+    def __init__(self) -> None:
+        self.pre_enqueues: list[PreEnqueuePlugin] = []
+        self.pre_filters: list[PreFilterPlugin] = []
+        self.filters: list[FilterPlugin] = []
+        self.post_filters: list[PostFilterPlugin] = []
+        self.pre_scores: list[PreScorePlugin] = []
+        self.scores: list[ScorePlugin] = []
+        self.weights: dict[str, int] = {}
+
+
+class Framework:
+    """One profile's plugins, run against one cluster."""
+
+    def __init__(self, plugins: ProfilePlugins, cluster: ClusterState) -> None:
+        self.plugins = plugins
+        self.cluster = cluster
+        self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
+
+    def run_pre_enqueue(self, pod: Pod) -> Status:
+        """The first status that is not Success, named after its plugin."""
+        for plugin in self.plugins.pre_enqueues:
+            status = plugin.pre_enqueue(pod)
+            if not status.is_success:
+                return status.of_plugin(plugin.name)
+        return SUCCESS
+
+    def run_pre_filter(self, state: CycleState, pod: Pod) -> tuple[frozenset[str] | None, Status, list[str]]:
+        """Run all PreFilter plugins.
+
+        Returns the nodes that are left to look at (``None``: all), the status, and the plugins that restricted the
+        nodes. An Unschedulable status lets the other plugins prepare for a preemption first.
+        """
+        skipped: set[str] = set()
+        try:
+            return self._run_pre_filter(state, pod, skipped)
+        finally:
+            state.skip_filter_plugins = frozenset(skipped)
+
+    def _run_pre_filter(
+        self, state: CycleState, pod: Pod, skipped: set[str]
+    ) -> tuple[frozenset[str] | None, Status, list[str]]:
+        node_names: frozenset[str] | None = None
+        restricting: list[str] = []
+        rejected = SUCCESS
+        for plugin in self.plugins.pre_filters:
+            result, status = plugin.pre_filter(state, pod, self.cluster.node_infos)
+            if status.is_skip:
+                skipped.add(plugin.name)
+                continue
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return None, status.of_plugin(plugin.name), []
+            if status.code == Code.UNSCHEDULABLE:
+                rejected = status.of_plugin(plugin.name)
+                continue
+            if not status.is_success:
+                raise FrameworkError(_wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
+            if result is not None:
+                restricting.append(plugin.name)
+                node_names = _merge(node_names, result)
+                if not node_names:
+                    return node_names, _no_node_left(restricting), sorted(restricting)
+        return node_names, rejected, sorted(restricting)
+
+    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Run all plugins' ``add_pod``."""
+        for plugin in self._extended:
+            if plugin.name not in state.skip_filter_plugins:
+                plugin.add_pod(state, pod, added, node_info)
+
+    def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """Run all plugins' ``remove_pod``."""
+        for plugin in self._extended:
+            if plugin.name not in state.skip_filter_plugins:
+                plugin.remove_pod(state, pod, removed, node_info)
+
+    def run_filters(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """The status of the first filter that refuses the node, named after its plugin; or Success."""
+        for plugin in self.plugins.filters:
+            if plugin.name in state.skip_filter_plugins:
+                continue
+            status = plugin.filter(state, pod, node_info)
+            if not status.is_success:
+                if not status.is_rejected:
+                    raise FrameworkError(_wrapped(f'running "{plugin.name}" filter plugin', status, plugin.name))
+                return status.of_plugin(plugin.name)
+        return SUCCESS
+
+    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
+        nominated = [
+            info
+            for info in self.cluster.nominated_pods.get(node_info.name, ())
+            if info.priority >= pod.priority and not is_same_pod(info.pod, pod)
+        ]
+        if nominated:
+            with_nominated, state_with_nominated = node_info.snapshot(), state.clone()
+            for info in nominated:
+                with_nominated.add_pod(info)
+                self.run_pre_filter_add_pod(state_with_nominated, pod, info, with_nominated)
+            status = self.run_filters(state_with_nominated, pod, with_nominated)
+            if not status.is_success:
+                return status
+        return self.run_filters(state, pod, node_info)
+
+    def run_post_filter(
+        self, state: CycleState, pod: Pod, filtered: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Run PostFilter plugins until one succeeds, ends in an error or says that nothing can help.
+
+        Otherwise the status is Unschedulable with all their reasons, and the result the last one that nominates.
+        """
+        last: PostFilterResult | None = None
+        reasons: list[str] = []
+        for plugin in self.plugins.post_filters:
+            result, status = plugin.post_filter(state, pod, filtered)
+            if status.is_success or status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return result, status.of_plugin(plugin.name)
+            if not status.is_rejected:
+                return None, status.of_plugin(plugin.name)
+            last = result or last
+            reasons.extend(status.reasons)
+        return last, Status(Code.UNSCHEDULABLE, reasons)
+
+    def run_scores(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
+        """Weighted, normalised scores: node to plugin to score. Skipped plugins are left out."""
+        skipped = set()
+        for pre_score in self.plugins.pre_scores:
+            status = pre_score.pre_score(state, pod, nodes)
+            if status.is_skip:
+                skipped.add(pre_score.name)
+            elif not status.is_success:
+                raise FrameworkError(_wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
+        state.skip_score_plugins = frozenset(skipped)
+        scores: dict[str, dict[str, int]] = {node_info.name: {} for node_info in nodes}
+        for plugin in self.plugins.scores:
+            if plugin.name in skipped:
+                continue
+            raw = [plugin.score(state, pod, node_info) for node_info in nodes]
+            weight = self.plugins.weights[plugin.name]
+            for node_info, score in zip(nodes, plugin.normalize_scores(state, pod, raw, nodes), strict=True):
+                scores[node_info.name][plugin.name] = score * weight
+        return scores
+
+
+def is_same_pod(one: Pod, other: Pod) -> bool:
+    """Whether two records are of the same pod: by UID, or by name where a manifest has none."""
+    if one.metadata.uid and other.metadata.uid:
+        return one.metadata.uid == other.metadata.uid
+    return one.key == other.key
+
+
+def _merge(node_names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:
+    return result.node_names if node_names is None else node_names & result.node_names
+
+
+def _no_node_left(restricting: list[str]) -> Status:
+    if len(restricting) == 1:
+        reason = f"node(s) didn't satisfy plugin {restricting[0]}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+
+
+def _wrapped(doing: str, status: Status, plugin: str) -> Status:
+    return Status(Code.ERROR, [f"{doing}: {status.message}"], plugin=plugin)

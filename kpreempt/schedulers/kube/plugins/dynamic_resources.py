@@ -1,0 +1,62 @@
+"""DynamicResources' place in the chain (``plugins/dynamicresources``, v1.36.3).
+
+Allocating devices is not modelled: a pod with resource claims gets an uncertain verdict. For all other pods this plugin
+does what upstream's does: it skips its filter, scores 0, and its PostFilter, which runs before DefaultPreemption's, says
+that there are no claims to deallocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    NodeToStatus,
+    PluginArgs,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreFilterPlugin,
+    PreFilterResult,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.status import SKIP
+
+REASON_NO_CLAIMS = "no new claims to deallocate"
+REASON_NO_STATE = "not found"
+
+
+class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin):
+    """Claims are left out of account; what remains are the message and the zero score."""
+
+    name = "DynamicResources"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        pass
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Note that this point was reached; the filter has nothing to do."""
+        state.write(self.name, True)
+        return None, SKIP
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Never refuses."""
+        return SUCCESS
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, filtered: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Nothing to deallocate; an error where PreFilter rejected the pod before this plugin's turn."""
+        if state.read(self.name) is None:
+            return None, Status(Code.ERROR, [REASON_NO_STATE])
+        return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS])
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """Every node is as good as any other."""
+        return 0

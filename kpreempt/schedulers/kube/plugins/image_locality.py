@@ -1,0 +1,50 @@
+"""ImageLocality prefers nodes that have the pod's images already (``plugins/imagelocality``, v1.36.3)."""
+
+from __future__ import annotations
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs, ScorePlugin
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+
+_MIB = 1024 * 1024
+MIN_THRESHOLD_BYTES = 23 * _MIB
+MAX_CONTAINER_THRESHOLD_BYTES = 1000 * _MIB
+
+
+class ImageLocality(ScorePlugin):
+    """Sizes of the images that are there, scaled by how many nodes have them."""
+
+    name = "ImageLocality"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._num_nodes = len(handle.cluster.node_infos)
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """0 below 23 MiB in all, 100 from 1000 MiB a container."""
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        total = 0
+        if node_info.image_states:
+            names = [container.image for container in containers]
+            names += [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
+            total = sum(self._scaled_size(name, node_info) for name in names)
+        most = MAX_CONTAINER_THRESHOLD_BYTES * len(containers)
+        total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
+        return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
+
+    def _scaled_size(self, name: str, node_info: NodeInfo) -> int:
+        state = node_info.image_states.get(normalized_image_name(name))
+        if state is None:
+            return 0
+        return int(float(state.size) * (state.num_nodes / self._num_nodes))
+
+
+def normalized_image_name(name: str) -> str:
+    """The name with the tag that a runtime adds where there is none."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _divided(number: int, divisor: int) -> int:
+    """Go's division: towards zero."""
+    quotient = abs(number) // abs(divisor)
+    return quotient if (number >= 0) == (divisor >= 0) else -quotient

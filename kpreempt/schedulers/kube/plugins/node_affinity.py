@@ -1,0 +1,158 @@
+"""NodeAffinity: node selector and node affinity, required and preferred (``plugins/nodeaffinity``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.errors import ConfigurationError
+from kpreempt.model.affinity import (
+    METADATA_NAME_FIELD,
+    NodeSelector,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+    is_valid_field_requirement,
+    is_valid_node_requirement,
+)
+from kpreempt.model.affinity import (
+    NodeAffinity as NodeAffinityRules,
+)
+from kpreempt.model.labels import format_requirement
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    normalize_to_max,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_POD = "node(s) didn't match Pod's node affinity/selector"
+REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT = "pod affinity terms conflict"
+
+
+class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Required terms refuse nodes for good; preferred ones add their weights.
+
+    ``addedAffinity`` in the configuration applies to every pod of the profile.
+    """
+
+    name = "NodeAffinity"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        added = args.get("addedAffinity")
+        rules = msgspec.convert(added, NodeAffinityRules) if added else NodeAffinityRules()
+        self._added_required = rules.required
+        self._added_preferred = rules.preferred
+        if rules.required is not None and not all(map(_is_valid_term, rules.required.node_selector_terms)):
+            raise ConfigurationError(
+                "parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: invalid term"
+            )
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Skip pods that state nothing; restrict those whose terms all name nodes to these nodes."""
+        required = _required_of(pod)
+        if required is None and self._added_required is None and not pod.spec.node_selector:
+            return None, SKIP
+        if required is None or not required.node_selector_terms:
+            return None, SUCCESS
+        named: frozenset[str] = frozenset()
+        for term in required.node_selector_terms:
+            names = _named_nodes(term)
+            if names is None:
+                return None, SUCCESS
+            named |= names
+        if not named:
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_CONFLICT])
+        return PreFilterResult(named), SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse nodes that the configuration's or the pod's required terms do not match."""
+        node = node_info.node
+        if self._added_required is not None and not self._added_required.matches(node.name, node.labels):
+            unmet = _unmet_terms(self._added_required, node)
+            return _refused(REASON_ENFORCED, details.NodeAffinityMismatch("addedAffinity", unmet))
+        unmet = [
+            f"{key}={value}" for key, value in sorted(pod.spec.node_selector.items()) if node.labels.get(key) != value
+        ]
+        if unmet:
+            return _refused(REASON_POD, details.NodeAffinityMismatch("nodeSelector", unmet))
+        required = _required_of(pod)
+        if required is not None and not required.matches(node.name, node.labels):
+            return _refused(REASON_POD, details.NodeAffinityMismatch("nodeAffinity", _unmet_terms(required, node)))
+        return SUCCESS
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip pods without preferences; a preference that cannot be parsed is an error, as upstream."""
+        affinity = pod.spec.affinity
+        preferred = affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
+        if not preferred and not self._added_preferred:
+            return SKIP
+        if not all(_is_valid_term(term.preference) for term in preferred if term.weight):
+            return Status(Code.ERROR, ["a preferred node affinity term is invalid"])
+        state.write(self.name, [*self._added_preferred, *preferred])
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The sum of the weights of the preferences that match."""
+        terms = state.read(self.name)
+        assert isinstance(terms, list)
+        return sum(_weight_on(term, node_info.node) for term in terms)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """Scale so that the best node has 100."""
+        return normalize_to_max(scores)
+
+
+def _required_of(pod: Pod) -> NodeSelector | None:
+    affinity = pod.spec.affinity
+    return affinity.node_affinity.required if affinity and affinity.node_affinity else None
+
+
+def _weight_on(term: PreferredSchedulingTerm, node: Node) -> int:
+    return term.weight if term.preference.matches(node.name, node.labels) else 0
+
+
+def _named_nodes(term: NodeSelectorTerm) -> frozenset[str] | None:
+    """The nodes that the term's fields leave, or ``None`` where it does not restrict them by name."""
+    names: frozenset[str] | None = None
+    for requirement in term.match_fields:
+        if requirement.key == METADATA_NAME_FIELD and requirement.operator == "In":
+            values = frozenset(requirement.values)
+            names = values if names is None else names & values
+    return names
+
+
+def _is_valid_term(term: NodeSelectorTerm) -> bool:
+    return all(map(is_valid_node_requirement, term.match_expressions)) and all(
+        map(is_valid_field_requirement, term.match_fields)
+    )
+
+
+def _unmet_terms(selector: NodeSelector, node: Node) -> list[str]:
+    """Every term that would do, in selector syntax; each of them fails on the node."""
+    return [_format_term(term) for term in selector.node_selector_terms]
+
+
+def _format_term(term: NodeSelectorTerm) -> str:
+    parts = [
+        format_requirement(requirement.key, requirement.operator, requirement.values)
+        for requirement in (*term.match_expressions, *term.match_fields)
+    ]
+    return ",".join(parts) or "(empty term)"
+
+
+def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)

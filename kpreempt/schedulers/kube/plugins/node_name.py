@@ -1,0 +1,27 @@
+"""NodeName lets a pod that names its node go nowhere else (``plugins/nodename``, v1.36.3)."""
+
+from __future__ import annotations
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, PluginArgs
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+
+REASON_NODE_NAME = "node(s) didn't match the requested node name"
+
+
+class NodeName(FilterPlugin):
+    """Compares ``spec.nodeName`` with the node's name."""
+
+    name = "NodeName"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse every node but the one that the pod names, if it names one."""
+        wanted = pod.spec.node_name
+        if not wanted or wanted == node_info.name:
+            return SUCCESS
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(wanted))

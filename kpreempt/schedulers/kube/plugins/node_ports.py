@@ -1,0 +1,65 @@
+"""NodePorts refuses nodes whose host ports are taken (``plugins/nodeports``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import ContainerPort, Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin):
+    """Compares the pod's host ports with those in use on the node."""
+
+    name = "NodePorts"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        pass
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Keep the host ports; skip pods that take none."""
+        ports = host_ports_of(pod)
+        if not ports:
+            return None, SKIP
+        state.write(self.name, ports)
+        return None, SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node at the first port that is taken."""
+        ports = state.read(self.name)
+        assert isinstance(ports, list)
+        for port in ports:
+            if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
+                return Status(Code.UNSCHEDULABLE, [REASON_PORTS], detail=_conflict(port, node_info))
+        return SUCCESS
+
+
+def _conflict(port: ContainerPort, node_info: NodeInfo) -> details.PortConflict:
+    return details.PortConflict(
+        port=port.host_port,
+        protocol=port.protocol,
+        host_ip=port.host_ip,
+        holders=[pod_info.key for pod_info in node_info.pods if _takes(pod_info.host_ports, port)],
+    )
+
+
+def _takes(held: list[ContainerPort], wanted: ContainerPort) -> bool:
+    ports = HostPorts()
+    for port in held:
+        ports.add(port.host_ip, port.protocol, port.host_port)
+    return ports.conflicts(wanted.host_ip, wanted.protocol, wanted.host_port)

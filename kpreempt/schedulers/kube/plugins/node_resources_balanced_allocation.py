@@ -1,0 +1,51 @@
+"""NodeResourcesBalancedAllocation prefers nodes whose resources are used evenly (``plugins/noderesources/balanced_allocation.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreScorePlugin, ScorePlugin
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resource_scoring import (
+    ResourceScorer,
+    balanced_allocation,
+    resource_weights,
+)
+from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
+from kpreempt.verdict import SUCCESS, Status
+from kpreempt.verdict.status import SKIP
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+    """Compares the spread between resources before and after the pod."""
+
+    name = "NodeResourcesBalancedAllocation"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._scorer = ResourceScorer(
+            resource_weights(args.get("resources")),
+            balanced_allocation,
+            counts_pod_level=handle.features.pod_level_resources,
+            use_requested=True,
+        )
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip pods that ask for none of the resources, so that they do not all go to one node."""
+        requests = self._scorer.requests_of(pod)
+        if not any(requests):
+            return SKIP
+        state.write(self.name, requests)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """50 to 100; 75 where the pod changes nothing."""
+        requests = state.read(self.name)
+        assert isinstance(requests, list)
+        return self._scorer.score(requests, node_info)
+
+
+def default_args() -> PluginArgs:
+    """The arguments that configuration loading fills in."""
+    return {"resources": [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}]}

@@ -1,0 +1,142 @@
+"""NodeResourcesFit: whether the pod's requests fit, and how full the node would be (``plugins/noderesources/fit.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resource_scoring import (
+    ResourceScorer,
+    ResourceWeight,
+    allocation_scorer,
+)
+from kpreempt.schedulers.kube.framework.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    Resource,
+    is_extended_resource,
+    pod_requests,
+)
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.details import Shortfall
+
+REASON_TOO_MANY_PODS = "Too many pods"
+REASON_SIDECARS_DISABLED = "Pod has a restartable init container and the SidecarContainers feature is disabled"
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Requests against what the node has left; the score follows the configured strategy."""
+
+    name = "NodeResourcesFit"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._features = handle.features
+        self._device_resources = handle.cluster.extended_resources_of_device_classes
+        self._ignored = frozenset(_strings(args.get("ignoredResources")))
+        self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
+        score, weights = allocation_scorer(args)
+        # Upstream does not hand the pod-level gates on to this scorer, so it never counts pod-level requests.
+        self._scorer = ResourceScorer(weights, score, counts_pod_level=False, use_requested=False)
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Compute what the pod asks for."""
+        if not self._features.sidecar_containers and any(
+            container.restart_policy == "Always" for container in pod.spec.init_containers
+        ):
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_SIDECARS_DISABLED])
+        requests = pod_requests(pod, pod_level=self._features.pod_level_resources)
+        state.write(self.name, Resource.from_nano(requests))
+        return None, SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node for every resource that is short; for good where one asks for more than the whole node."""
+        requested = state.read(self.name)
+        assert isinstance(requested, Resource)
+        shortfalls = self.shortfalls(requested, node_info)
+        if not shortfalls:
+            return SUCCESS
+        is_hopeless = any(shortfall.exceeds_node for shortfall in shortfalls)
+        return Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
+            [_reason(shortfall.resource) for shortfall in shortfalls],
+            detail=details.InsufficientResources(shortfalls, pods=len(node_info.pods)),
+        )
+
+    def shortfalls(self, requested: Resource, node_info: NodeInfo) -> list[Shortfall]:
+        """What is short on the node, in the order of upstream's reasons; extended resources sorted by name."""
+        allocatable, used = node_info.allocatable, node_info.requested
+        short: list[Shortfall] = []
+        if len(node_info.pods) + 1 > allocatable.allowed_pod_number:
+            short.append(Shortfall(PODS, 1, len(node_info.pods), allocatable.allowed_pod_number))
+        for name, want, have, total in (
+            (CPU, requested.milli_cpu, used.milli_cpu, allocatable.milli_cpu),
+            (MEMORY, requested.memory, used.memory, allocatable.memory),
+            (
+                EPHEMERAL_STORAGE,
+                requested.ephemeral_storage,
+                used.ephemeral_storage,
+                allocatable.ephemeral_storage,
+            ),
+        ):
+            if want > 0 and want > total - have:
+                short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
+        for name, want in sorted(requested.scalar.items()):
+            total, have = allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
+            if want and want > total - have and not self._is_left_to_others(name, total):
+                short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
+        return short
+
+    def _is_left_to_others(self, name: str, allocatable: int) -> bool:
+        """Whether the configuration ignores the resource, or a device class stands for it on this node."""
+        if is_extended_resource(name) and (
+            name in self._ignored or name.split("/", maxsplit=1)[0] in self._ignored_groups
+        ):
+            return True
+        return self._features.dra_extended_resource and allocatable <= 0 and name in self._device_resources
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Compute the requests with which the pod counts in scores."""
+        state.write(f"PreScore{self.name}", self._scorer.requests_of(pod))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """How well the node's fill level suits the strategy, 0 to 100."""
+        requests = state.read(f"PreScore{self.name}")
+        assert isinstance(requests, list)
+        return self._scorer.score(requests, node_info)
+
+
+def default_args() -> PluginArgs:
+    """The arguments that configuration loading fills in."""
+    return {
+        "scoringStrategy": {
+            "type": "LeastAllocated",
+            "resources": [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}],
+        }
+    }
+
+
+def _reason(resource: str) -> str:
+    return REASON_TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
+
+
+def _strings(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+__all__ = ["NodeResourcesFit", "ResourceWeight", "default_args"]

@@ -1,0 +1,36 @@
+"""NodeUnschedulable refuses cordoned nodes (``plugins/nodeunschedulable``, v1.36.3)."""
+
+from __future__ import annotations
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.taints import Taint
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, PluginArgs
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+
+REASON_UNSCHEDULABLE = "node(s) were unschedulable"
+UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable(FilterPlugin):
+    """Refuses nodes with ``spec.unschedulable`` unless the pod tolerates the taint that stands for it."""
+
+    name = "NodeUnschedulable"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._compares_numbers = handle.features.taint_toleration_comparison_operators
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Look at the cordon and the pod's tolerations."""
+        if not node_info.node.spec.unschedulable:
+            return SUCCESS
+        for toleration in pod.spec.tolerations:
+            if toleration.tolerates(UNSCHEDULABLE_TAINT, compares_numbers=self._compares_numbers):
+                return SUCCESS
+        taint = UNSCHEDULABLE_TAINT
+        return Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            [REASON_UNSCHEDULABLE],
+            detail=details.UntoleratedTaint(taint.key, taint.value, taint.effect),
+        )

@@ -1,0 +1,23 @@
+"""SchedulingGates holds a pod back while it has gates (``plugins/schedulinggates``, v1.36.3)."""
+
+from __future__ import annotations
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreEnqueuePlugin
+from kpreempt.verdict import SUCCESS, Code, Status
+
+
+class SchedulingGates(PreEnqueuePlugin):
+    """Refuses pods that have ``spec.schedulingGates``."""
+
+    name = "SchedulingGates"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Refuse the pod, naming its gates."""
+        if not pod.spec.scheduling_gates:
+            return SUCCESS
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"waiting for scheduling gates: [{gates}]"])

@@ -1,0 +1,71 @@
+"""TaintToleration refuses tainted nodes, and prefers those with fewer soft taints (``plugins/tainttoleration``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreScorePlugin,
+    ScorePlugin,
+    normalize_to_max,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+
+REASON_UNTOLERATED_TAINT = "node(s) had untolerated taint(s)"
+REFUSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+SOFT_EFFECT = "PreferNoSchedule"
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
+    """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
+
+    name = "TaintToleration"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._compares_numbers = handle.features.taint_toleration_comparison_operators
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node for its first taint that is not tolerated."""
+        taints = node_info.node.spec.taints
+        if not taints:
+            return SUCCESS
+        taint = find_untolerated_taint(
+            taints, pod.spec.tolerations, REFUSING_EFFECTS, compares_numbers=self._compares_numbers
+        )
+        if taint is None:
+            return SUCCESS
+        return Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            [REASON_UNTOLERATED_TAINT],
+            detail=details.UntoleratedTaint(taint.key, taint.value, taint.effect),
+        )
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Keep the tolerations that can cover soft taints."""
+        state.write(
+            self.name, [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", SOFT_EFFECT)]
+        )
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The number of soft taints that the pod does not tolerate."""
+        tolerations = state.read(self.name)
+        assert isinstance(tolerations, list)
+        return sum(
+            taint.effect == SOFT_EFFECT and not self._is_tolerated(taint, tolerations)
+            for taint in node_info.node.spec.taints
+        )
+
+    def _is_tolerated(self, taint: Taint, tolerations: list[Toleration]) -> bool:
+        return any(toleration.tolerates(taint, compares_numbers=self._compares_numbers) for toleration in tolerations)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """Fewer taints are better."""
+        return normalize_to_max(scores, reverse=True)

@@ -1,0 +1,61 @@
+"""Which evictions would violate a PodDisruptionBudget (``filterPodsWithPDBViolation``, ``default_preemption.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.verdict import BudgetUse
+
+
+class PodWithBudgets(NamedTuple):
+    """A pod, what its eviction takes from each budget that protects it, and whether one of them is violated."""
+
+    pod_info: PodInfo
+    budgets: list[BudgetUse]
+    violates: bool
+
+
+class BudgetIndex:
+    """The budgets of a cluster by namespace.
+
+    A budget without a selector, or with an empty or a broken one, protects nothing.
+    """
+
+    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in budgets:
+            selector = budget.spec.selector
+            if selector is not None and not selector.is_empty() and selector.is_valid():
+                self._by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+
+    def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:
+        """The budgets that count the pod; a pod that a budget holds as disrupted already is not counted again."""
+        metadata = pod_info.pod.metadata
+        if not metadata.labels:
+            return []
+        return [
+            budget
+            for budget in self._by_namespace.get(metadata.namespace, ())
+            if budget.spec.selector is not None
+            and budget.spec.selector.matches(metadata.labels)
+            and (budget.status is None or metadata.name not in budget.status.disrupted_pods)
+        ]
+
+    def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
+        """What evicting all these pods, in this order, takes from the budgets.
+
+        Every budget that protects a pod is decremented, also when another one is violated already.
+        """
+        left: dict[str, int] = {}
+        counted = []
+        for pod_info in pod_infos:
+            uses = []
+            for budget in self.protecting(pod_info):
+                allowed = left.get(budget.key, budget.status.disruptions_allowed if budget.status else 0)
+                left[budget.key] = allowed - 1
+                uses.append(BudgetUse(budget.key, allowed, allowed - 1))
+            counted.append(PodWithBudgets(pod_info, uses, any(use.left < 0 for use in uses)))
+        return counted

@@ -1,0 +1,129 @@
+"""A whole preemption, from eligibility to the choice (``framework/preemption/preemption.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.fit_error import no_node_message
+from kpreempt.schedulers.kube.framework.interface import (
+    Handle,
+    NodeToStatus,
+    PostFilterResult,
+    PreemptionEvidence,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, select_nodes
+from kpreempt.schedulers.kube.preemption.victims import Victims, is_preemption_allowed, select_victims
+from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Status
+
+REASON_NEVER = "not eligible due to preemptionPolicy=Never."
+REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
+
+class Evaluator:
+    """Runs preemptions against one cluster."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._cluster = handle.cluster
+
+    @cached_property
+    def _budgets(self) -> BudgetIndex:
+        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets)
+
+    def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
+        """Decide whom to evict.
+
+        Returns Success with the nodes that the choice can end with; Unschedulable with no node where nothing helps,
+        which clears an earlier nomination; Unschedulable and no nomination result where the pod may not preempt now.
+        """
+        eligibility = self.eligibility(pod, filtered)
+        if not eligibility.eligible:
+            evidence = PreemptionEvidence(eligibility, [], {}, [], None)
+            return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
+        potential = potential_nodes(self._cluster.node_infos, filtered)
+        outcomes = {node_info.name: self._dry_run(state, pod, node_info) for node_info in potential}
+        dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
+        candidates = [
+            Candidate(name, [info.key for info in outcome.pods], outcome.num_violations, outcome.steps)
+            for name, outcome in outcomes.items()
+            if outcome.status.is_success
+        ]
+        names = [node_info.name for node_info in potential]
+        if not candidates:
+            evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
+            error = _first_error(dry_run)
+            if error is not None:
+                return PostFilterResult(None, evidence), error
+            message = self._no_candidate_message(dry_run)
+            return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
+        selection = select_nodes(
+            {
+                name: CandidateVictims(outcome.pods, outcome.num_violations)
+                for name, outcome in outcomes.items()
+                if outcome.status.is_success
+            },
+            self._cluster.now,
+        )
+        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection)
+        return PostFilterResult(selection.tied, evidence), SUCCESS
+
+    def eligibility(self, pod: Pod, filtered: NodeToStatus) -> Eligibility:
+        """Whether the pod may preempt.
+
+        Not with ``preemptionPolicy: Never``, and not while victims of its earlier preemption are still on their way
+        out of its nominated node, unless that node has become hopeless.
+        """
+        if pod.spec.preemption_policy == "Never":
+            return Eligibility(False, REASON_NEVER)
+        nominated = pod.status.nominated_node_name
+        if not nominated or filtered.get(nominated).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return Eligibility(True)
+        node_info = self._cluster.by_name.get(nominated)
+        if node_info is not None and any(
+            is_preemption_allowed(info, pod) and is_terminating_by_preemption(info.pod) for info in node_info.pods
+        ):
+            return Eligibility(False, REASON_TERMINATING)
+        return Eligibility(True)
+
+    def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Victims:
+        framework = self._handle.framework
+        assert framework is not None
+        outcome = select_victims(framework, state, pod, node_info, self._budgets, self._cluster.now)
+        if outcome.status.is_success and not outcome.pods:
+            reason = f'expected at least one victim pod on node "{node_info.name}"'
+            return outcome._replace(status=Status(Code.ERROR, [reason]))
+        return outcome
+
+    def _no_candidate_message(self, dry_run: dict[str, Status]) -> str:
+        statuses = NodeToStatus()
+        statuses.statuses = dry_run
+        statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
+        return no_node_message(len(self._cluster.node_infos), statuses)
+
+
+def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
+    """The nodes that were refused in a way that evictions may mend, in the order of the snapshot."""
+    return [node_info for node_info in node_infos if filtered.get(node_info.name).code == Code.UNSCHEDULABLE]
+
+
+def is_terminating_by_preemption(pod: Pod) -> bool:
+    """Whether the pod is on its way out because a scheduler preempted it."""
+    if pod.metadata.deletion_timestamp is None:
+        return False
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget":
+            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
+    return False
+
+
+def _first_error(statuses: dict[str, Status]) -> Status | None:
+    errors = [status.message for status in statuses.values() if status.code == Code.ERROR]
+    if not errors:
+        return None
+    # As upstream's aggregate prints them: one alone, several as a list.
+    return Status(Code.ERROR, [errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"])

@@ -1,0 +1,33 @@
+"""What a reader needs to know of the victims of a candidate: owner, start, grace period, budgets."""
+
+from __future__ import annotations
+
+from kpreempt.model.meta import controller_of
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.verdict import Candidate, Victim
+
+
+def victims_of(candidate: Candidate, cluster: ClusterState) -> list[Victim]:
+    """The candidate's victims, most important first, with what their evictions really take from the budgets."""
+    on_node = {info.key: info for info in cluster.by_name[candidate.node].pods}
+    infos = [on_node[key] for key in candidate.victims]
+    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+    return [
+        Victim(
+            pod=counted.pod_info.key,
+            priority=counted.pod_info.priority,
+            owner=_owner_of(counted.pod_info),
+            start_time=counted.pod_info.start,
+            grace_period_seconds=counted.pod_info.pod.spec.termination_grace_period_seconds,
+            terminating=counted.pod_info.pod.metadata.deletion_timestamp is not None,
+            budgets=counted.budgets,
+        )
+        for counted in budgets.count(infos)
+    ]
+
+
+def _owner_of(info: PodInfo) -> str:
+    owner = controller_of(info.pod.metadata)
+    return f"{owner.kind} {owner.name}" if owner else ""

@@ -1,0 +1,85 @@
+"""The in-tree plugins by name, with the arguments and weights that configuration loading fills in.
+
+Follows ``pkg/scheduler/framework/plugins/registry.go`` and ``pkg/scheduler/apis/config/v1/default_plugins.go`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kpreempt.schedulers.kube.framework.interface import Handle, Plugin, PluginArgs
+from kpreempt.schedulers.kube.plugins import (
+    default_preemption,
+    node_resources_balanced_allocation,
+    node_resources_fit,
+)
+from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
+from kpreempt.schedulers.kube.plugins.dynamic_resources import DynamicResources
+from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.node_name import NodeName
+from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
+from kpreempt.schedulers.kube.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
+from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
+
+
+def _no_args() -> PluginArgs:
+    return {}
+
+
+class Registration(NamedTuple):
+    """How a plugin is made, and its arguments where the configuration gives none."""
+
+    factory: Callable[[PluginArgs, Handle], Plugin]
+    default_args: Callable[[], PluginArgs] = _no_args
+
+
+class EnabledPlugin(NamedTuple):
+    """A plugin of a profile and its score weight."""
+
+    name: str
+    weight: int = 1
+
+
+REGISTRY: dict[str, Registration] = {
+    "SchedulingGates": Registration(SchedulingGates),
+    "NodeUnschedulable": Registration(NodeUnschedulable),
+    "NodeName": Registration(NodeName),
+    "TaintToleration": Registration(TaintToleration),
+    "NodeAffinity": Registration(NodeAffinity),
+    "NodePorts": Registration(NodePorts),
+    "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
+    "DynamicResources": Registration(DynamicResources),
+    "DefaultPreemption": Registration(DefaultPreemption, default_preemption.default_args),
+    "NodeResourcesBalancedAllocation": Registration(
+        NodeResourcesBalancedAllocation, node_resources_balanced_allocation.default_args
+    ),
+    "ImageLocality": Registration(ImageLocality),
+}
+
+# Enabled at every extension point that they implement, in this order. PrioritySort and DefaultBinder take no part in
+# a what-if: the one orders the queue, the other binds.
+DEFAULT_PLUGINS: tuple[EnabledPlugin, ...] = (
+    EnabledPlugin("SchedulingGates"),
+    EnabledPlugin("NodeUnschedulable"),
+    EnabledPlugin("NodeName"),
+    EnabledPlugin("TaintToleration", 3),
+    EnabledPlugin("NodeAffinity", 2),
+    EnabledPlugin("NodePorts"),
+    EnabledPlugin("NodeResourcesFit", 1),
+    EnabledPlugin("VolumeRestrictions"),
+    EnabledPlugin("NodeVolumeLimits"),
+    EnabledPlugin("VolumeBinding"),
+    EnabledPlugin("VolumeZone"),
+    EnabledPlugin("PodTopologySpread", 2),
+    EnabledPlugin("InterPodAffinity", 2),
+    EnabledPlugin("DynamicResources", 2),
+    EnabledPlugin("DefaultPreemption"),
+    EnabledPlugin("NodeResourcesBalancedAllocation", 1),
+    EnabledPlugin("ImageLocality", 1),
+    EnabledPlugin("NodeDeclaredFeatures"),
+)

@@ -1,0 +1,287 @@
+"""One scheduling cycle for one pod (``pkg/scheduler/schedule_one.go``, v1.36.3), with all its evidence.
+
+Departures: every node is looked at, where the real scheduler stops at ``percentageOfNodesToScore``; and where the choice
+is random the verdict holds every node that it can end with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.schedulers.kube.effects import effects_of
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
+from kpreempt.schedulers.kube.framework.interface import (
+    Handle,
+    NodeToStatus,
+    PostFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
+from kpreempt.schedulers.kube.framework.runner import Framework, FrameworkError, is_same_pod
+from kpreempt.schedulers.kube.preemption.victims_report import victims_of
+from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
+from kpreempt.verdict import (
+    SUCCESS,
+    Assumption,
+    Candidate,
+    ClusterSummary,
+    Code,
+    Outcome,
+    PodSummary,
+    Status,
+    Verdict,
+)
+
+ALGORITHM = "kube-1.36"
+
+
+class Prepared:
+    """A cluster made ready for any number of questions: the cache's state, and a framework per profile."""
+
+    def __init__(
+        self, cluster: ClusterState, frameworks: Mapping[str, Framework], assumptions: list[Assumption]
+    ) -> None:
+        self.cluster = cluster
+        self.frameworks = frameworks
+        self.assumptions = assumptions
+
+
+class KubeScheduler:
+    """kube-scheduler 1.36 with its profiles and feature gates."""
+
+    algorithm = ALGORITHM
+
+    def __init__(
+        self,
+        profiles: Sequence[Profile] | None = None,
+        features: FeatureGates | None = None,
+        assumptions: Sequence[Assumption] = (),
+    ) -> None:
+        self.features = features or FeatureGates()
+        self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
+        self.assumptions = list(assumptions)
+
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime) -> Prepared:
+        """Put pods on nodes and make the plugins; ``now`` stands for missing start times."""
+        names = frozenset(profile.scheduler_name for profile in self.profiles)
+        state = ClusterState(cluster, self.features, now=now, scheduler_names=names)
+        frameworks = {}
+        for profile in self.profiles:
+            handle = Handle(state, self.features)
+            framework = Framework(build_plugins(profile, handle), state)
+            handle.framework = framework
+            frameworks[profile.scheduler_name] = framework
+        return Prepared(state, frameworks, self.assumptions)
+
+    def decide(self, prepared: Prepared, pod: Pod) -> Verdict:
+        """What becomes of ``pod``, which must not be in the cluster as a running pod."""
+        summary = _summary(pod, self.features)
+        cluster = _cluster_summary(prepared.cluster)
+
+        def not_scheduled(reason: str) -> Verdict:
+            return Verdict(
+                algorithm=self.algorithm,
+                outcome=Outcome.NOT_SCHEDULED,
+                reason=reason,
+                pod=summary,
+                cluster=cluster,
+                assumptions=prepared.assumptions,
+            )
+
+        framework = prepared.frameworks.get(pod.spec.scheduler_name)
+        reason = _reason_not_seen(pod)
+        if reason:
+            return not_scheduled(reason)
+        if framework is None:
+            known = ", ".join(sorted(prepared.frameworks))
+            return not_scheduled(f'no profile for scheduler name "{pod.spec.scheduler_name}" (there is: {known})')
+        gate = framework.run_pre_enqueue(pod)
+        if not gate.is_success:
+            return not_scheduled(gate.message)
+        return _Cycle(self, prepared, framework, pod, summary, cluster).run()
+
+
+class _Cycle:
+    """The state of one cycle, and its steps."""
+
+    def __init__(
+        self,
+        scheduler: KubeScheduler,
+        prepared: Prepared,
+        framework: Framework,
+        pod: Pod,
+        summary: PodSummary,
+        cluster: ClusterSummary,
+    ) -> None:
+        self._scheduler = scheduler
+        self._prepared = prepared
+        self._framework = framework
+        self._pod = pod
+        self._summary = summary
+        self._cluster_summary = cluster
+        self._state = CycleState()
+        self._node_infos = prepared.cluster.node_infos
+
+    def run(self) -> Verdict:
+        """Filter, then score or preempt."""
+        if not self._node_infos:
+            return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
+        try:
+            node_names, pre_filter, restricting = self._framework.run_pre_filter(self._state, self._pod)
+            if not pre_filter.is_success:
+                return self._rejected_by_pre_filter(pre_filter)
+            filtered, feasible, evaluated = self._filter(node_names, restricting)
+            if feasible:
+                return self._score(evaluated, feasible)
+            return self._preempt(filtered, evaluated, None)
+        except FrameworkError as error:
+            return self._verdict(Outcome.NEVER_LANDS, reason="the scheduler ends in an error", message=str(error))
+
+    def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
+        filtered = NodeToStatus()
+        filtered.absent = pre_filter
+        evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
+        return self._preempt(filtered, evaluated, pre_filter)
+
+    def _filter(
+        self, node_names: frozenset[str] | None, restricting: list[str]
+    ) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
+        """Every node's status. The nominated node is looked at first, and is alone feasible where it fits."""
+        filtered = NodeToStatus()
+        if node_names is not None:
+            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(restricting)}]"
+            filtered.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+        evaluated: dict[str, Status] = {}
+        feasible: list[NodeInfo] = []
+        for node_info in self._node_infos:
+            if node_names is not None and node_info.name not in node_names:
+                evaluated[node_info.name] = filtered.absent
+                continue
+            status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, node_info)
+            evaluated[node_info.name] = status
+            if status.is_success:
+                feasible.append(node_info)
+            else:
+                filtered.statuses[node_info.name] = status
+        nominated = self._prepared.cluster.by_name.get(self._pod.status.nominated_node_name)
+        if nominated is not None:
+            self._look_at_nominated(nominated, filtered, evaluated, feasible)
+        return filtered, feasible, evaluated
+
+    def _look_at_nominated(
+        self, nominated: NodeInfo, filtered: NodeToStatus, evaluated: dict[str, Status], feasible: list[NodeInfo]
+    ) -> None:
+        """The nominated node is filtered even where PreFilter left it out."""
+        status = evaluated[nominated.name]
+        if not status.is_success and nominated.name not in filtered.statuses:
+            status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, nominated)
+            evaluated[nominated.name] = status
+            if not status.is_success:
+                filtered.statuses[nominated.name] = status
+        if status.is_success:
+            feasible[:] = [nominated]
+
+    def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo]) -> Verdict:
+        plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
+        scores = {node: sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
+        best = max(scores.values())
+        chosen = [node for node, score in scores.items() if score == best]
+        return self._verdict(
+            Outcome.LANDS,
+            filter=evaluated,
+            feasible_nodes=[node_info.name for node_info in feasible],
+            scores=scores,
+            plugin_scores=plugin_scores,
+            chosen_nodes=chosen,
+        )
+
+    def _preempt(self, filtered: NodeToStatus, evaluated: dict[str, Status], pre_filter: Status | None) -> Verdict:
+        result, status = None, SUCCESS
+        if self._framework.plugins.post_filters:
+            result, status = self._framework.run_post_filter(self._state, self._pod, filtered)
+        message = no_node_message(
+            len(self._node_infos),
+            filtered,
+            pre_filter=pre_filter.message if pre_filter else "",
+            post_filter=status.message,
+        )
+        evidence = result.evidence if result else None
+        nominated = (result.nominated_node_names if result else None) or []
+        candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
+        victims = {node: victims_of(candidates[node], self._prepared.cluster) for node in nominated}
+        return self._verdict(
+            _outcome(nominated, candidates),
+            filter=evaluated,
+            pre_filter=pre_filter,
+            eligibility=evidence.eligibility if evidence else None,
+            potential_nodes=evidence.potential_nodes if evidence else [],
+            dry_run=evidence.dry_run if evidence else {},
+            candidates=evidence.candidates if evidence else [],
+            selection=evidence.selection if evidence else None,
+            nominated_nodes=nominated,
+            victims=victims,
+            message=message,
+            post_filter=result,
+        )
+
+    def _verdict(self, outcome: Outcome, *, post_filter: PostFilterResult | None = None, **parts: object) -> Verdict:
+        verdict = Verdict(
+            algorithm=self._scheduler.algorithm,
+            outcome=outcome,
+            pod=self._summary,
+            cluster=self._cluster_summary,
+            assumptions=self._prepared.assumptions,
+            **parts,  # type: ignore[arg-type]  # the callers above name the record's own fields
+        )
+        return effects_of(verdict, self._pod, self._prepared.cluster, post_filter)
+
+
+def _outcome(nominated: list[str], candidates: Mapping[str, Candidate]) -> Outcome:
+    if not nominated:
+        return Outcome.NEVER_LANDS
+    if any(candidates[node].num_pdb_violations for node in nominated):
+        return Outcome.PREEMPTS_VIOLATING_BUDGETS
+    return Outcome.PREEMPTS
+
+
+def _reason_not_seen(pod: Pod) -> str:
+    """Why the scheduler would not look at the pod at all, or an empty text."""
+    if pod.is_terminal:
+        return f"the pod has finished (phase {pod.status.phase})"
+    if pod.metadata.deletion_timestamp is not None:
+        return f"skip schedule deleting pod: {pod.key}"
+    if pod.spec.node_name:
+        return f'the pod is assigned to node "{pod.spec.node_name}" already; the scheduler has no part in it'
+    return ""
+
+
+def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
+    requests = pod_requests(pod, pod_level=features.pod_level_resources)
+    return PodSummary(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        priority=pod.priority,
+        priority_class_name=pod.spec.priority_class_name,
+        preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
+        scheduler_name=pod.spec.scheduler_name,
+        nominated_node_name=pod.status.nominated_node_name,
+        requests={
+            name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())
+        },
+    )
+
+
+def _cluster_summary(cluster: ClusterState) -> ClusterSummary:
+    return ClusterSummary(
+        nodes=len(cluster.node_infos), pods=sum(len(node_info.pods) for node_info in cluster.node_infos)
+    )
+
+
+__all__ = ["ALGORITHM", "KubeScheduler", "PodInfo", "Prepared", "is_same_pod"]
