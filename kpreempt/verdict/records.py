@@ -165,7 +165,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a pod lands, whom it evicts to land, or why it does not, with every step of the reasoning.
 
     ``filter`` has every node's status after PreFilter and Filter. ``nominated_nodes`` are all nodes that the choice can
-    end with, ``chosen_nodes`` those that tie for the best score where the pod fits. ``victims`` are given per nominated
+    end with. Where the pod fits, ``chosen_nodes`` tie for the best score, and it ``lands_on`` one of these, or on its
+    nominated node, which the scheduler takes without scoring. ``victims`` are given per nominated
     node. ``message`` is the text of the FailedScheduling event.
     """
 
@@ -183,6 +184,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     scores: dict[str, int] = {}
     plugin_scores: dict[str, dict[str, int]] = {}
     chosen_nodes: list[str] = []
+    lands_on: list[str] = []
     eligibility: Eligibility | None = None
     potential_nodes: list[str] = []
     dry_run: dict[str, Status] = {}

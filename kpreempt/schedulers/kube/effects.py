@@ -21,7 +21,7 @@ _TRUNCATED = " ..."
 def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFilterResult | None) -> Verdict:
     """The verdict with its ``effects``."""
     if verdict.outcome == Outcome.LANDS:
-        effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.chosen_nodes[0]}")]
+        effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.lands_on[0]}")]
         return msgspec.structs.replace(verdict, effects=effects)
     effects = []
     if verdict.nominated_nodes:

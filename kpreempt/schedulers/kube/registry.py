@@ -1,6 +1,6 @@
 """The in-tree plugins by name, with the arguments and weights that configuration loading fills in.
 
-Follows ``pkg/scheduler/framework/plugins/registry.go`` and ``pkg/scheduler/apis/config/v1/default_plugins.go`` of v1.36.3.
+Follows ``framework/plugins/registry.go`` and ``apis/config/v1/default_plugins.go`` under ``pkg/scheduler`` of v1.36.3.
 """
 
 from __future__ import annotations

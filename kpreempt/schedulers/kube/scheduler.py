@@ -1,7 +1,7 @@
 """One scheduling cycle for one pod (``pkg/scheduler/schedule_one.go``, v1.36.3), with all its evidence.
 
-Departures: every node is looked at, where the real scheduler stops at ``percentageOfNodesToScore``; and where the choice
-is random the verdict holds every node that it can end with.
+Departures: every node is looked at, where the real scheduler stops at ``percentageOfNodesToScore``; and where the
+choice is random the verdict holds every node that it can end with.
 """
 
 from __future__ import annotations
@@ -68,10 +68,14 @@ class KubeScheduler:
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
         self.assumptions = list(assumptions)
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime) -> Prepared:
-        """Put pods on nodes and make the plugins; ``now`` stands for missing start times."""
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Prepared:
+        """Put pods on nodes and make the plugins.
+
+        ``now`` stands for missing start times. ``is_queued`` says that the scheduling queue holds the pending pods, as
+        in a running cluster; without a queue the scheduler knows nominated pods by name only.
+        """
         names = frozenset(profile.scheduler_name for profile in self.profiles)
-        state = ClusterState(cluster, self.features, now=now, scheduler_names=names)
+        state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features)
@@ -153,7 +157,7 @@ class _Cycle:
     def _filter(
         self, node_names: frozenset[str] | None, restricting: list[str]
     ) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
-        """Every node's status. The nominated node is looked at first, and is alone feasible where it fits."""
+        """Every node's status, and the nodes that fit."""
         filtered = NodeToStatus()
         if node_names is not None:
             reason = f"node(s) didn't satisfy plugin(s) [{' '.join(restricting)}]"
@@ -170,29 +174,29 @@ class _Cycle:
                 feasible.append(node_info)
             else:
                 filtered.statuses[node_info.name] = status
-        nominated = self._prepared.cluster.by_name.get(self._pod.status.nominated_node_name)
-        if nominated is not None:
-            self._look_at_nominated(nominated, filtered, evaluated, feasible)
+        self._look_at_nominated(filtered, evaluated, feasible)
         return filtered, feasible, evaluated
 
     def _look_at_nominated(
-        self, nominated: NodeInfo, filtered: NodeToStatus, evaluated: dict[str, Status], feasible: list[NodeInfo]
+        self, filtered: NodeToStatus, evaluated: dict[str, Status], feasible: list[NodeInfo]
     ) -> None:
         """The nominated node is filtered even where PreFilter left it out."""
-        status = evaluated[nominated.name]
-        if not status.is_success and nominated.name not in filtered.statuses:
-            status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, nominated)
-            evaluated[nominated.name] = status
-            if not status.is_success:
-                filtered.statuses[nominated.name] = status
+        nominated = self._prepared.cluster.by_name.get(self._pod.status.nominated_node_name)
+        if nominated is None or nominated in feasible or nominated.name in filtered.statuses:
+            return
+        status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, nominated)
+        evaluated[nominated.name] = status
         if status.is_success:
-            feasible[:] = [nominated]
+            feasible.append(nominated)
+        else:
+            filtered.statuses[nominated.name] = status
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo]) -> Verdict:
         plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
         scores = {node: sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
+        nominated = self._pod.status.nominated_node_name
         return self._verdict(
             Outcome.LANDS,
             filter=evaluated,
@@ -200,6 +204,8 @@ class _Cycle:
             scores=scores,
             plugin_scores=plugin_scores,
             chosen_nodes=chosen,
+            # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
+            lands_on=[nominated] if nominated in scores else chosen,
         )
 
     def _preempt(self, filtered: NodeToStatus, evaluated: dict[str, Status], pre_filter: Status | None) -> Verdict:

@@ -12,7 +12,9 @@ from datetime import datetime
 from functools import cached_property
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
@@ -26,7 +28,13 @@ class ClusterState:
     """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed."""
 
     def __init__(
-        self, cluster: ClusterSnapshot, features: FeatureGates, *, now: datetime, scheduler_names: frozenset[str]
+        self,
+        cluster: ClusterSnapshot,
+        features: FeatureGates,
+        *,
+        now: datetime,
+        scheduler_names: frozenset[str],
+        is_queued: bool = True,
     ) -> None:
         self.cluster = cluster
         self.features = features
@@ -47,7 +55,8 @@ class ClusterState:
                 and pod.spec.scheduler_name in scheduler_names
                 and not pod.spec.scheduling_gates
             ):
-                self.nominated_pods.setdefault(pod.status.nominated_node_name, []).append(PodInfo(pod, features))
+                nominated = pod if is_queued else _reference_to(pod)
+                self.nominated_pods.setdefault(pod.status.nominated_node_name, []).append(PodInfo(nominated, features))
         self._spread_images()
 
     def _spread_images(self) -> None:
@@ -115,6 +124,12 @@ class ClusterState:
             )
             if name
         )
+
+
+def _reference_to(pod: Pod) -> Pod:
+    """What the scheduler knows of a nominated pod that is not in its queue: name and UID (``nominatedPodToInfo``)."""
+    metadata = pod.metadata
+    return Pod(metadata=ObjectMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid))
 
 
 def in_zone_order(nodes: list[Node]) -> list[Node]:

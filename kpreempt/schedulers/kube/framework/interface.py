@@ -1,7 +1,8 @@
 """The extension points of the scheduling framework that a what-if runs.
 
 A plugin is a class that derives from the extension points that it implements; it is made once per profile and holds no
-state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3 ``framework/interface.go``.
+state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
+``framework/interface.go``.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ class PreemptionEvidence(NamedTuple):
 class PostFilterResult(NamedTuple):
     """What a PostFilter made of the pod.
 
-    ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and ``None``
-    leaves it alone.
+    ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and
+    ``None`` leaves it alone.
     """
 
     nominated_node_names: list[str] | None

@@ -1,4 +1,7 @@
-"""Scores from how full a node is, or would be (``plugins/noderesources/resource_allocation.go`` and its strategies, v1.36.3)."""
+"""Scores from how full a node is, or would be.
+
+Follows ``plugins/noderesources/resource_allocation.go`` of v1.36.3 and the strategies beside it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class ResourceWeight(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """One resource on one node: allocatable, allocated now, and requested with the pod. All 0 where it does not count."""
+    """One resource on one node: requested with the pod, allocated now, allocatable. All 0 where it does not count."""
 
     requested: int
     allocated: int

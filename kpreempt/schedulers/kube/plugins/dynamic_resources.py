@@ -1,8 +1,8 @@
 """DynamicResources' place in the chain (``plugins/dynamicresources``, v1.36.3).
 
 Allocating devices is not modelled: a pod with resource claims gets an uncertain verdict. For all other pods this plugin
-does what upstream's does: it skips its filter, scores 0, and its PostFilter, which runs before DefaultPreemption's, says
-that there are no claims to deallocate.
+does what upstream's does: it skips its filter, scores 0, and its PostFilter, which runs before DefaultPreemption's,
+says that there are no claims to deallocate.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         """Refuse nodes that the configuration's or the pod's required terms do not match."""
         node = node_info.node
         if self._added_required is not None and not self._added_required.matches(node.name, node.labels):
-            unmet = _unmet_terms(self._added_required, node)
+            unmet = _terms_of(self._added_required)
             return _refused(REASON_ENFORCED, details.NodeAffinityMismatch("addedAffinity", unmet))
         unmet = [
             f"{key}={value}" for key, value in sorted(pod.spec.node_selector.items()) if node.labels.get(key) != value
@@ -91,7 +91,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return _refused(REASON_POD, details.NodeAffinityMismatch("nodeSelector", unmet))
         required = _required_of(pod)
         if required is not None and not required.matches(node.name, node.labels):
-            return _refused(REASON_POD, details.NodeAffinityMismatch("nodeAffinity", _unmet_terms(required, node)))
+            return _refused(REASON_POD, details.NodeAffinityMismatch("nodeAffinity", _terms_of(required)))
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
@@ -141,8 +141,8 @@ def _is_valid_term(term: NodeSelectorTerm) -> bool:
     )
 
 
-def _unmet_terms(selector: NodeSelector, node: Node) -> list[str]:
-    """Every term that would do, in selector syntax; each of them fails on the node."""
+def _terms_of(selector: NodeSelector) -> list[str]:
+    """The terms of which one would do, in selector syntax."""
     return [_format_term(term) for term in selector.node_selector_terms]
 
 

@@ -1,4 +1,7 @@
-"""NodeResourcesBalancedAllocation prefers nodes whose resources are used evenly (``plugins/noderesources/balanced_allocation.go``, v1.36.3)."""
+"""NodeResourcesBalancedAllocation prefers nodes whose resources are used evenly.
+
+Follows ``plugins/noderesources/balanced_allocation.go`` of v1.36.3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""NodeResourcesFit: whether the pod's requests fit, and how full the node would be (``plugins/noderesources/fit.go``, v1.36.3)."""
+"""NodeResourcesFit: whether the pod's requests fit, and how full the node would be.
+
+Follows ``plugins/noderesources/fit.go`` of v1.36.3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""TaintToleration refuses tainted nodes, and prefers those with fewer soft taints (``plugins/tainttoleration``, v1.36.3)."""
+"""TaintToleration refuses tainted nodes, and prefers those with fewer soft taints.
+
+Follows ``plugins/tainttoleration`` of v1.36.3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which evictions would violate a PodDisruptionBudget (``filterPodsWithPDBViolation``, ``default_preemption.go``, v1.36.3)."""
+"""Which evictions would violate a PodDisruptionBudget.
+
+Follows ``filterPodsWithPDBViolation`` in ``plugins/defaultpreemption/default_preemption.go`` of v1.36.3.
+"""
 
 from __future__ import annotations
 

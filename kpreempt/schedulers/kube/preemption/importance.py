@@ -1,8 +1,8 @@
 """Which of two pods is more important, and a sort that agrees with Go's ``sort.Slice`` where pods are equal.
 
 ``MoreImportantPod`` (``pkg/scheduler/util/utils.go``, v1.36.3) compares priority, then start time. It has no last
-tie-break, and a pod without a start time counts as starting now, with ``now`` read twice in a comparison. So the order of
-equal pods is an artefact of the sorting algorithm. It decides who is reprieved, so the same algorithm is used here:
+tie-break, and a pod without a start time counts as starting now, with ``now`` read twice in a comparison. So the order
+of equal pods is an artefact of the sorting algorithm. It decides who is reprieved, so the same algorithm is used here:
 pattern-defeating quicksort as in Go's ``sort`` package (insertion sort up to 12 elements).
 """
 

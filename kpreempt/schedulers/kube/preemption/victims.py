@@ -1,8 +1,8 @@
 """The victims on one node (``SelectVictimsOnNode``, ``default_preemption.go``, v1.36.3).
 
-Take every pod of lower priority off the node. If the incoming pod still does not fit, the node is out. Otherwise put the
-pods back, most important first and those whose eviction violates a budget before all others, and keep each that leaves
-room; the rest are the victims.
+Take every pod of lower priority off the node. If the incoming pod still does not fit, the node is out. Otherwise put
+the pods back, most important first and those whose eviction violates a budget before all others, and keep each that
+leaves room; the rest are the victims.
 """
 
 from __future__ import annotations
