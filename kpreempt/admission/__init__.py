@@ -1,0 +1,10 @@
+"""What the API server and the controllers fill in between a manifest and the scheduler."""
+
+from kpreempt.admission.admit import admit
+from kpreempt.admission.api_defaults import apply_api_defaults
+from kpreempt.admission.budgets import fill_budget_statuses
+from kpreempt.admission.claims import admit_claim
+from kpreempt.admission.daemon_sets import daemon_node_names
+from kpreempt.admission.records import Admission
+
+__all__ = ["Admission", "admit", "admit_claim", "apply_api_defaults", "daemon_node_names", "fill_budget_statuses"]

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.labels import LabelSelector, NodeSelectorRequirement, matches_requirement, parse_int64
+from kpreempt.model.labels import (
+    LabelSelector,
+    NodeSelectorRequirement,
+    is_label_key,
+    is_label_value,
+    matches_requirement,
+    parse_int64,
+)
 
 METADATA_NAME_FIELD = "metadata.name"
 
@@ -28,11 +35,14 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
             return False
         if not all(is_valid_field_requirement(requirement) for requirement in self.match_fields):
             return False
-        fields = {METADATA_NAME_FIELD: node_name}
-        return all(
+        if not all(
             matches_requirement(requirement.key, requirement.operator, requirement.values, labels)
             for requirement in self.match_expressions
-        ) and all(
+        ):
+            return False
+        fields = {METADATA_NAME_FIELD: node_name}
+        # Upstream does not look at the fields of a node without a name.
+        return not node_name or all(
             matches_requirement(requirement.key, requirement.operator, requirement.values, fields)
             for requirement in self.match_fields
         )
@@ -41,6 +51,8 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
 def is_valid_node_requirement(requirement: NodeSelectorRequirement) -> bool:
     """Whether upstream can build the requirement; the API server does not check all of this."""
     operator, values = requirement.operator, requirement.values
+    if not is_label_key(requirement.key) or not all(map(is_label_value, values)):
+        return False
     if operator in ("In", "NotIn"):
         return bool(values)
     if operator in ("Exists", "DoesNotExist"):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
+_LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
+_MAX_SUBDOMAIN = 253
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 LabelSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
@@ -34,8 +38,10 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
 
     def is_valid(self) -> bool:
         """Whether upstream's ``LabelSelectorAsSelector`` takes it: In and NotIn need values, the others none."""
-        return all(
-            bool(requirement.values) == (requirement.operator in ("In", "NotIn"))
+        return all(is_label_key(key) and is_label_value(value) for key, value in self.match_labels.items()) and all(
+            is_label_key(requirement.key)
+            and bool(requirement.values) == (requirement.operator in ("In", "NotIn"))
+            and all(map(is_label_value, requirement.values))
             for requirement in self.match_expressions
         )
 
@@ -64,6 +70,21 @@ class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
     key: str
     operator: NodeSelectorOperator
     values: list[str] = []
+
+
+@lru_cache(maxsize=4096)
+def is_label_key(key: str) -> bool:
+    """Whether ``key`` is a qualified name: a name of up to 63 characters after an optional DNS prefix."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (len(prefix) > _MAX_SUBDOMAIN or not _DNS_SUBDOMAIN.fullmatch(prefix)):
+        return False
+    return _LABEL_NAME.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_label_value(value: str) -> bool:
+    """Whether ``value`` can be the value of a label: empty, or up to 63 characters."""
+    return not value or _LABEL_NAME.fullmatch(value) is not None
 
 
 def matches_requirement(key: str, operator: str, values: list[str], labels: Mapping[str, str]) -> bool:

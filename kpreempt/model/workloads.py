@@ -46,6 +46,7 @@ class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel"):
     default_request: ResourceList = {}
     min: ResourceList = {}
     max: ResourceList = {}
+    max_limit_request_ratio: ResourceList = {}
 
 
 class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel"):

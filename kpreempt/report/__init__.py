@@ -27,7 +27,7 @@ FORMATS = tuple(_MODULES)
 
 
 class _Format(Protocol):
-    def render(self, verdicts: Sequence[Verdict], options: RenderOptions) -> str: ...
+    def render(self, verdicts: Sequence[Verdict], options: RenderOptions, /) -> str: ...
 
 
 def render(verdicts: Sequence[Verdict], format: str, *, options: RenderOptions | None = None) -> str:  # noqa: A002 - the option's name

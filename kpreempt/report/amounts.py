@@ -7,10 +7,12 @@ from __future__ import annotations
 
 _BINARY_UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _DECIMAL_UNITS = ("E", "P", "T", "G", "M", "k")
-# Integers of more digits than this are shown rounded, with the mark.
+# Whole numbers of at most this many digits are left as they are.
+_EASY_DIGITS = 3
+# Longer ones are shown rounded, with the mark, where no unit says them within these.
 _MAX_BINARY_DIGITS = 5
 _MAX_DECIMAL_DIGITS = 4
-_IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "goes": "go", "does": "do"}
+_IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "goes": "go", "does": "do", "its": "their"}
 
 
 def is_bytes(resource: str) -> bool:
@@ -40,36 +42,54 @@ def _format_cpu(milli: int) -> str:
 def _format_bytes(amount: int, *, exact: bool) -> str:
     if not amount:
         return "0"
-    binary = _whole_units(amount, 1024, _BINARY_UNITS)
-    decimal = _whole_units(amount, 1000, _DECIMAL_UNITS)
-    if len(binary[0]) <= _MAX_BINARY_DIGITS:
-        return "".join(binary)
-    if len(decimal[0]) <= _MAX_DECIMAL_DIGITS:
-        return "".join(decimal)
-    shortest = "".join(min(binary, decimal, key=lambda parts: len(parts[0])))
-    return shortest if exact else _round_bytes(amount)
+    number, unit = _whole_units(amount, 1024, _BINARY_UNITS)
+    if len(number) <= _EASY_DIGITS:
+        return number + unit
+    if short := _with_decimals(amount):
+        return short
+    if len(number) <= _MAX_BINARY_DIGITS:
+        return number + unit
+    decimal_number, decimal_unit = _whole_units(amount, 1000, _DECIMAL_UNITS)
+    if len(decimal_number) <= _MAX_DECIMAL_DIGITS:
+        return decimal_number + decimal_unit
+    return min(number + unit, decimal_number + decimal_unit, key=len) if exact else _round_bytes(amount)
 
 
 def _whole_units(amount: int, base: int, units: tuple[str, ...]) -> tuple[str, str]:
     """The amount in the largest unit that divides it."""
     for index, unit in enumerate(units):
-        count, rest = divmod(amount, base ** (len(units) - index))
+        number, rest = divmod(amount, base ** (len(units) - index))
         if not rest:
-            return str(count), unit
+            return str(number), unit
     return str(amount), ""
 
 
-def _round_bytes(amount: int) -> str:
+def _largest_unit(amount: int) -> tuple[int, str]:
+    """The size and the name of the largest binary unit that the amount reaches."""
     for index, unit in enumerate(_BINARY_UNITS):
-        size = 1024 ** (len(_BINARY_UNITS) - index)
+        size: int = 1024 ** (len(_BINARY_UNITS) - index)
         if amount >= size:
-            return f"~{_decimal(amount * 100 // size)}{unit}"
-    return str(amount)
+            return size, unit
+    return 1, ""
+
+
+def _with_decimals(amount: int) -> str:
+    """The amount in its largest unit where two decimals say it exactly, or an empty text."""
+    size, unit = _largest_unit(amount)
+    hundredths, rest = divmod(amount * 100, size)
+    return "" if rest else f"{_decimal(hundredths)}{unit}"
+
+
+def _round_bytes(amount: int) -> str:
+    """About three digits, marked."""
+    size, unit = _largest_unit(amount)
+    precision = 100 if amount < 10 * size else 10 if amount < 100 * size else 1
+    return f"~{_decimal((amount * precision + size // 2) // size * (100 // precision))}{unit}"
 
 
 def _decimal(hundredths: int) -> str:
     whole, rest = divmod(hundredths, 100)
-    return f"{whole}.{rest:02}".rstrip("0").rstrip(".")
+    return f"{whole}.{rest:02}".rstrip("0").rstrip(".") if rest else str(whole)
 
 
 def count(number: int, noun: str) -> str:

@@ -1,4 +1,7 @@
-"""Spans of time as kubectl prints ages: two units at most, coarser the longer (``apimachinery`` ``duration.HumanDuration``)."""
+"""Spans of time as kubectl prints ages: two units at most, coarser the longer.
+
+Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/duration`` ``HumanDuration``.
+"""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ Line = tuple[Span, ...]
 Align = Literal["left", "right"]
 
 COLUMN_GAP = 2
+# Where the text beside a section's label starts.
+LABEL_COLUMN = 12
 # Below this width a last column is not worth wrapping in place.
 _NARROWEST_COLUMN = 24
 
@@ -41,7 +43,7 @@ def strong(text: str) -> Span:
 
 def plain(phrase: Iterable[Part]) -> str:
     """A phrase without its styles, made safe."""
-    return "".join(printable(span.text) for span in _spans(phrase))
+    return "".join(span.text for span in _safe(phrase))
 
 
 def width_of(text: str) -> int:
@@ -83,18 +85,22 @@ class Page:
         for number, line in enumerate(wrap(phrase, self._room(indent + hanging), -hanging)):
             self._add(indent + (hanging if number else 0), line)
 
-    def labelled(self, label: Part, *phrase: Part, indent: int = 0, column: int) -> None:
-        """A label, and a paragraph that starts and stays at ``column``; on its own line where the label is longer."""
+    def labelled(self, label: Part, *phrase: Part, indent: int = 0, column: int, hanging: int = 0) -> None:
+        """A label, and a paragraph that starts and stays at ``column``; below the label where that is longer.
+
+        Lines after the first are indented ``hanging`` cells more.
+        """
         start = indent + column
-        lines = wrap(phrase, self._room(start))
-        (label_line,) = wrap((_unbreakable(label),), self.width) or [()]
+        lines = wrap(phrase, self._room(start + hanging), -hanging)
+        label_line = _safe((label,))
         gap = column - _line_width(label_line)
-        if gap >= 1 and lines:
-            self._add(indent, (*label_line, Span(" " * gap), *lines.pop(0)))
+        if gap >= 1:
+            self._add(indent, (*label_line, Span(" " * gap), *lines[0]))
         else:
             self._add(indent, label_line)
-        for line in lines:
-            self._add(start, line)
+            self._add(start, lines[0])
+        for line in lines[1:]:
+            self._add(start + hanging, line)
 
     def table(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> None:
         """Columns as wide as their widest cell. The last one, if on the left, wraps in place or below its row."""
@@ -133,29 +139,34 @@ class Page:
         self.lines.append((Span(" " * indent), *stripped) if indent and stripped else stripped)
 
 
+def columns_of_numbers(numbers: int) -> list[Align]:
+    """Alignments for a column of names and ``numbers`` columns of numbers."""
+    aligns: list[Align] = ["right"] * (numbers + 1)
+    aligns[0] = "left"
+    return aligns
+
+
 def to_plain(lines: Iterable[Line]) -> str:
     """The lines as text, each ended by a newline."""
     return "".join("".join(span.text for span in line) + "\n" for line in lines)
 
 
-def _spans(phrase: Iterable[Part]) -> Iterable[Span]:
-    return (part if isinstance(part, Span) else Span(part) for part in phrase)
+def _safe(phrase: Iterable[Part]) -> Line:
+    """The phrase as spans that show what they hold."""
+    spans = (part if isinstance(part, Span) else Span(part) for part in phrase)
+    return tuple(Span(printable(text), style) for text, style in spans)
 
 
 def _words(phrase: Iterable[Part]) -> list[list[Span]]:
-    """The words between spaces; a word may change its style in the middle. Text that is only spaces has no word."""
+    """The words between spaces; a word may change its style in the middle, and is empty between two spaces."""
     words: list[list[Span]] = [[]]
-    for text, style in _spans(phrase):
-        for index, piece in enumerate(printable(text).split(" ")):
+    for text, style in _safe(phrase):
+        for index, piece in enumerate(text.split(" ")):
             if index:
                 words.append([])
             if piece:
                 words[-1].append(Span(piece, style))
-    return [word for word in words if word]
-
-
-def _unbreakable(part: Part) -> Part:
-    return part
+    return words
 
 
 def _join_equal_styles(line: list[Span]) -> Line:
@@ -173,11 +184,11 @@ def _line_width(line: Line) -> int:
 
 
 def _phrase_width(phrase: Phrase) -> int:
-    return width_of(plain(phrase))
+    return _line_width(_safe(phrase))
 
 
 def _aligned(cell: Phrase, width: int, align: Align) -> Line:
-    line = tuple(Span(printable(text), style) for text, style in _spans(cell))
+    line = _safe(cell)
     padding = Span(" " * max(width - _line_width(line), 0))
     return (padding, *line) if align == "right" else (*line, padding)
 

@@ -6,6 +6,8 @@ from datetime import datetime
 
 import msgspec
 
+from kpreempt.verdict import Verdict
+
 
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
@@ -19,3 +21,8 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool = False
     now: datetime | None = None
     as_list: bool = False
+
+
+def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:
+    """What ages in a report on this verdict count to, or ``None`` where that is unknown."""
+    return options.now or verdict.cluster.taken_at

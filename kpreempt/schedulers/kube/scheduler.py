@@ -18,13 +18,14 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
+    FrameworkError,
     Handle,
     NodeToStatus,
     PostFilterResult,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
-from kpreempt.schedulers.kube.framework.runner import Framework, FrameworkError, is_same_pod
+from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.victims_report import victims_of
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.verdict import (
@@ -288,6 +289,3 @@ def _cluster_summary(cluster: ClusterState) -> ClusterSummary:
     return ClusterSummary(
         nodes=len(cluster.node_infos), pods=sum(len(node_info.pods) for node_info in cluster.node_infos)
     )
-
-
-__all__ = ["ALGORITHM", "KubeScheduler", "PodInfo", "Prepared", "is_same_pod"]

@@ -25,6 +25,18 @@ MAX_NODE_SCORE = 100
 PluginArgs = Mapping[str, object]
 
 
+class PluginError(Exception):
+    """A plugin cannot go on; what it was doing then ends in an Error status with this message."""
+
+
+class FrameworkError(Exception):
+    """A step of the scheduling cycle ended in an Error status, which names the plugin and what it was doing."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
 class Plugin:
     """Something that the scheduler's configuration can enable, by ``name``."""
 
@@ -58,10 +70,10 @@ class PreFilterPlugin(Plugin, ABC):
         """Prepare ``state``; Skip leaves this plugin's Filter out, Unschedulable refuses the pod on all nodes."""
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Bring ``state`` up to date after ``added`` was put on the node."""
+        """Bring ``state`` up to date after ``added`` was put on the node; may raise ``PluginError``."""
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Bring ``state`` up to date after ``removed`` was taken off the node."""
+        """Bring ``state`` up to date after ``removed`` was taken off the node; may raise ``PluginError``."""
 
 
 class FilterPlugin(Plugin, ABC):
@@ -178,10 +190,12 @@ __all__ = [
     "SUCCESS",
     "FilterPlugin",
     "FilterRunner",
+    "FrameworkError",
     "Handle",
     "NodeToStatus",
     "Plugin",
     "PluginArgs",
+    "PluginError",
     "PostFilterPlugin",
     "PostFilterResult",
     "PreEnqueuePlugin",

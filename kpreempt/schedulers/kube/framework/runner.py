@@ -9,7 +9,9 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
+    FrameworkError,
     NodeToStatus,
+    PluginError,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
@@ -20,14 +22,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import SUCCESS, Code, Status
-
-
-class FrameworkError(Exception):
-    """A plugin ended in an error; the scheduler retries the pod and reports the message."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.message)
-        self.status = status
 
 
 class ProfilePlugins:
@@ -102,13 +96,19 @@ class Framework:
         """Run all plugins' ``add_pod``."""
         for plugin in self._extended:
             if plugin.name not in state.skip_filter_plugins:
-                plugin.add_pod(state, pod, added, node_info)
+                try:
+                    plugin.add_pod(state, pod, added, node_info)
+                except PluginError as error:
+                    raise FrameworkError(_failed_update("AddPod", plugin.name, error)) from error
 
     def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``remove_pod``."""
         for plugin in self._extended:
             if plugin.name not in state.skip_filter_plugins:
-                plugin.remove_pod(state, pod, removed, node_info)
+                try:
+                    plugin.remove_pod(state, pod, removed, node_info)
+                except PluginError as error:
+                    raise FrameworkError(_failed_update("RemovePod", plugin.name, error)) from error
 
     def run_filters(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """The status of the first filter that refuses the node, named after its plugin; or Success."""
@@ -196,6 +196,10 @@ def _no_node_left(restricting: list[str]) -> Status:
     else:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+
+
+def _failed_update(update: str, plugin: str, error: PluginError) -> Status:
+    return Status(Code.ERROR, [f'running {update} on PreFilter plugin "{plugin}": {error}'])
 
 
 def _wrapped(doing: str, status: Status, plugin: str) -> Status:

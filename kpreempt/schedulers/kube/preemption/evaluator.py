@@ -8,6 +8,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
+    FrameworkError,
     Handle,
     NodeToStatus,
     PostFilterResult,
@@ -93,7 +94,10 @@ class Evaluator:
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Victims:
         framework = self._handle.framework
         assert framework is not None
-        outcome = select_victims(framework, state, pod, node_info, self._budgets, self._cluster.now)
+        try:
+            outcome = select_victims(framework, state, pod, node_info, self._budgets, self._cluster.now)
+        except FrameworkError as error:
+            return Victims(error.status, [], 0, [])
         if outcome.status.is_success and not outcome.pods:
             reason = f'expected at least one victim pod on node "{node_info.name}"'
             return outcome._replace(status=Status(Code.ERROR, [reason]))

@@ -1,8 +1,185 @@
+// Command reference answers the scenarios of kpreempt batch with the code of the genuine kube-scheduler: JSON lines on
+// standard input, one line of {"name", "verdict"} (or "error", or "bench") each on standard output.
 package main
 
 import (
-	_ "k8s.io/client-go/kubernetes/fake"
-	_ "k8s.io/kubernetes/pkg/scheduler"
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 )
 
-func main() {}
+// scenario is one line of input.
+type scenario struct {
+	Name         string            `json:"name"`
+	Objects      []json.RawMessage `json:"objects"`
+	Pod          json.RawMessage   `json:"pod"`
+	Config       string            `json:"config"`
+	FeatureGates map[string]bool   `json:"featureGates"`
+}
+
+// answer is one line of output.
+type answer struct {
+	Name    string   `json:"name"`
+	Verdict *verdict `json:"verdict,omitempty"`
+	Bench   *timings `json:"bench,omitempty"`
+	Error   *problem `json:"error,omitempty"`
+}
+
+type problem struct {
+	Message string `json:"message"`
+}
+
+type options struct {
+	bench    int
+	offsets  offsets
+	snapshot string
+	live     bool
+	version  bool
+}
+
+func main() {
+	var given options
+	flag.IntVar(&given.bench, "bench", 0, "time each scenario's steps with this many `runs`, instead of a verdict")
+	flag.Var(&given.offsets, "offset", "repeat the sampled search for candidates from this `start`, or from all")
+	flag.StringVar(&given.snapshot, "snapshot", "", "`file` with a cluster (JSON, or gzipped) under every scenario's own objects")
+	flag.BoolVar(&given.live, "live", false, "see nominated pods and image sizes as a running scheduler does, not as the recorded verdicts do")
+	flag.BoolVar(&given.version, "version", false, "print the version of the scheduler's code")
+	flag.Parse()
+	if given.version {
+		fmt.Println(schedulerVersion())
+		return
+	}
+	if err := run(given, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "reference:", err)
+		os.Exit(1)
+	}
+}
+
+func schedulerVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == "k8s.io/kubernetes" {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+func run(given options, input io.Reader, output io.Writer) error {
+	klog.SetLogger(logr.Discard())
+	utilruntime.ErrorHandlers = nil
+	player := &player{options: given}
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = []func(context.Context, any){player.panicked}
+	if given.snapshot != "" {
+		var err error
+		if player.cluster, err = readSnapshot(given.snapshot); err != nil {
+			return err
+		}
+	}
+	defer player.drop()
+	lines := bufio.NewReaderSize(input, 1<<20)
+	writer := bufio.NewWriterSize(output, 1<<16)
+	encoder := json.NewEncoder(writer)
+	encoder.SetEscapeHTML(false)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 1 {
+			if err := encoder.Encode(player.play(line)); err != nil {
+				return err
+			}
+			if lines.Buffered() == 0 {
+				if err := writer.Flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if err == io.EOF {
+			return writer.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// player answers scenarios one after the other (feature gates belong to the process). It keeps the last session for
+// scenarios that bring no objects of their own.
+type player struct {
+	options
+	cluster     []runtime.Object
+	kept        *session
+	keptFor     string
+	parallelism int
+	reset       func() error
+
+	panics sync.Mutex
+	first  any
+}
+
+// panicked notes a panic in a goroutine of the scheduler's code.
+func (p *player) panicked(_ context.Context, problem any) {
+	p.panics.Lock()
+	defer p.panics.Unlock()
+	if p.first == nil {
+		p.first = problem
+	}
+}
+
+func (p *player) play(line []byte) (result answer) {
+	var given scenario
+	if err := json.Unmarshal(line, &given); err != nil {
+		return answer{Error: &problem{"not a scenario: " + err.Error()}}
+	}
+	result.Name = given.Name
+	p.first = nil
+	defer func() {
+		trouble := recover()
+		p.panics.Lock()
+		defer p.panics.Unlock()
+		if trouble == nil {
+			trouble = p.first
+		}
+		if trouble != nil {
+			result = answer{Name: given.Name, Error: &problem{fmt.Sprintf("panic: %v", trouble)}}
+			p.drop()
+		}
+	}()
+	if err := p.answer(&given, &result); err != nil {
+		return answer{Name: given.Name, Error: &problem{err.Error()}}
+	}
+	return result
+}
+
+func (p *player) answer(given *scenario, result *answer) error {
+	pod, err := decodePod(given.Pod)
+	if err != nil {
+		return err
+	}
+	own, err := decodeObjects(given.Objects)
+	if err != nil {
+		return err
+	}
+	using, err := p.prepare(given, pod, own)
+	if err != nil {
+		return err
+	}
+	if p.bench > 0 {
+		result.Bench, err = using.bench(pod, p.bench, p.parallelism)
+		return err
+	}
+	result.Verdict, err = using.decide(pod, p.offsets)
+	return err
+}

@@ -1,0 +1,144 @@
+"""The defaults that the API types give a pod, as far as scheduling sees them.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and ``zz_generated.defaults.go``
+(``SetObjectDefaults_Pod``), in their order: first what concerns the whole pod, then rounding.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
+from kpreempt.admission.records import REASON_API_DEFAULT, Admission
+from kpreempt.model.pod import (
+    DEFAULT_SCHEDULER_NAME,
+    Container,
+    ContainerPort,
+    Pod,
+    ResourceList,
+    ResourceRequirements,
+    Volume,
+)
+from kpreempt.verdict import Admitted
+
+_DEFAULT_GRACE_PERIOD_SECONDS = 30
+_DEFAULT_RBD_POOL = "rbd"
+_HUGE_PAGES_PREFIX = "hugepages-"
+
+
+def apply_api_defaults(pod: Pod) -> Pod:
+    """The pod with the defaults of the API types, and nothing that an admission plugin adds.
+
+    Limits become requests that are missing, requests of the whole pod follow from its limits, ports of a pod on the
+    host's network become host ports, amounts are rounded up to thousandths. Applying it twice changes nothing more.
+    """
+    spec = pod.spec
+    containers = [_with_requests(container) for container in spec.containers]
+    init_containers = [_with_requests(container) for container in spec.init_containers]
+    pod = _replace_spec(pod, containers=containers, init_containers=init_containers)
+    resources = _pod_level_resources(pod)
+    return _replace_spec(
+        pod,
+        containers=[_finished(container, spec.host_network) for container in containers],
+        init_containers=[_finished(container, spec.host_network) for container in init_containers],
+        resources=_rounded(resources) if resources is not None else None,
+        overhead=round_up_to_milli(spec.overhead),
+        scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
+        restart_policy=spec.restart_policy or "Always",
+        termination_grace_period_seconds=_DEFAULT_GRACE_PERIOD_SECONDS
+        if spec.termination_grace_period_seconds is None
+        else spec.termination_grace_period_seconds,
+        volumes=[_with_pool(volume) for volume in spec.volumes],
+    )
+
+
+def admit_api_defaults(pod: Pod) -> Admission:
+    """The same as a step of admission; requests and host ports that were filled in are its changes."""
+    defaulted = apply_api_defaults(pod)
+    changes: list[Admitted] = []
+    for field, before, after in (
+        ("containers", pod.spec.containers, defaulted.spec.containers),
+        ("initContainers", pod.spec.init_containers, defaulted.spec.init_containers),
+    ):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            path = f"spec.{field}[{index}]"
+            changes += _added(f"{path}.resources.requests", old.resources.requests, new.resources.requests)
+            changes += _host_ports(path, old, new)
+    resources, old_resources = defaulted.spec.resources, pod.spec.resources
+    if resources is not None and old_resources is not None:
+        changes += _added("spec.resources.limits", old_resources.limits, resources.limits)
+        changes += _added("spec.resources.requests", old_resources.requests, resources.requests)
+    return Admission(defaulted, changes)
+
+
+def _added(path: str, before: ResourceList, after: ResourceList) -> list[Admitted]:
+    return [
+        Admitted(f"{path}.{name}", str(amount), REASON_API_DEFAULT)
+        for name, amount in after.items()
+        if before.get(name) != amount
+    ]
+
+
+def _host_ports(path: str, before: Container, after: Container) -> list[Admitted]:
+    return [
+        Admitted(f"{path}.ports[{index}].hostPort", str(new.host_port), REASON_API_DEFAULT)
+        for index, (old, new) in enumerate(zip(before.ports, after.ports, strict=True))
+        if old.host_port != new.host_port
+    ]
+
+
+def _replace_spec(pod: Pod, **fields: object) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **fields))
+
+
+def _with_requests(container: Container) -> Container:
+    resources = container.resources
+    if all(name in resources.requests for name in resources.limits):
+        return container
+    requests = {**resources.limits, **resources.requests}
+    return msgspec.structs.replace(container, resources=msgspec.structs.replace(resources, requests=requests))
+
+
+def _pod_level_resources(pod: Pod) -> ResourceRequirements | None:
+    """Resources of the whole pod, completed from its containers and from its own limits."""
+    resources = pod.spec.resources
+    if resources is None:
+        return None
+    limits, requests = dict(resources.limits), dict(resources.requests)
+    if limits or requests:
+        for name, amount in total_limits(pod).items():
+            if name.startswith(_HUGE_PAGES_PREFIX) and name not in requests:
+                limits.setdefault(name, amount)
+    if limits:
+        for name, amount in total_requests(pod).items():
+            if name in ("cpu", "memory"):
+                requests.setdefault(name, amount)
+        for name, amount in limits.items():
+            if name in ("cpu", "memory") or name.startswith(_HUGE_PAGES_PREFIX):
+                requests.setdefault(name, amount)
+    return msgspec.structs.replace(resources, limits=limits, requests=requests)
+
+
+def _finished(container: Container, host_network: bool) -> Container:
+    return msgspec.structs.replace(
+        container,
+        resources=_rounded(container.resources),
+        ports=[_with_port_defaults(port, host_network) for port in container.ports],
+    )
+
+
+def _with_port_defaults(port: ContainerPort, host_network: bool) -> ContainerPort:
+    host_port = port.container_port if host_network and not port.host_port else port.host_port
+    return msgspec.structs.replace(port, host_port=host_port, protocol=port.protocol or "TCP")
+
+
+def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
+    return msgspec.structs.replace(
+        resources, requests=round_up_to_milli(resources.requests), limits=round_up_to_milli(resources.limits)
+    )
+
+
+def _with_pool(volume: Volume) -> Volume:
+    if volume.rbd is None or volume.rbd.pool:
+        return volume
+    return msgspec.structs.replace(volume, rbd=msgspec.structs.replace(volume.rbd, pool=_DEFAULT_RBD_POOL))

@@ -1,0 +1,42 @@
+"""On which nodes a DaemonSet gets a pod.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon/daemon_controller.go`` (``nodeShouldRunDaemonPod``): the
+controller makes a pod for a node whose labels the template selects and whose taints the pod tolerates. Resources,
+ports and volumes are left to the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kpreempt.model.affinity import NodeAffinity
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.model.taints import find_untolerated_taint
+
+_REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+
+
+def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
+    """Names of the nodes for which the controller would make ``pod``, in their order.
+
+    ``pod`` is the DaemonSet's pod with the controller's tolerations and not yet tied to a node.
+    """
+    return [node.name for node in nodes if _should_run(pod, node)]
+
+
+def _should_run(pod: Pod, node: Node) -> bool:
+    if pod.spec.node_name not in ("", node.name):
+        return False
+    if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    if not _matches(affinity, node):
+        return False
+    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING_EFFECTS) is None
+
+
+def _matches(affinity: NodeAffinity | None, node: Node) -> bool:
+    if affinity is None or affinity.required is None:
+        return True
+    return affinity.required.matches(node.name, node.labels)

@@ -1,0 +1,170 @@
+"""What the LimitRanges of a namespace give to containers, and the pods that they refuse.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``plugin/pkg/admission/limitranger`` and, for LimitRanges straight from a
+manifest, ``SetDefaults_LimitRangeItem`` of ``pkg/apis/core/v1/defaults.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import msgspec
+
+from kpreempt.admission.pod_resources import total_limits, total_requests
+from kpreempt.admission.records import Admission, rejected
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
+from kpreempt.model.quantity import MAX_INT64, Quantity
+from kpreempt.model.workloads import LimitRange, LimitRangeItem
+from kpreempt.verdict import Admitted, Assumption
+
+_POD_LEVEL_RESOURCES = ("cpu", "memory")
+_ZERO = Quantity("0")
+
+
+def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+    """The pod with the defaults of its namespace's LimitRanges.
+
+    The first LimitRange that has a default for a resource wins. Upstream takes them in arbitrary order, so two that
+    differ are an assumption. Raises ``InputError`` where a LimitRange's bounds refuse the pod.
+    """
+    ranges = [each for each in cluster.limit_ranges if each.metadata.namespace == pod.metadata.namespace]
+    if not ranges:
+        return Admission(pod)
+    changes: list[Admitted] = []
+    for limit_range in ranges:
+        pod = _with_defaults(pod, limit_range, changes)
+    for limit_range in ranges:
+        problem = next(_violations(pod, limit_range), None)
+        if problem is not None:
+            raise rejected(pod, f"LimitRange {_name(limit_range)}: {problem}")
+    return Admission(pod, changes, _contradictions(pod, ranges, changes))
+
+
+def _name(limit_range: LimitRange) -> str:
+    return f"{limit_range.metadata.namespace}/{limit_range.metadata.name}"
+
+
+def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
+    """Default limits and requests for containers. Of several items in one LimitRange the last wins."""
+    limits: ResourceList = {}
+    requests: ResourceList = {}
+    for item in limit_range.spec.limits:
+        if item.type == "Container":
+            item_limits = {**item.max, **item.default}
+            limits.update(item_limits)
+            requests.update({**item.min, **item_limits, **item.default_request})
+    return ResourceRequirements(requests=requests, limits=limits)
+
+
+def _with_defaults(pod: Pod, limit_range: LimitRange, changes: list[Admitted]) -> Pod:
+    defaults = _container_defaults(limit_range)
+    reason = f"LimitRange {_name(limit_range)}"
+
+    def filled(container: Container, path: str) -> Container:
+        have = container.resources
+        changes.extend(_missing(f"{path}.resources.limits", have.limits, defaults.limits, reason))
+        changes.extend(_missing(f"{path}.resources.requests", have.requests, defaults.requests, reason))
+        resources = msgspec.structs.replace(
+            have, requests={**defaults.requests, **have.requests}, limits={**defaults.limits, **have.limits}
+        )
+        return msgspec.structs.replace(container, resources=resources)
+
+    spec = msgspec.structs.replace(
+        pod.spec,
+        containers=[filled(each, f"spec.containers[{index}]") for index, each in enumerate(pod.spec.containers)],
+        init_containers=[
+            filled(each, f"spec.initContainers[{index}]") for index, each in enumerate(pod.spec.init_containers)
+        ],
+    )
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def _missing(path: str, have: ResourceList, defaults: ResourceList, reason: str) -> Iterator[Admitted]:
+    for name, amount in defaults.items():
+        if name not in have:
+            yield Admitted(f"{path}.{name}", str(amount), reason)
+
+
+def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted]) -> list[Assumption]:
+    """An assumption for each resource whose default was taken from one LimitRange, and another one disagrees."""
+    taken = {change.path.partition(".resources.")[2] for change in changes}
+    seen: dict[str, tuple[Quantity, LimitRange]] = {}
+    assumptions = []
+    for limit_range in ranges:
+        defaults = _container_defaults(limit_range)
+        for field, amounts in (("limits", defaults.limits), ("requests", defaults.requests)):
+            for resource, amount in amounts.items():
+                key = f"{field}.{resource}"
+                first, winner = seen.setdefault(key, (amount, limit_range))
+                if key in taken and first != amount:
+                    message = (
+                        f"LimitRange {_name(winner)} gives {resource} {first} and {_name(limit_range)} {amount}; "
+                        "which of them the API server applies is arbitrary, the first is taken"
+                    )
+                    assumptions.append(Assumption(f"Pod {pod.key}", f"spec.containers[].resources.{key}", message))
+    return assumptions
+
+
+def _violations(pod: Pod, limit_range: LimitRange) -> Iterator[str]:
+    for item in limit_range.spec.limits:
+        if item.type == "Container":
+            for container in (*pod.spec.containers, *pod.spec.init_containers):
+                yield from _out_of_bounds(item, container.resources.requests, container.resources.limits)
+        elif item.type == "Pod":
+            yield from _out_of_bounds(item, *_pod_amounts(pod))
+
+
+def _pod_amounts(pod: Pod) -> tuple[ResourceList, ResourceList]:
+    requests, limits = total_requests(pod), total_limits(pod)
+    if pod.spec.resources is not None:
+        for name in _POD_LEVEL_RESOURCES:
+            if name in pod.spec.resources.requests:
+                requests[name] = pod.spec.resources.requests[name]
+            if name in pod.spec.resources.limits:
+                limits[name] = pod.spec.resources.limits[name]
+    return requests, limits
+
+
+def _out_of_bounds(item: LimitRangeItem, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
+    """What the API server says to amounts outside the item's bounds, in its words."""
+    for name, least in item.min.items():
+        request, limit = requests.get(name), limits.get(name)
+        bound = f"minimum {name} usage per {item.type} is {least}"
+        if request is None:
+            yield f"{bound}.  No request is specified"
+        elif _is_less(request, least):
+            yield f"{bound}, but request is {request}"
+        elif limit is not None and _is_less(limit, least):
+            yield f"{bound}, but limit is {limit}"
+    for name, most in item.max.items():
+        request, limit = requests.get(name), limits.get(name)
+        bound = f"maximum {name} usage per {item.type} is {most}"
+        if limit is None:
+            yield f"{bound}.  No limit is specified"
+        elif _is_less(most, limit):
+            yield f"{bound}, but limit is {limit}"
+        elif request is not None and _is_less(most, request):
+            yield f"{bound}, but request is {request}"
+    for name, ratio in item.max_limit_request_ratio.items():
+        yield from _ratio_too_high(item, name, ratio, requests.get(name, _ZERO), limits.get(name, _ZERO))
+
+
+def _ratio_too_high(
+    item: LimitRangeItem, name: str, ratio: Quantity, request: Quantity, limit: Quantity
+) -> Iterator[str]:
+    bound = f"{name} max limit to request ratio per {item.type} is {ratio}"
+    if request.nano == 0:
+        yield f"{bound}, but no request is specified or request is 0"
+    elif limit.nano == 0:
+        yield f"{bound}, but no limit is specified or limit is 0"
+    elif Fraction(limit.nano, request.nano) > Fraction(ratio.nano, 10**9):
+        yield f"{bound}, but provided ratio is {limit.nano / request.nano:f}"
+
+
+def _is_less(left: Quantity, right: Quantity) -> bool:
+    """Compared in thousandths, as upstream does, or in whole units where those would overflow."""
+    if max(left.value, right.value) <= MAX_INT64 // 1000:
+        return left.milli_value < right.milli_value
+    return left.value < right.value

@@ -1,0 +1,93 @@
+"""Sums of the requests or limits of a pod's containers, as quantities.
+
+Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``AggregateContainerRequests`` and
+``AggregateContainerLimits``), of which admission needs the form without a pod's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kpreempt.model.pod import Container, Pod, ResourceList
+from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity
+
+_DECIMAL_SUFFIXES = ((18, "E"), (15, "P"), (12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"))
+_BINARY_SUFFIXES = ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
+
+
+def total_requests(pod: Pod) -> ResourceList:
+    """What all containers together ask for: sidecars add up, other init containers count only while they run."""
+    return _total(pod, lambda container: container.resources.requests)
+
+
+def total_limits(pod: Pod) -> ResourceList:
+    """What all containers together may use, added up as requests are."""
+    return _total(pod, lambda container: container.resources.limits)
+
+
+def round_up_to_milli(amounts: ResourceList) -> ResourceList:
+    """The same amounts, those finer than a thousandth rounded up; the very list where none is."""
+    if all(amount.nano % NANO_PER_MILLI == 0 for amount in amounts.values()):
+        return amounts
+    return {name: _rounded_up(amount) for name, amount in amounts.items()}
+
+
+def format_nano(nano: int, *, binary: bool = False) -> str:
+    """An amount in 1e-9 units as a quantity in its shortest exact form; ``binary`` prefers Ki, Mi, Gi."""
+    if binary and nano and nano % NANO_PER_UNIT == 0:
+        units = nano // NANO_PER_UNIT
+        for bits, suffix in _BINARY_SUFFIXES:
+            if units % (1 << bits) == 0:
+                return f"{units >> bits}{suffix}"
+        return str(units)
+    if nano == 0:
+        return "0"
+    for exponent, suffix in _DECIMAL_SUFFIXES:
+        scale = 10 ** (exponent + 9)
+        if nano % scale == 0:
+            return f"{nano // scale}{suffix}"
+    return f"{nano}n"
+
+
+def _total(pod: Pod, of: Callable[[Container], ResourceList]) -> ResourceList:
+    total: ResourceList = {}
+    for container in pod.spec.containers:
+        _add(total, of(container))
+    sidecars: ResourceList = {}
+    while_starting: ResourceList = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            _add(total, of(container))
+            _add(sidecars, of(container))
+            needs = sidecars
+        else:
+            needs = dict(of(container))
+            _add(needs, sidecars)
+        _raise_to(while_starting, needs)
+    _raise_to(total, while_starting)
+    return total
+
+
+def _add(total: ResourceList, more: ResourceList) -> None:
+    for name, amount in more.items():
+        have = total.get(name)
+        total[name] = amount if have is None else _sum(have, amount)
+
+
+def _sum(left: Quantity, right: Quantity) -> Quantity:
+    return quantity(format_nano(left.nano + right.nano, binary=left.text.endswith("i")))
+
+
+def _raise_to(total: ResourceList, least: ResourceList) -> None:
+    for name, amount in least.items():
+        if name not in total or amount.nano > total[name].nano:
+            total[name] = amount
+
+
+def _rounded_up(amount: Quantity) -> Quantity:
+    rest = amount.nano % NANO_PER_MILLI
+    if rest == 0:
+        return amount
+    # Away from zero, as upstream rounds.
+    nano = amount.nano - rest if amount.nano < 0 else amount.nano - rest + NANO_PER_MILLI
+    return quantity(format_nano(nano))

@@ -1,0 +1,109 @@
+"""Which priority and preemption policy a pod gets from its PriorityClass.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``plugin/pkg/admission/priority`` and the defaults of PriorityClass in
+``pkg/apis/scheduling/v1``. Departure: a priority or policy that the pod states itself is kept, and said, where the API
+server refuses a pod whose values differ from its class; so that a question can ask "and with priority 500?".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.admission.records import REASON_API_DEFAULT, Admission
+from kpreempt.errors import NotFoundError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PriorityClass
+from kpreempt.verdict import Admitted, Assumption
+
+# The API server creates these two at its start, so they exist even where the input does not hold them.
+SYSTEM_PRIORITY_CLASSES = (
+    PriorityClass(metadata=ObjectMeta(name="system-cluster-critical"), value=2_000_000_000),
+    PriorityClass(metadata=ObjectMeta(name="system-node-critical"), value=2_000_001_000),
+)
+
+_DEFAULT_POLICY = "PreemptLowerPriority"
+
+
+def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+    """The pod with priority, class name and preemption policy filled in.
+
+    Raises ``NotFoundError`` for a class that does not exist, listing those there are. Where the input holds no class at
+    all and the pod states its priority, that is kept with an assumption.
+    """
+    known = _known_classes(cluster)
+    if not pod.spec.priority_class_name:
+        default = _global_default(cluster.priority_classes)
+        return _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
+    chosen = known.get(pod.spec.priority_class_name)
+    if chosen is not None:
+        return _fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
+    if cluster.priority_classes or pod.spec.priority is None:
+        raise _unknown_class(pod, known)
+    filled = _fill_in(pod, None, REASON_API_DEFAULT)
+    assumption = Assumption(
+        subject=f"Pod {pod.key}",
+        field="spec.priorityClassName",
+        message=f'the input has no PriorityClass "{pod.spec.priority_class_name}"; '
+        f"the priority {pod.spec.priority} that the pod states is taken",
+    )
+    changes = [change for change in filled.changes if change.path == "spec.preemptionPolicy"]
+    return msgspec.structs.replace(filled, changes=changes, assumptions=[assumption])
+
+
+def _known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
+    return {each.metadata.name: each for each in (*SYSTEM_PRIORITY_CLASSES, *cluster.priority_classes)}
+
+
+def _global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
+    """The class for pods that name none. Where several claim to be it, upstream takes the one of lowest value."""
+    return min((each for each in classes if each.global_default), key=lambda each: each.value, default=None)
+
+
+def _describe_default(default: PriorityClass) -> str:
+    return f"PriorityClass {default.metadata.name}, the global default"
+
+
+def _fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
+    spec = pod.spec
+    value = chosen.value if chosen is not None else 0
+    policy = (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY
+    changes: list[Admitted] = []
+    name = spec.priority_class_name
+    if chosen is not None and not name:
+        name = chosen.metadata.name
+        changes.append(Admitted("spec.priorityClassName", name, reason))
+    changes += _change("spec.priority", spec.priority, value, reason)
+    changes += _change("spec.preemptionPolicy", spec.preemption_policy, policy, reason)
+    filled = msgspec.structs.replace(
+        spec,
+        priority_class_name=name,
+        priority=value if spec.priority is None else spec.priority,
+        preemption_policy=spec.preemption_policy or policy,
+    )
+    return Admission(msgspec.structs.replace(pod, spec=filled), changes)
+
+
+def _change(path: str, stated: int | str | None, computed: int | str, reason: str) -> list[Admitted]:
+    if stated is None:
+        return [Admitted(path, str(computed), reason)]
+    if stated == computed:
+        return []
+    return [Admitted(path, str(stated), f"stated; {computed} by {reason}")]
+
+
+def _unknown_class(pod: Pod, known: dict[str, PriorityClass]) -> NotFoundError:
+    name = pod.spec.priority_class_name
+    listed = ", ".join(
+        f"{each.metadata.name} ({each.value})"
+        for each in sorted(known.values(), key=lambda each: (-each.value, each.metadata.name))
+    )
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    return NotFoundError(
+        f'Pod {pod.key}: spec.priorityClassName: there is no PriorityClass "{name}"; there is: {listed}',
+        hint=near[0] if near else "",
+    )

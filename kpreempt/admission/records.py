@@ -1,0 +1,24 @@
+"""What admission hands back: the pod as the scheduler sees it, and what was filled in on the way."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Admitted, Assumption
+
+REASON_API_DEFAULT = "default of the API"
+
+
+class Admission(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod after one step of admission, or after all: what the step filled in, and what it had to assume."""
+
+    pod: Pod
+    changes: list[Admitted] = []
+    assumptions: list[Assumption] = []
+
+
+def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> InputError:
+    """The error for a pod that the API server would refuse to create, with the API server's reason."""
+    return InputError(f"the API server refuses the pod: {reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)

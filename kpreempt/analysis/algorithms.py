@@ -1,0 +1,44 @@
+"""The schedulers that there are, by the name of their algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from kpreempt.errors import ConfigurationError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption, Verdict
+
+ALGORITHMS = ("kube-1.36",)
+DEFAULT_ALGORITHM = ALGORITHMS[0]
+
+
+class Scheduler(Protocol):
+    """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
+
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime) -> Any:
+        """Make a cluster ready for any number of pods; ``now`` stands for missing start times."""
+
+    def decide(self, prepared: Any, pod: Pod) -> Verdict:
+        """What becomes of a pod as the scheduler would see it."""
+
+
+def scheduler_for(
+    algorithm: str = "", config_text: str = "", feature_gates: Mapping[str, bool] | None = None
+) -> Scheduler:
+    """The scheduler of that name (the default for an empty one), with a configuration and feature gates.
+
+    Raises ``UsageError`` for a name that there is not, and ``ConfigurationError`` for a configuration.
+    """
+    if (algorithm or DEFAULT_ALGORITHM) not in ALGORITHMS:
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
+    if config_text:
+        raise ConfigurationError("a KubeSchedulerConfiguration is not read by this version")
+    from kpreempt.schedulers.kube import KubeScheduler
+    from kpreempt.schedulers.kube import feature_gates as kube_feature_gates
+
+    features, unknown = kube_feature_gates(feature_gates or {})
+    assumptions = [Assumption("scheduler", f"feature gate {name}", "the gate is not modelled") for name in unknown]
+    return KubeScheduler(features=features, assumptions=assumptions)

@@ -1,0 +1,288 @@
+"""The pod that a manifest asks for, as its controller would make it.
+
+Works on plain data, so that overrides can change the pod before it is decoded. What a controller adds to a template
+follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` and ``pkg/controller/{deployment,
+statefulset,daemon,job,cronjob}``; what the controllers draw by chance (hashes, the ends of names) is ``new`` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.daemon_template import add_daemon_tolerations
+from kpreempt.errors import InputError
+
+Document = dict[str, Any]
+
+DEFAULT_NAMESPACE = "default"
+# Stands for what the controllers draw: hashes and the random ends of names.
+NEW = "new"
+_MAX_NAME = 253
+
+WORKLOAD_KINDS = {
+    "Pod": ("po", "pods"),
+    "Deployment": ("deploy", "deployments"),
+    "StatefulSet": ("sts", "statefulsets"),
+    "DaemonSet": ("ds", "daemonsets"),
+    "ReplicaSet": ("rs", "replicasets"),
+    "ReplicationController": ("rc", "replicationcontrollers"),
+    "Job": ("job", "jobs"),
+    "CronJob": ("cj", "cronjobs"),
+    "PodTemplate": ("podtemplate", "podtemplates"),
+}
+
+
+class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that a manifest asks for, as plain data.
+
+    ``kind`` and ``name`` are the manifest object's; ``origin`` is ``Deployment shop/api``, or empty for a plain pod.
+    ``document`` is the pod as its controller would send it to the API server. ``claims`` and ``owners`` are the claims
+    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    document: Document
+    origin: str = ""
+    replicas: int = 1
+    claims: list[Document] = []
+    owners: list[Document] = []
+    source: str = ""
+    line: int = 0
+
+
+def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodTemplate]:
+    """The pod that one object asks for; an empty list for an object without a pod or a pod template.
+
+    ``document`` is not changed. Raises ``InputError`` where it has not the shape of its kind.
+    """
+    reader = _Reader(describe(document), source, line)
+    kind = document.get("kind") or ""
+    spec = reader.mapping(document, "spec")
+    if kind == "Pod":
+        return [_plain_pod(document, reader)]
+    if kind == "PodTemplate":
+        holder, path = document, ""
+    elif kind == "CronJob":
+        job = reader.mapping(spec, "jobTemplate", "spec")
+        holder, path = reader.mapping(job, "spec", "spec.jobTemplate"), "spec.jobTemplate.spec"
+    else:
+        holder, path = spec, "spec"
+    if not isinstance(holder.get("template"), dict):
+        if kind in WORKLOAD_KINDS:
+            raise reader.error("expected a pod template", f"{path}.template".lstrip("."))
+        return []
+    if kind not in WORKLOAD_KINDS and not isinstance(holder["template"].get("spec"), dict):
+        return []
+    return [_Workload(document, holder, path, reader).template()]
+
+
+def describe(document: Document) -> str:
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name") or metadata.get("generateName") or "without a name"
+    namespace = metadata.get("namespace")
+    kind = document.get("kind") or "object"
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def joined(name: str, end: str) -> str:
+    """``name-end``, cut to the length that names may have."""
+    return f"{name[: _MAX_NAME - len(end) - 1].rstrip('-.')}-{end}"
+
+
+class _Reader:
+    """Reads parts of one document, and words what is wrong with them."""
+
+    def __init__(self, object_name: str, source: str, line: int) -> None:
+        self.source, self.line = source, line
+        self._object_name = object_name
+
+    def error(self, problem: str, path: str) -> InputError:
+        return InputError(problem, source=self.source, line=self.line, object_name=self._object_name, path=path)
+
+    def mapping(self, parent: Mapping[str, Any], key: str, path: str = "") -> Document:
+        """A mapping below ``parent``; missing ones and nulls are empty."""
+        value = parent.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error("expected a mapping", f"{path}.{key}".lstrip("."))
+        return value
+
+    def name(self, metadata: Mapping[str, Any], key: str, default: str = "") -> str:
+        value = metadata.get(key) or default
+        if not isinstance(value, str):
+            raise self.error(f"expected a string, got {value!r}", f"metadata.{key}")
+        return value
+
+    def count(self, parent: Mapping[str, Any], key: str, default: int) -> int:
+        value = parent.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.error(f"expected a number of pods, got {value!r}", f"spec.{key}")
+        return value
+
+    def mappings(self, parent: Mapping[str, Any], key: str, path: str) -> list[Document]:
+        value = parent.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self.error("expected a list of mappings", f"{path}.{key}")
+        return value
+
+
+def _plain_pod(document: Document, reader: _Reader) -> PodTemplate:
+    pod = deepcopy(document)
+    metadata = reader.mapping(pod, "metadata")
+    name = reader.name(metadata, "name")
+    generate_name = reader.name(metadata, "generateName")
+    if not name:
+        if not generate_name:
+            raise reader.error("a pod needs a name", "metadata.name")
+        name = joined(generate_name.rstrip("-"), NEW)
+    namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
+    pod["metadata"] = {**metadata, "name": name, "namespace": namespace}
+    return PodTemplate(kind="Pod", name=name, namespace=namespace, document=pod, source=reader.source, line=reader.line)
+
+
+class _Workload:
+    """An object with a pod template, on its way to a pod."""
+
+    def __init__(self, document: Document, holder: Document, path: str, reader: _Reader) -> None:
+        metadata = reader.mapping(document, "metadata")
+        self._document = document
+        self._holder = holder
+        self._path = f"{path}.template".lstrip(".")
+        self._reader = reader
+        self.kind = document.get("kind") or ""
+        if not isinstance(self.kind, str):
+            raise reader.error("expected a string", "kind")
+        self.name = reader.name(metadata, "name")
+        if not self.name:
+            raise reader.error("a workload needs a name", "metadata.name")
+        self.namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
+        self.uid = reader.name(metadata, "uid")
+        self.api_version = reader.name(document, "apiVersion")
+
+    def template(self) -> PodTemplate:
+        """The pod that the object's controller would make."""
+        template = self._holder["template"]
+        metadata = deepcopy(self._reader.mapping(template, "metadata", self._path))
+        spec = deepcopy(self._reader.mapping(template, "spec", self._path))
+        metadata["labels"] = dict(self._reader.mapping(metadata, "labels", f"{self._path}.metadata"))
+        metadata |= {"name": joined(self.name, NEW), "namespace": self.namespace}
+        self._own(metadata, self.api_version, self.kind, self.name, self.uid)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        steps: dict[str, Callable[[Document], tuple[list[Document], list[Document]]]] = {
+            "Deployment": self._of_deployment,
+            "StatefulSet": self._of_stateful_set,
+            "DaemonSet": self._of_daemon_set,
+            "Job": self._of_job,
+            "CronJob": self._of_cron_job,
+            "PodTemplate": self._of_pod_template,
+        }
+        step = steps.get(self.kind)
+        claims, owners = step(pod) if step is not None else ([], [])
+        return PodTemplate(
+            kind=self.kind,
+            name=self.name,
+            namespace=self.namespace,
+            origin=f"{self.kind} {self.namespace}/{self.name}",
+            document=pod,
+            replicas=self._replicas(),
+            claims=claims,
+            owners=owners,
+            source=self._reader.source,
+            line=self._reader.line,
+        )
+
+    def _own(self, metadata: Document, api_version: str, kind: str, name: str, uid: str = "") -> None:
+        owner = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
+        metadata["ownerReferences"] = [owner]
+
+    def _replicas(self) -> int:
+        if self.kind in ("DaemonSet", "PodTemplate"):
+            return 1
+        key = "parallelism" if self.kind in ("Job", "CronJob") else "replicas"
+        return self._reader.count(self._holder, key, 1)
+
+    def _of_deployment(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""
+        replica_set = joined(self.name, NEW)
+        mark = {"pod-template-hash": NEW}
+        pod["metadata"]["labels"] |= mark
+        self._own(pod["metadata"], "apps/v1", "ReplicaSet", replica_set)
+        selector = deepcopy(self._reader.mapping(self._holder, "selector", "spec"))
+        selector["matchLabels"] = {**self._reader.mapping(selector, "matchLabels", "spec.selector"), **mark}
+        metadata: Document = {"name": replica_set, "namespace": self.namespace}
+        self._own(metadata, self.api_version, self.kind, self.name, self.uid)
+        spec = {"selector": selector, "replicas": self._replicas()}
+        return [], [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}]
+
+    def _of_stateful_set(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        """A StatefulSet numbers its pods, and gives each its own claims before the pod is made."""
+        ordinals = self._reader.mapping(self._holder, "ordinals", "spec")
+        ordinal = str(self._reader.count(ordinals, "start", 0))
+        name = f"{self.name}-{ordinal}"
+        pod["metadata"]["name"] = name
+        pod["metadata"]["labels"] |= {
+            "statefulset.kubernetes.io/pod-name": name,
+            "apps.kubernetes.io/pod-index": ordinal,
+            "controller-revision-hash": f"{self.name}-{NEW}",
+        }
+        selector = self._reader.mapping(self._holder, "selector", "spec")
+        labels = self._reader.mapping(selector, "matchLabels", "spec.selector")
+        claims, volumes = [], []
+        for template in self._reader.mappings(self._holder, "volumeClaimTemplates", "spec"):
+            metadata = self._reader.mapping(template, "metadata", "spec.volumeClaimTemplates[]")
+            volume = self._reader.name(metadata, "name")
+            claim_name = f"{volume}-{name}"
+            volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claim_name}})
+            claim = deepcopy(template)
+            claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+            claim["metadata"] = {
+                **metadata,
+                "name": claim_name,
+                "namespace": self.namespace,
+                "labels": {
+                    **self._reader.mapping(metadata, "labels", "spec.volumeClaimTemplates[].metadata"),
+                    **labels,
+                },
+            }
+            claims.append(claim)
+        taken = {volume["name"] for volume in volumes}
+        others = [
+            volume
+            for volume in self._reader.mappings(pod["spec"], "volumes", f"{self._path}.spec")
+            if volume.get("name") not in taken
+        ]
+        pod["spec"]["volumes"] = volumes + others
+        return claims, []
+
+    def _of_daemon_set(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        pod["metadata"]["labels"] |= {"controller-revision-hash": NEW}
+        tolerations = self._reader.mappings(pod["spec"], "tolerations", f"{self._path}.spec")
+        pod["spec"]["tolerations"] = add_daemon_tolerations(tolerations, bool(pod["spec"].get("hostNetwork")))
+        return [], []
+
+    def _of_job(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        pod["metadata"]["labels"] |= {"job-name": self.name, "batch.kubernetes.io/job-name": self.name}
+        return [], []
+
+    def _of_cron_job(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        job = joined(self.name, NEW)
+        pod["metadata"]["labels"] |= {"job-name": job, "batch.kubernetes.io/job-name": job}
+        self._own(pod["metadata"], "batch/v1", "Job", job)
+        return [], []
+
+    def _of_pod_template(self, pod: Document) -> tuple[list[Document], list[Document]]:
+        """Nothing makes pods of a bare PodTemplate, so its pod has no owner."""
+        del pod["metadata"]["ownerReferences"]
+        return [], []

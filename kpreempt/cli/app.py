@@ -1,0 +1,46 @@
+"""The program as Typer sees it: its commands and the options that stand before any of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kpreempt.cli.batch import batch
+from kpreempt.cli.explain import explain
+
+app = typer.Typer(
+    name="kpreempt",
+    # Rich's help costs as much start-up time as the rest of the program.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(explain)
+app.command()(batch)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kpreempt import __version__
+
+        typer.echo(f"kpreempt {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def kpreempt(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Where a Kubernetes pod would land, whom it would evict, which PodDisruptionBudgets break, and why.
+
+    Nothing is ever changed in a cluster: the scheduler's decision is computed from a snapshot.
+
+    Exit codes: 0 answered, 1 a gate or --strict failed, 2 wrong usage, 3 input unreadable or pod not found,
+    4 a bug of kpreempt, 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

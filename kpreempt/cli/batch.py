@@ -1,0 +1,43 @@
+"""``kpreempt batch``: scenarios as JSON lines in, verdicts as JSON lines out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kpreempt.cli.options import Now, SkipBadObjects, Snapshots, Strict
+
+
+def batch(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-",
+    snapshot: Snapshots = None,
+    output: Annotated[
+        list[str] | None, typer.Option("-o", "--output", metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")
+    ] = None,
+    skip_bad_objects: SkipBadObjects = False,
+    strict: Strict = False,
+    now: Now = None,
+) -> int:
+    """Answer many scenarios, one JSON line each, in order.
+
+    A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
+    KubeSchedulerConfiguration as text) and "featureGates". The pod is taken as the scheduler would see it: nothing but
+    the API's own defaults is filled in. With --snapshot that cluster is loaded once, and each line's objects are laid
+    over it.
+
+    A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
+    are answered, and the exit code is 3.
+    """
+    from kpreempt.cli.batch_run import BatchRequest, run_batch
+
+    return run_batch(
+        BatchRequest(
+            file=file,
+            snapshots=snapshot or [],
+            outputs=output or [],
+            skip_bad_objects=skip_bad_objects,
+            strict=strict,
+            now=now,
+        )
+    )

@@ -1,0 +1,98 @@
+"""``kpreempt explain``: where pods land, whom they evict, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from kpreempt.cli.options import Colour, Now, Outputs, SkipBadObjects, Snapshots, Strict
+
+Texts = list[str] | None
+Text = str | None
+
+
+def explain(
+    pod: Annotated[Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")] = None,
+    file: Annotated[
+        Texts, Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")
+    ] = None,
+    select: Annotated[Texts, Option(metavar="KIND/NAME", help="Of the manifest, only this one. Repeatable.")] = None,
+    snapshot: Snapshots = None,
+    namespace: Annotated[
+        Text, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or is to be created.")
+    ] = None,
+    cpu: Annotated[Text, Option(metavar="QUANTITY", help="Without a manifest: CPU that the pod requests.")] = None,
+    memory: Annotated[Text, Option(metavar="QUANTITY", help="Without a manifest: memory that it requests.")] = None,
+    resource: Annotated[
+        Texts, Option(metavar="NAME=QUANTITY", help="Without a manifest: another resource. Repeatable.")
+    ] = None,
+    priority: Annotated[int | None, Option(metavar="NUMBER", help="What if the pod had this priority.")] = None,
+    priority_class: Annotated[Text, Option(metavar="NAME", help="What if it had this priority class.")] = None,
+    preemption_policy: Annotated[Text, Option(metavar="POLICY", help="PreemptLowerPriority or Never.")] = None,
+    set_: Annotated[
+        Texts,
+        Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="What if a field were different: spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
+        ),
+    ] = None,
+    without: Annotated[
+        Texts, Option(metavar="KIND/[NS/]NAME", help="What if this were not in the cluster. Repeatable.")
+    ] = None,
+    with_: Annotated[
+        Texts, Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
+    ] = None,
+    cordon: Annotated[Texts, Option(metavar="NODE", help="What if this node were cordoned. Repeatable.")] = None,
+    budget: Annotated[
+        Texts, Option(metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable.")
+    ] = None,
+    output: Outputs = None,
+    verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False,
+    color: Colour = "auto",
+    exit_code: Annotated[
+        bool,
+        Option(
+            "--exit-code",
+            help="Exit 0 lands, 10 by preemption, 11 violating budgets, 12 never, 13 uncertain; "
+            "of several pods the highest.",
+        ),
+    ] = False,
+    strict: Strict = False,
+    skip_bad_objects: SkipBadObjects = False,
+    now: Now = None,
+) -> int:
+    """Say where a pod lands, or whom it evicts to land, or why it never will.
+
+    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource.
+    """
+    from kpreempt.cli.explain_run import ExplainRequest, run_explain
+
+    return run_explain(
+        ExplainRequest(
+            pod=pod,
+            files=file or [],
+            select=select or [],
+            snapshots=snapshot or [],
+            namespace=namespace,
+            cpu=cpu,
+            memory=memory,
+            resources=resource or [],
+            priority=priority,
+            priority_class=priority_class,
+            preemption_policy=preemption_policy,
+            settings=set_ or [],
+            without=without or [],
+            additions=with_ or [],
+            cordons=cordon or [],
+            budgets=budget or [],
+            outputs=output or [],
+            verbose=verbose,
+            colour=color,
+            exit_code=exit_code,
+            strict=strict,
+            skip_bad_objects=skip_bad_objects,
+            now=now,
+        )
+    )

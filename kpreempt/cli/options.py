@@ -1,0 +1,39 @@
+"""The options that commands share, each declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Snapshots = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--snapshot",
+        metavar="PATH",
+        help="What kubectl get, cluster-info dump or kwokctl wrote: file, directory or archive, - for standard input. "
+        "Repeatable; all are merged.",
+    ),
+]
+SkipBadObjects = Annotated[
+    bool, typer.Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
+]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FORMAT[=FILE]",
+        help="text (default), json, yaml, jsonl, name, wide or markdown, into FILE if given. Repeatable.",
+    ),
+]
+Colour = Annotated[
+    str, typer.Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")
+]
+Now = Annotated[
+    str | None,
+    typer.Option("--now", metavar="TIME", help="Count ages up to this time (2026-11-21T03:12:00Z), not the clock's."),
+]

@@ -1,0 +1,110 @@
+"""Where answers go: standard output, or files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from kpreempt.errors import KpreemptError, UsageError
+
+
+class Output(NamedTuple):
+    """A format and the file it goes to; an empty path is standard output."""
+
+    format: str
+    path: str
+
+
+def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
+    """The outputs that ``-o FORMAT[=FILE]`` options ask for, in order; the first of ``formats`` without any.
+
+    Raises ``UsageError`` for an unknown format, an empty file name, and a file that is named twice.
+    """
+    outputs: list[Output] = []
+    for text in texts or formats[:1]:
+        name, equals, path = text.partition("=")
+        if name not in formats:
+            raise UsageError(f"-o {text}: there is no format {name!r}", hint=", ".join(formats))
+        if equals and not path:
+            raise UsageError(f"-o {text}: the file name is missing", hint=f"-o {name}=FILE")
+        path = "" if path == "-" else path
+        if path and any(Path(path).resolve() == Path(other.path).resolve() for other in outputs if other.path):
+            raise UsageError(f"-o {text}: another output goes to the same file")
+        outputs.append(Output(name, path))
+    return outputs
+
+
+def write_stdout(text: str) -> bool:
+    """Write to standard output and flush. False where the reader has gone away, which is no failure.
+
+    Raises ``KpreemptError`` where nothing can be written, as on a full disk.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_stdout()
+        return False
+    except OSError as error:
+        discard_stdout()
+        raise KpreemptError(f"standard output: {error.strerror or error}") from error
+    return True
+
+
+def discard_stdout() -> None:
+    """Send what is left in the buffer nowhere, so that the interpreter does not complain about it at its end."""
+    if sys.stdout is not None:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """A file to write that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
+
+    The new content is written beside the old, then renamed over it; a symbolic link stays and its target is replaced.
+    Devices and pipes are written directly. Raises ``KpreemptError`` where that is not possible.
+    """
+    try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8") as stream:
+                yield stream
+            return
+        with _replacing(target) as stream:
+            yield stream
+    except BrokenPipeError:
+        return
+    except OSError as error:
+        raise KpreemptError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            yield stream
+        Path(temporary).chmod(_mode_for(target))
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink()
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    """The permissions that the file has, or those that a new one would get."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -1,0 +1,98 @@
+"""How the process ends: every failure becomes one message on standard error and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from kpreempt import __version__
+from kpreempt.errors import KpreemptError
+
+EXIT_GATE = 1
+EXIT_USAGE = 2
+EXIT_INPUT = 3
+EXIT_BUG = 4
+EXIT_INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that ``arguments`` name and return the exit code; nothing is raised.
+
+    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted.
+    """
+    try:
+        return _run_command(arguments)
+    except KpreemptError as error:
+        complain(error.message, error.hint)
+        return error.exit_code
+    except typer.TyperException as error:
+        complain(*_usage_message(error))
+        return EXIT_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return EXIT_INTERRUPTED
+    except MemoryError:
+        complain("there is not enough memory for this input")
+        return EXIT_INPUT
+    except Exception as error:
+        write_to_stderr(bug_report(error))
+        return EXIT_BUG
+
+
+def _run_command(arguments: Sequence[str]) -> int:
+    from kpreempt.cli.app import app
+
+    command = typer.main.get_command(app)
+    code = command.main(args=list(arguments), prog_name="kpreempt", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_message(error: typer.TyperException) -> tuple[str, str]:
+    """A wrong command line as one line that names the command, and where to look."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "kpreempt"
+    text, _, guess = error.format_message().partition(" Did you mean ")
+    possibilities = getattr(error, "possibilities", None)
+    if possibilities:
+        text = error.message
+        guess = ", ".join(sorted(possibilities))
+    hint = guess.strip("?'\" ") or f"{command} --help"
+    text = text.strip().rstrip(".")
+    return f"{command}: {text[:1].lower()}{text[1:]}", hint
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Write one line to standard error, and a line of advice if there is one. Control characters show as escapes."""
+    from kpreempt.report.escape import printable
+
+    write_to_stderr(printable(message) + "\n" + (f"  try: {printable(hint)}\n" if hint else ""))
+
+
+def write_to_stderr(text: str) -> None:
+    """Write to standard error; where it is closed there is nobody left to tell."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, AttributeError):
+        return
+
+
+def bug_report(error: BaseException) -> str:
+    """What to send about an unexpected exception, as lines: where it happened, never what the input held."""
+    import platform
+    import traceback
+    from pathlib import Path
+
+    import kpreempt
+
+    package = str(Path(kpreempt.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(package)]
+    places = [
+        f"  at kpreempt{frame.filename.removeprefix(package)}:{frame.lineno} in {frame.name}\n" for frame in frames[-4:]
+    ]
+    return (
+        f"kpreempt failed through a bug of its own: {type(error).__name__}\n{''.join(places)}"
+        f"  kpreempt {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}\n"
+        "  Please send these lines; they hold nothing of the input.\n"
+    )

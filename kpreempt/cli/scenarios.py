@@ -1,0 +1,104 @@
+"""Scenarios as JSON lines: reading them in bounded memory, and checking what a lenient JSON reader would let pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NoReturn
+
+import msgspec
+
+from kpreempt.errors import InputError
+
+MAX_LINE_BYTES = 256 * 1024 * 1024
+_MAX_DIGITS = 400
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Scenario(msgspec.Struct, frozen=True, rename="camel"):
+    """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it."""
+
+    pod: msgspec.Raw
+    name: str = ""
+    objects: list[msgspec.Raw] | None = None
+    config: str | None = None
+    feature_gates: dict[str, bool] | None = None
+    algorithm: str | None = None
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | InputError]]:
+    """The lines of ``stream`` that are not blank, with their numbers from 1. One that is too long is an error instead.
+
+    Raises ``InputError`` where the stream itself cannot be read.
+    """
+    number = 0
+    try:
+        while line := stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(MAX_LINE_BYTES)
+                limit = MAX_LINE_BYTES // 2**20
+                yield number, InputError(f"the line is longer than {limit} MiB", source=source, line=number)
+                continue
+            if number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            if not line.isspace():
+                yield number, line
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=source) from error
+
+
+def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
+    """The scenario that a line holds.
+
+    Raises ``InputError`` for anything but one JSON object of that form: also for keys that are given twice, numbers
+    that are none, and nesting without end.
+    """
+    try:
+        _STRICT.decode(line.decode())
+        return msgspec.json.decode(line, type=Scenario)
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 (byte {error.start + 1})"
+    except json.JSONDecodeError as error:
+        problem = f"not JSON: {error.msg} (character {error.pos + 1})"
+    except RecursionError:
+        problem = "nested too deeply"
+    except (ValueError, msgspec.ValidationError) as error:
+        problem = str(error).replace("Expected", "expected")
+    raise InputError(problem, source=source, line=number)
+
+
+def name_of(line: bytes) -> str:
+    """The scenario's name even where the rest of the line is bad, or an empty text."""
+    try:
+        return msgspec.json.decode(line, type=_Named).name
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise ValueError(f"the key {key!r} is there twice in one object")
+        seen.add(key)
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _number(text: str) -> None:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number has {len(text)} digits")
+
+
+# Keeps nothing: it is only there to refuse.
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_number, parse_float=_number, strict=True
+)

@@ -1,0 +1,118 @@
+"""What ends a report: the event, what the scheduler then does, what was filled in, and what is not modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.evidence import join_names
+from kpreempt.report.failures import add_causes
+from kpreempt.report.grouping import find_nearest
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Assumption, Effect, Outcome, Verdict
+
+_NEAREST_SHOWN = 3
+_DELETIONS_SHOWN = 5
+_LINES_SHOWN = 4
+
+
+def add_nearest_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``NEAREST``: for a pod that lands nowhere, the nodes that lack least."""
+    if verdict.outcome != Outcome.NEVER_LANDS:
+        return
+    after_evictions = find_nearest(verdict.dry_run)
+    nearest = after_evictions or find_nearest(verdict.filter)
+    if not nearest:
+        return
+    page.blank()
+    when = "without their lower-priority pods, these lack least:" if after_evictions else "these lack least:"
+    page.labelled(Span("NEAREST", "heading"), when, column=LABEL_COLUMN)
+    add_causes(page, nearest[:_NEAREST_SHOWN], options, indent=2)
+
+
+def add_event_section(page: Page, verdict: Verdict) -> None:
+    """``EVENT``: the scheduler's message, word for word."""
+    if not verdict.message:
+        return
+    page.blank()
+    page.labelled(Span("EVENT", "heading"), verdict.message, column=LABEL_COLUMN)
+
+
+def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``THEN``: what the scheduler does, in order; with ``verbose`` every write."""
+    lines = [_every_write(effect) for effect in verdict.effects] if options.verbose else _in_short(verdict)
+    if not lines:
+        return
+    page.blank()
+    nodes = verdict.nominated_nodes or verdict.chosen_nodes
+    if len(nodes) > 1:
+        page.labelled(Span("THEN", "heading"), f"if it is {nodes[0]} that is picked:", column=LABEL_COLUMN)
+    for number, line in enumerate(lines, 1):
+        label = Span("THEN", "heading") if number == 1 and len(nodes) < 2 else ""
+        page.labelled(label, f"{number}. ", *line, column=LABEL_COLUMN, hanging=3)
+
+
+def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``FILLED IN``: what the API server adds before the scheduler looks."""
+    shown = verdict.admission if options.verbose else verdict.admission[:_LINES_SHOWN]
+    lines: list[Phrase] = [(f"{each.path} = {each.value}", Span(f"  {each.reason}", "dim")) for each in shown]
+    _add_listed(page, Span("FILLED IN", "heading"), lines, len(verdict.admission) - len(shown))
+
+
+def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], options: RenderOptions) -> None:
+    """``ASSUMED``: what the answer does not evaluate and could change it."""
+    shown = assumptions if options.verbose else assumptions[:_LINES_SHOWN]
+    _add_listed(page, Span("ASSUMED", "warn"), [_assumption(each) for each in shown], len(assumptions) - len(shown))
+
+
+def _assumption(assumption: Assumption) -> Phrase:
+    subject = " ".join(part for part in (assumption.subject, assumption.field) if part)
+    return (f"{subject}: " if subject else "", assumption.message)
+
+
+def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> None:
+    if not lines:
+        return
+    page.blank()
+    for number, line in enumerate(lines):
+        page.labelled("" if number else label, *line, column=LABEL_COLUMN)
+    if rest:
+        page.labelled("", Span(f"… and {rest:,} more (--verbose)", "dim"), column=LABEL_COLUMN)
+
+
+def _every_write(effect: Effect) -> Phrase:
+    return (f"{effect.action} ", strong(effect.target), f": {effect.text}" if effect.text else "")
+
+
+def _in_short(verdict: Verdict) -> list[Phrase]:
+    """The effects without the conditions and events that go with them, the deletions together."""
+    lines: list[Phrase] = []
+    deletions = [effect.target for effect in verdict.effects if effect.action == "delete"]
+    for effect in verdict.effects:
+        if effect.action == "delete":
+            if deletions:
+                lines.append(_deletions(deletions))
+                deletions = []
+        elif effect.action in _SHORT:
+            before, between = _SHORT[effect.action]
+            lines.append((before, strong(effect.target), f"{between}{effect.text}" if effect.text else ""))
+    return lines
+
+
+# What stands before the object, and between it and the rest.
+_SHORT = {
+    "nominate": ("nominates ", ": "),
+    "clearNomination": ("takes back the nomination of ", ": "),
+    "keepNomination": ("leaves the nomination of ", ": "),
+    "rejectWaiting": ("rejects the waiting ", ": "),
+    "bind": ("binds ", " to "),
+}
+
+
+def _deletions(targets: Sequence[str]) -> Phrase:
+    """The pods to delete; the last one goes after all others."""
+    *first, last = (target.removeprefix("pod ") for target in targets)
+    if not first:
+        return ("deletes pod ", strong(last))
+    named = join_names(first, limit=_DELETIONS_SHOWN)
+    return (f"deletes {'pod' if len(first) == 1 else 'pods'} ", strong(named), ", and then ", strong(last))

@@ -1,0 +1,29 @@
+"""Verdicts as the published document: ``kind: Verdict``, or a ``VerdictList`` of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.report.escape import printable_json
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import API_VERSION, Verdict, VerdictList
+
+KIND = "Verdict"
+
+
+def with_kind(verdict: Verdict) -> Verdict:
+    """The verdict, saying what it is and in which version."""
+    return msgspec.structs.replace(verdict, api_version=API_VERSION, kind=KIND)
+
+
+def document_of(verdicts: Sequence[Verdict], options: RenderOptions) -> Verdict | VerdictList:
+    """What stands at the top: the one verdict, or a list where there are more or none, or where one is asked for."""
+    items = [with_kind(verdict) for verdict in verdicts]
+    return items[0] if len(items) == 1 and not options.as_list else VerdictList(items=items)
+
+
+def encode_json(record: Verdict | VerdictList) -> str:
+    """The record as JSON on one line, with no character that a terminal would obey."""
+    return printable_json(msgspec.json.encode(record).decode())

@@ -1,0 +1,195 @@
+"""What a plugin saw, in words: the numbers behind an "Insufficient", the taint, the pod that holds a port.
+
+All phrases are short enough to stand beside a node's name; none ends with a full stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kpreempt.report.amounts import count, format_amount
+from kpreempt.verdict import Code, Detail, Status
+from kpreempt.verdict.details import (
+    AffinityConflict,
+    InsufficientResources,
+    MissingFeatures,
+    NodeAffinityMismatch,
+    NodeNameMismatch,
+    PortConflict,
+    Shortfall,
+    SpreadConflict,
+    UnmodelledClaims,
+    UntoleratedTaint,
+    VolumeConflict,
+    VolumeLimitExceeded,
+)
+
+_MAX_NAMES = 3
+# Amounts that differ by less than this share are shown exactly, so that they do not look equal.
+_CLOSE = 100
+
+
+def describe(detail: Detail | None) -> str:
+    """What the plugin saw on one node; empty where it recorded nothing."""
+    return "" if detail is None else _PHRASES[type(detail)](detail)
+
+
+def describe_shortage(status: Status) -> str:
+    """In short what a node lacks, or what refuses the pod there: ``short of cpu 500m, memory 1Gi``."""
+    detail = status.detail
+    if isinstance(detail, InsufficientResources) and detail.shortfalls:
+        amounts = [
+            f"{shortfall.resource} {format_amount(shortfall.resource, missing(shortfall))}"
+            for shortfall in detail.shortfalls
+            if shortfall.resource != "pods"
+        ]
+        slots = ["no pod slot left"] if len(amounts) < len(detail.shortfalls) else []
+        return ", ".join([*slots, *([f"short of {', '.join(amounts)}"] if amounts else [])])
+    return describe(detail) or status.message or str(status.code)
+
+
+def missing(shortfall: Shortfall) -> int:
+    """How much of the resource is missing, in the resource's own units."""
+    return shortfall.requested - (shortfall.allocatable - shortfall.used)
+
+
+def distance(detail: Detail | None) -> float:
+    """How far a node is from taking the pod: the largest missing share of a request.
+
+    Infinite where it is not a matter of resources.
+    """
+    if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
+        return float("inf")
+    return max(missing(shortfall) / max(shortfall.requested, 1) for shortfall in detail.shortfalls)
+
+
+def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
+    """``a``, ``a and b``, ``a, b, c and 4 more``."""
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit:,} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else "none"
+
+
+def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
+    """``cpu: asks 2, free 500m of 4 (3.5 used by 6 pods)``; without the pods where their number is 0."""
+    name, asked, whole = shortfall.resource, shortfall.requested, shortfall.allocatable
+    if name == "pods":
+        return f"pods: {shortfall.used:,} of {whole:,} slots taken"
+    free = whole - shortfall.used
+    close = abs(asked - (whole if shortfall.exceeds_node else free)) * _CLOSE < abs(asked)
+
+    def amount(value: int) -> str:
+        return format_amount(name, value, exact=close)
+
+    if shortfall.exceeds_node:
+        return f"{name}: asks {amount(asked)}, the whole node has {amount(whole) if whole else 'none'}"
+    used = f"{amount(shortfall.used)} used" + (f" by {count(pods, 'pod')}" if pods else "")
+    return f"{name}: asks {amount(asked)}, free {amount(max(free, 0))} of {amount(whole)} ({used})"
+
+
+def refusal_of(status: Status) -> str:
+    """What a node does or is that refuses the pod, in the third person: ``is too full``."""
+    if status.plugin == "NodeResourcesFit":
+        return "is too small" if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE else "is too full"
+    return _REFUSALS.get(status.plugin) or f"says {status.message or status.code!s}"
+
+
+_REFUSALS = {
+    "NodeUnschedulable": "is cordoned",
+    "NodeName": "is not the one it names",
+    "TaintToleration": "has a taint that it does not tolerate",
+    "NodeAffinity": "does not match its node affinity",
+    "NodePorts": "has a host port taken",
+    "VolumeRestrictions": "has a volume conflict",
+    "NodeVolumeLimits": "has too many volumes attached",
+    "VolumeBinding": "has no volume for its claims",
+    "VolumeZone": "is in the wrong zone for its volumes",
+    "PodTopologySpread": "breaks its topology spread",
+    "InterPodAffinity": "breaks a pod affinity rule",
+    "NodeDeclaredFeatures": "lacks a feature that it needs",
+}
+
+
+def _resources(detail: InsufficientResources) -> str:
+    if len(detail.shortfalls) == 1:
+        return describe_shortfall(detail.shortfalls[0], detail.pods)
+    parts = [describe_shortfall(shortfall) for shortfall in detail.shortfalls]
+    if detail.pods and not any(shortfall.resource == "pods" for shortfall in detail.shortfalls):
+        parts.append(count(detail.pods, "pod"))
+    return "; ".join(parts)
+
+
+def _taint(detail: UntoleratedTaint) -> str:
+    value = f"={detail.value}" if detail.value else ""
+    return f"taint {detail.key}{value}:{detail.effect}"
+
+
+def _node_affinity(detail: NodeAffinityMismatch) -> str:
+    return f"{detail.source} wants {'; '.join(detail.unmet)}" if detail.unmet else f"{detail.source} does not match"
+
+
+def _node_name(detail: NodeNameMismatch) -> str:
+    return f"the pod names node {detail.wanted}"
+
+
+def _port(detail: PortConflict) -> str:
+    address = f"{detail.host_ip}:" if detail.host_ip and detail.host_ip != "0.0.0.0" else ""  # noqa: S104 - compared, not bound
+    holders = f" is held by {join_names(detail.holders)}" if detail.holders else " is taken"
+    return f"host port {address}{detail.port}/{detail.protocol}{holders}"
+
+
+def _affinity(detail: AffinityConflict) -> str:
+    where = f"{detail.topology_key}={detail.topology_value}" if detail.topology_value else detail.topology_key
+    if detail.rule == "affinity":
+        if not detail.topology_value:
+            return f"the node has no label {detail.topology_key}, which the pod's affinity goes by"
+        return f"no pod that its affinity wants ({detail.selector}) in {where}"
+    holders = join_names(detail.holders)
+    if detail.rule == "antiAffinity":
+        return f"its anti-affinity ({detail.selector}) refuses {holders} in {where}"
+    return f"anti-affinity of {holders} ({detail.selector}) refuses it in {where}"
+
+
+def _spread(detail: SpreadConflict) -> str:
+    if not detail.topology_value:
+        return f"the node has no label {detail.topology_key}"
+    return (
+        f"{detail.topology_key}={detail.topology_value} would have {count(detail.count + detail.self_match, 'pod')}, "
+        f"the least has {detail.minimum:,}: skew {detail.skew:,}, at most {detail.max_skew:,}"
+    )
+
+
+def _volume(detail: VolumeConflict) -> str:
+    subject = " ".join(
+        part for part in (detail.claim and f"claim {detail.claim}", detail.volume and f"volume {detail.volume}") if part
+    )
+    holders = f"held by {join_names(detail.holders)}" if detail.holders else ""
+    return ": ".join(part for part in (subject, ", ".join(part for part in (detail.problem, holders) if part)) if part)
+
+
+def _volume_limit(detail: VolumeLimitExceeded) -> str:
+    return f"{detail.driver}: {detail.used:,} of {detail.limit:,} volumes attached, the pod adds {detail.requested:,}"
+
+
+def _features(detail: MissingFeatures) -> str:
+    return f"the node does not declare {join_names(detail.features)}"
+
+
+def _claims(detail: UnmodelledClaims) -> str:
+    return f"resource {'claim' if len(detail.claims) == 1 else 'claims'} {join_names(detail.claims)}"
+
+
+_PHRASES: dict[type, Callable[[Any], str]] = {
+    InsufficientResources: _resources,
+    UntoleratedTaint: _taint,
+    NodeAffinityMismatch: _node_affinity,
+    NodeNameMismatch: _node_name,
+    PortConflict: _port,
+    AffinityConflict: _affinity,
+    SpreadConflict: _spread,
+    VolumeConflict: _volume,
+    VolumeLimitExceeded: _volume_limit,
+    MissingFeatures: _features,
+    UnmodelledClaims: _claims,
+}

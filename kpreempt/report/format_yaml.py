@@ -1,0 +1,28 @@
+"""The JSON document in YAML's block style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import yaml
+
+from kpreempt.report.document import document_of
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Verdict
+
+# libyaml's emitter where it is built in: ten times as fast, with the same result.
+_DUMPER: type = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_DUMPER):  # type: ignore[misc]  # which of the two it is depends on the build
+    """Writes every list and map in full, also one that occurs twice."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
+    """One YAML document; characters outside ASCII are escaped, so that none can drive a terminal."""
+    data = msgspec.to_builtins(document_of(verdicts, options), builtin_types=())
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=False)

@@ -1,0 +1,69 @@
+"""Nodes that failed alike, gathered, so that a thousand of them read as a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kpreempt.report.evidence import describe, distance
+from kpreempt.verdict import Code, Status
+from kpreempt.verdict.details import InsufficientResources
+
+
+class Cause(NamedTuple):
+    """Nodes of one group that share what the plugin saw, in words."""
+
+    nodes: list[str]
+    phrase: str
+
+
+class FailureGroup(NamedTuple):
+    """Nodes that were refused by the same plugin for the same reasons; the causes with the nearest misses first."""
+
+    code: Code
+    plugin: str
+    reasons: str
+    nodes: list[str]
+    causes: list[Cause]
+    is_about_resources: bool
+
+
+def group_failures(statuses: Mapping[str, Status]) -> list[FailureGroup]:
+    """The failed nodes by code, plugin and reasons: where eviction may help first, then the largest group first.
+
+    Within a group, nodes that lack resources come by how much they lack, others in order of the snapshot.
+    """
+    members: dict[tuple[Code, str, str], list[str]] = {}
+    for node, status in statuses.items():
+        if not status.is_success:
+            members.setdefault((status.code, status.plugin, status.message), []).append(node)
+    groups = [
+        FailureGroup(code, plugin, reasons, nodes, _group_causes(nodes, statuses), _lacks_resources(nodes, statuses))
+        for (code, plugin, reasons), nodes in members.items()
+    ]
+    return sorted(groups, key=lambda group: (may_be_mended(group.code) is False, -len(group.nodes)))
+
+
+def may_be_mended(code: Code) -> bool:
+    """Whether evictions may make a node of this status fit; the schedulers without codes try on every node."""
+    return code in (Code.UNSCHEDULABLE, Code.NONE)
+
+
+def find_nearest(statuses: Mapping[str, Status]) -> list[Cause]:
+    """The nodes that lack resources, those that lack the smallest share of a request first."""
+    short = [node for node, status in statuses.items() if isinstance(status.detail, InsufficientResources)]
+    return _group_causes(short, statuses)
+
+
+def _group_causes(nodes: list[str], statuses: Mapping[str, Status]) -> list[Cause]:
+    causes: dict[str, Cause] = {}
+    for node in sorted(nodes, key=lambda name: distance(statuses[name].detail)):
+        phrase = describe(statuses[node].detail)
+        causes.setdefault(phrase, Cause([], phrase)).nodes.append(node)
+    if _lacks_resources(nodes, statuses):
+        return list(causes.values())
+    return sorted(causes.values(), key=lambda cause: -len(cause.nodes))
+
+
+def _lacks_resources(nodes: list[str], statuses: Mapping[str, Status]) -> bool:
+    return any(isinstance(statuses[node].detail, InsufficientResources) for node in nodes)

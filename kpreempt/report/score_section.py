@@ -1,0 +1,76 @@
+"""How the nodes that fit were scored, plugin by plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count
+from kpreempt.report.comparison import Row, add_comparison
+from kpreempt.report.evidence import join_names
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Verdict
+
+_NODES_SHOWN = 4
+_TIED_SHOWN = 2
+
+
+def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``2 SCORES``: a row for each plugin, a column for each of the best nodes, weights applied."""
+    if not verdict.feasible_nodes and not verdict.scores:
+        return
+    page.blank()
+    page.labelled(Span("2 SCORES", "heading"), *_summary(verdict), column=LABEL_COLUMN)
+    if len(verdict.scores) < 2:
+        return
+    ranked = sorted(verdict.scores, key=lambda node: -verdict.scores[node])
+    others = [node for node in ranked if node not in verdict.chosen_nodes]
+    tied = verdict.chosen_nodes[: max(_TIED_SHOWN, _NODES_SHOWN - len(others))]
+    nodes = ranked if options.verbose else [*tied, *others][:_NODES_SHOWN]
+    _add_table(page, verdict, nodes)
+    silent = _silent_plugins(verdict)
+    if silent:
+        page.paragraph(Span(f"0 everywhere: {', '.join(silent)}", "dim"), indent=2, hanging=2)
+    if rest := len(ranked) - len(nodes):
+        page.paragraph(Span(f"… and {count(rest, 'more node')} with the same or less", "dim"), indent=2)
+
+
+def _summary(verdict: Verdict) -> Phrase:
+    chosen = verdict.chosen_nodes
+    if not chosen:
+        return (count(len(verdict.feasible_nodes), "node"), " fit")
+    if len(verdict.scores) < 2:
+        nominated = verdict.pod.nominated_node_name == chosen[0]
+        why = (
+            "is the nominated node; no other is scored" if nominated else "is the only node that fits; it is not scored"
+        )
+        return (strong(chosen[0]), f" {why}")
+    best = verdict.scores.get(chosen[0], 0)
+    if len(chosen) > 1:
+        equal = f" have the best score, {best:,}: "
+        return (strong(join_names(chosen)), equal, Span("the scheduler picks one at random", "warn"))
+    return (strong(chosen[0]), f" has the best score, {best:,} (weights applied)")
+
+
+def _add_table(page: Page, verdict: Verdict, nodes: Sequence[str]) -> None:
+    silent = set(_silent_plugins(verdict))
+    rows: list[Row] = [
+        (plugin, [(f"{verdict.plugin_scores.get(node, {}).get(plugin, 0):,}",) for node in nodes])
+        for plugin in _plugins(verdict)
+        if plugin not in silent
+    ]
+    rows.append(("total", [(strong(f"{verdict.scores[node]:,}"),) for node in nodes]))
+    add_comparison(page, nodes, rows)
+
+
+def _plugins(verdict: Verdict) -> list[str]:
+    return list(dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores))
+
+
+def _silent_plugins(verdict: Verdict) -> list[str]:
+    """The plugins that rate every node 0."""
+    return [
+        plugin
+        for plugin in _plugins(verdict)
+        if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
+    ]

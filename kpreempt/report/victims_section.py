@@ -1,0 +1,98 @@
+"""Who is evicted on each node that may win: owner, age, and what it takes from the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count
+from kpreempt.report.durations import format_duration, format_since
+from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions, reference_time
+from kpreempt.verdict import BudgetUse, Verdict, Victim
+
+_NODES_SHOWN = 2
+_VICTIMS_SHOWN = 10
+_DEFAULT_GRACE_SECONDS = 30
+_TITLES = ("POD", "PRIORITY", "OWNER", "RUNNING", "BUDGET (allowed → left)")
+# What the last column needs at least, with the gap before it.
+_BUDGET_WIDTH = 26
+_ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left", "left")
+
+
+def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``5 VICTIMS``: a table for each nominated node, most important pod first."""
+    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    shown = nodes if options.verbose else nodes[:_NODES_SHOWN]
+    for number, node in enumerate(shown):
+        page.blank()
+        label = Span("5 VICTIMS", "heading") if not number else ""
+        page.labelled(label, "on ", strong(node), ", most important first", column=LABEL_COLUMN)
+        _add_table(page, verdict.victims[node], verdict, options)
+    rest = len(nodes) - len(shown)
+    if rest:
+        page.paragraph(Span(f"… and on {count(rest, 'more node')} (--verbose lists them)", "dim"), indent=2)
+
+
+def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
+    """``web (2 → 1)`` for every budget that protects the pod; those that are overdrawn are marked."""
+    parts: list[Span] = []
+    for use in budgets:
+        if parts:
+            parts.append(Span(", "))
+        text = f"{bare_name(use.budget)} ({use.allowed:,} → {use.left:,})"
+        parts.append(Span(f"{text} VIOLATED", "bad") if use.left < 0 else Span(text))
+    return tuple(parts) or ("-",)
+
+
+def bare_name(key: str) -> str:
+    """A budget's name alone, where it stands beside a pod: it is always in the pod's namespace."""
+    return key.rpartition("/")[2]
+
+
+def format_running(victim: Victim, verdict: Verdict, options: RenderOptions) -> str:
+    """How long the pod has been running, and whether it is on its way out already."""
+    age = format_since(victim.start_time, reference_time(verdict, options))
+    return f"{age}, terminating" if victim.terminating else age
+
+
+def longest_grace_seconds(victims: Sequence[Victim]) -> int:
+    """How long the slowest victim may take to stop."""
+    seconds = (victim.grace_period_seconds for victim in victims if not victim.terminating)
+    return max((_DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
+
+
+def _add_table(page: Page, victims: Sequence[Victim], verdict: Verdict, options: RenderOptions) -> None:
+    header: tuple[Phrase, ...] = tuple((Span(title, "dim"),) for title in _TITLES)
+    shown = victims if options.verbose else victims[:_VICTIMS_SHOWN]
+    rows = [_row(victim, verdict, options) for victim in shown]
+    if page.fits([each[:-1] for each in (header, *rows)], indent=2 + _BUDGET_WIDTH):
+        page.table([header, *rows], aligns=_ALIGNS, indent=2)
+    else:
+        for row in rows:
+            _add_stacked(page, row)
+    rest = len(victims) - len(shown)
+    if rest:
+        page.paragraph(Span(f"… and {count(rest, 'more victim')} (--verbose lists them)", "dim"), indent=2)
+    if seconds := longest_grace_seconds(victims):
+        page.paragraph(Span(f"stopping them takes up to {format_duration(seconds)}", "dim"), indent=2)
+
+
+def _row(victim: Victim, verdict: Verdict, options: RenderOptions) -> tuple[Phrase, ...]:
+    return (
+        (strong(victim.pod),),
+        (f"{victim.priority:,}",),
+        (victim.owner or "-",),
+        (format_running(victim, verdict, options),),
+        format_budgets(victim.budgets),
+    )
+
+
+def _add_stacked(page: Page, row: tuple[Phrase, ...]) -> None:
+    """One victim over several lines, for names too long for columns."""
+    pod, priority, owner, running, budgets = row
+    page.paragraph(*pod, indent=2)
+    owned = (", ", *owner) if owner != ("-",) else (", no owner",)
+    age = running if isinstance(running[0], str) and running[0].startswith(("since", "-")) else ("running ", *running)
+    page.paragraph("priority ", *priority, *owned, *((", ", *age) if age != ("-",) else ()), indent=4, hanging=2)
+    if budgets != ("-",):
+        page.paragraph("budget ", *budgets, indent=4, hanging=2)

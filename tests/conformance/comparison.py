@@ -1,0 +1,58 @@
+"""Compares a verdict with a recorded expectation.
+
+Every key of the expectation must be in the verdict with an equal value. Nothing, null, an empty list, object or text are
+the same. The order of some lists does not count, and in ``filter`` and ``dryRun`` the nodes must be complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+UNORDERED = {
+    "candidates",
+    "chosenNodes",
+    "feasibleNodes",
+    "nominatedNodes",
+    "nominationsToClear",
+    "potentialNodes",
+    "reasons",
+}
+COMPLETE = ("filter", "dryRun")
+
+
+def disagreements(expected: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
+    """What differs, one line each."""
+    return list(_differences(_plain(expected), _plain(verdict), ""))
+
+
+def _plain(value: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        items = {name: _plain(item, name) for name, item in value.items()}
+        return {name: item for name, item in items.items() if item not in (None, [], {}, "")}
+    if isinstance(value, list):
+        items_in_order = [_plain(item, key) for item in value]
+        if key in UNORDERED:
+            return sorted(items_in_order, key=_without_evidence)
+        return items_in_order
+    return value
+
+
+def _without_evidence(item: Any) -> str:
+    if isinstance(item, dict):
+        item = {name: value for name, value in item.items() if name in ("node", "victims", "numPDBViolations")}
+    return json.dumps(item, sort_keys=True)
+
+
+def _differences(want: Any, got: Any, path: str) -> Iterator[str]:
+    if isinstance(want, dict) and isinstance(got, dict):
+        for key, value in want.items():
+            yield from _differences(value, got.get(key), f"{path}.{key}")
+        if path.rsplit(".", maxsplit=1)[-1] in COMPLETE:
+            yield from (f"{path}.{key}: unexpected" for key in sorted(got.keys() - want.keys()))
+    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        for index, (one, other) in enumerate(zip(want, got, strict=True)):
+            yield from _differences(one, other, f"{path}[{index}]")
+    elif want != got:
+        yield f"{path}: want {want!r}, got {got!r}"

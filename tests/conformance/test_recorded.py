@@ -1,0 +1,33 @@
+"""What the real kube-scheduler 1.36.3 decided on recorded scenarios, held against ``kpreempt batch``."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from kpreempt.cli.batch import run_batch
+from tests.conformance.cases import FIXTURES, read_lines
+from tests.conformance.comparison import disagreements
+
+SUITES = sorted(FIXTURES.glob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+def test_all_verdicts_of_a_suite_agree(suite: Path) -> None:
+    scenarios = list(read_lines(suite))
+    given = "".join(
+        json.dumps({key: value for key, value in each.items() if key != "expect"}) + "\n" for each in scenarios
+    )
+    written = io.BytesIO()
+    run_batch(io.BytesIO(given.encode()), written)
+    answers = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [answer["name"] for answer in answers] == [each["name"] for each in scenarios]
+    found = {
+        each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
+        for each, answer in zip(scenarios, answers, strict=True)
+        if "error" not in each["expect"]
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}

@@ -1,0 +1,195 @@
+"""The table tests of kube-scheduler 1.36.3 itself, run on kpreempt's pieces.
+
+Every case is either run or listed here with the reason why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conformance import upstream_cycles as cycles
+from tests.conformance import upstream_values as values
+from tests.conformance.cases import UPSTREAM, read_lines
+
+Case = dict[str, Any]
+SUITES = (
+    "defaultpreemption",
+    "diagnosis",
+    "filters",
+    "labels",
+    "pdb",
+    "podresources",
+    "quantity",
+    "schedulepod",
+    "scores",
+    "tolerations",
+)
+
+NO_QUANTITY_ARITHMETIC = "kpreempt adds exact integers and never writes a quantity in canonical form"
+NO_SELECTOR_TEXT = "kpreempt reads structured selectors; it does not parse the text syntax"
+NO_POD_GROUPS = "pod groups and gangs are not modelled"
+NO_EXTENDERS = "extenders are not called"
+NO_CLAIMS = "the allocation of resource claims is not modelled"
+NO_QUEUE = "about the scheduling queue, not about a verdict"
+NO_CALLBACKS = "about Go callbacks of out-of-tree builds"
+NO_LIMITS = "limits take no part in scheduling"
+
+LEFT_OUT: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "resource/TestAdd",
+            "resource/TestJSONWhitespace",
+            "resource/TestMilliNewSet",
+            "resource/TestNewScaledSet",
+            "resource/TestNewSet",
+            "resource/TestQuantityCmp",
+            "resource/TestQuantityCmpInt64AndDec",
+            "resource/TestQuantityParseEmit",
+            "resource/TestQuantityRoundUp",
+            "resource/TestQuantityString",
+            "resource/TestScaledValue",
+            "resource/TestSub",
+        ),
+        NO_QUANTITY_ARITHMETIC,
+    ),
+    **dict.fromkeys(
+        ("labels/TestSelectorMatches", "labels/TestSelectorParse", "labels/TestSetSelectorParser"), NO_SELECTOR_TEXT
+    ),
+    "labels/TestRequirementConstructor": "the API server validates selectors; an invalid one never reaches a scheduler",
+    "nodeaffinity/TestNodeSelectorRequirementsAsSelector": NO_SELECTOR_TEXT,
+    **dict.fromkeys(
+        (
+            "preemption/TestMoreImportantVictim",
+            "preemption/TestPodGroupEvaluator_SelectVictimsOnDomain",
+            "preemption/TestIsPodGroupPreemptiblePod",
+            "preemption/TestNewDomainForWorkloadPreemption",
+            "gangscheduling/TestGangSchedulingFlow",
+            "helper/TestMatchingSchedulingGroup",
+        ),
+        NO_POD_GROUPS,
+    ),
+    **dict.fromkeys(("preemption/TestCallExtenders", "scheduler/TestFindNodesThatPassExtenders"), NO_EXTENDERS),
+    **dict.fromkeys(
+        (
+            "dynamicresources/TestPlugin",
+            "noderesources/TestCalculateResourceAllocatableRequest",
+            "resource/TestPodResourceRequestsWithDRANodeAllocatableClaims",
+        ),
+        NO_CLAIMS,
+    ),
+    "defaultpreemption/TestPreEnqueue": NO_QUEUE,
+    "noderesources/TestHaveAnyRequestedResourcesIncreased": NO_QUEUE,
+    **dict.fromkeys(("defaultpreemption/TestCustomOrdering", "defaultpreemption/TestCustomSelection"), NO_CALLBACKS),
+    "preemption/TestDryRunPreemption": "with a victim selector made up for the test",
+    "preemption/TestSelectCandidate": "with a victim selector made up for the test",
+    "resource/TestPodResourceLimits": NO_LIMITS,
+    "scheduler/TestFindFitPredicateCallCounts": "counts calls of a filter",
+    "scheduler/TestPreferNominatedNodeFilterCallCounts": "counts calls of a filter",
+    "runtime/TestFilterPluginsWithNominatedPods": "with plugins made up for the test",
+    "helper/TestDoNotScheduleTaintsFilterFunc": "about a function value",
+    "scheduler/Test_prioritizeNodes": "with score plugins and extenders made up for the test",
+}
+
+RUN: dict[str, Callable[[Case], list[str]]] = {
+    "resource/TestQuantityParse": values.parse_quantity,
+    "v1/TestLabelSelectorAsSelector": values.match_label_selector,
+    "labels/TestRequirementSelectorMatching": values.match_requirements,
+    "labels/TestSetMatches": values.set_matches,
+    "corev1/TestMatchNodeSelectorTerms": values.match_node_selector,
+    "nodeaffinity/TestNodeSelectorMatch": values.match_node_selector,
+    "nodeaffinity/TestPodMatchesNodeSelectorAndAffinityTerms": values.match_required_node_affinity,
+    "nodeaffinity/TestPreferredSchedulingTermsScore": values.score_preferred_terms,
+    "v1/TestTolerationToleratesTaint": values.tolerate,
+    "v1/TestCompareNumericValues": values.compare_numbers,
+    "v1/TestTaintToString": values.format_taint,
+    "corev1/TestFindMatchingUntoleratedTaint": values.find_taint,
+    "corev1/TestPodPriority": values.pod_priority,
+    "framework/TestCalculatePodResourcesWithResize": values.running_pod_resources,
+    "framework/TestPodInfoCalculateResources": values.running_pod_resources,
+    "resource/TestAggregateContainerRequestsAndLimits": values.requests_of_pod,
+    "resource/TestPodLevelResourceRequests": values.requests_of_pod,
+    "resource/TestPodRequestsAndLimits": values.requests_of_pod,
+    "resource/TestPodRequestsAndLimitsWithoutOverhead": values.requests_of_pod,
+    "resource/TestPodResourceRequests": values.requests_of_pod,
+    "noderesources/TestResourceAllocationScorerCalculateRequests": values.requests_for_scoring,
+    "framework/TestFitError_Error": values.fit_error,
+    "framework/TestHostPortInfo_Check": values.host_port_conflict,
+    "preemption/TestFilterVictimsWithPDBViolation": values.budget_violations,
+    "util/TestMoreImportantPod": values.more_important,
+    "util/TestGetEarliestPodStartTime": values.earliest,
+    "defaultpreemption/TestPostFilter": cycles.run_post_filter,
+    "defaultpreemption/TestDryRunPreemption": cycles.run_dry_runs,
+    "defaultpreemption/TestSelectBestCandidate": cycles.run_selection,
+    "defaultpreemption/TestPodEligibleToPreemptOthers": cycles.run_eligibility,
+    "defaultpreemption/TestPreempt": cycles.run_preempt,
+    "framework/TestNodesForStatusCode": cycles.run_potential_nodes,
+    "scheduler/TestFindFitAllError": cycles.run_fit_error,
+    "scheduler/TestSchedulerSchedulePod": cycles.run_fit_error,
+    "nodeaffinity/TestNodeAffinity": cycles.run_filters,
+    "nodename/TestNodeName": cycles.run_filters,
+    "nodeports/TestFits": cycles.run_filters,
+    "nodeports/TestNodePorts": cycles.run_filters,
+    "noderesources/TestEnoughRequests": cycles.run_filters,
+    "noderesources/TestNotEnoughRequests": cycles.run_filters,
+    "noderesources/TestRestartableInitContainers": cycles.run_filters,
+    "noderesources/TestStorageRequests": cycles.run_filters,
+    "schedulinggates/TestPreEnqueue": cycles.run_filters,
+    "tainttoleration/TestTaintTolerationFilter": cycles.run_filters,
+    "tainttoleration/TestTaintTolerationFilterWithFeatureGate": cycles.run_filters,
+    "imagelocality/TestImageLocalityPriority": cycles.run_scores,
+    "nodeaffinity/TestNodeAffinityPriority": cycles.run_scores,
+    "noderesources/TestNodeResourcesBalancedAllocation": cycles.run_scores,
+    "noderesources/TestFitScore": cycles.run_scores,
+    "noderesources/TestLeastAllocatedScoringStrategy": cycles.run_scores,
+    "noderesources/TestMostAllocatedScoringStrategy": cycles.run_scores,
+    "noderesources/TestRequestedToCapacityRatioScoringStrategy": cycles.run_scores,
+    "noderesources/TestResourceBinPackingMultipleExtended": cycles.run_scores,
+    "noderesources/TestResourceBinPackingSingleExtended": cycles.run_scores,
+    "tainttoleration/TestTaintTolerationScore": cycles.run_scores,
+}
+
+
+def reason_left_out(case: Case) -> str | None:
+    """Why a case of a test that is run is not run itself."""
+    given, objects = case.get("input") or {}, case.get("objects") or []
+    if given.get("extenders"):
+        return NO_EXTENDERS
+    if any(each["kind"] in ("ResourceSlice", "DeviceClass", "ResourceClaim") for each in objects):
+        return NO_CLAIMS
+    if (case.get("featureGates") or {}).get("DRANodeAllocatableResources"):
+        return NO_CLAIMS
+    if "schedulingGroup" in ((case.get("pod") or {}).get("spec") or {}):
+        return NO_POD_GROUPS
+    if not cycles.names_only_known_plugins(case):
+        return "with plugins made up for the test"
+    if case["test"] == "TestNodesForStatusCode" and given["code"] != "Unschedulable":
+        return "about a code that preemption does not look for"
+    if case.get("replay", {}).get("defaultGates") == "differs" and not case.get("featureGates"):
+        return "holds only with gates that are off by default"
+    return None
+
+
+def all_cases() -> list[Case]:
+    return [case for suite in SUITES for case in read_lines(UPSTREAM / f"{suite}.jsonl.gz")]
+
+
+def upstream_test(case: Case) -> str:
+    return f"{case['package']}/{case['test']}"
+
+
+CASES = all_cases()
+TO_RUN = [case for case in CASES if upstream_test(case) in RUN and reason_left_out(case) is None]
+
+
+@pytest.mark.parametrize("case", TO_RUN, ids=lambda case: case["id"])
+def test_the_case_agrees_with_upstream(case: Case) -> None:
+    assert RUN[upstream_test(case)](case) == []
+
+
+def test_every_upstream_test_is_run_or_left_out_with_a_reason() -> None:
+    names = {upstream_test(case) for case in CASES}
+    assert names == RUN.keys() | LEFT_OUT.keys()
+    assert not RUN.keys() & LEFT_OUT.keys()

@@ -1,0 +1,78 @@
+"""Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
+
+``python -m tests.generated [--check]``: the examples in README.md, the completions, and the JSON Schema of a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from kpreempt.report.schema import verdict_schema
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
+COMPLETIONS = {"bash": "kpreempt.bash", "zsh": "_kpreempt", "fish": "kpreempt.fish"}
+# A comment with a command, and the block of code after it that shows the command and what it prints.
+_EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n.*?\n```\n", re.DOTALL)
+
+
+def kpreempt(arguments: list[str], **environment: str) -> str:
+    """What the program prints, at 80 columns and without colour."""
+    run = subprocess.run(
+        [sys.executable, "-m", "kpreempt", *arguments],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1", **environment},
+    )
+    return run.stdout
+
+
+def readme(text: str) -> str:
+    """README with every example as the program prints it now."""
+
+    def example(match: re.Match[str]) -> str:
+        program, *arguments = shlex.split(match["command"])
+        if program != "kpreempt":
+            raise SystemExit(f"README.md shows {program}, which is not ours")
+        return f"{match[1]}```console\n$ {match['command']}\n{kpreempt(arguments).rstrip()}\n```\n"
+
+    return _EXAMPLE.sub(example, text)
+
+
+def wanted() -> dict[Path, str]:
+    """Every generated file with its content."""
+    files = {
+        ROOT / "completions" / name: kpreempt([], _KPREEMPT_COMPLETE=f"source_{shell}").strip() + "\n"
+        for shell, name in COMPLETIONS.items()
+    }
+    files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
+    files[README] = readme(README.read_text(encoding="utf-8"))
+    return files
+
+
+def main() -> int:
+    """Rewrite or check; 1 where a file is out of date."""
+    stale = {
+        path: text for path, text in wanted().items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+    for path, text in stale.items():
+        if "--check" in sys.argv[1:]:
+            print(f"{path.relative_to(ROOT)} is out of date: run `make generated`", file=sys.stderr)
+        else:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

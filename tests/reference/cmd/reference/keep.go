@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// prepare sets the scenario's feature gates and gives the session to play it in: the kept one where nothing differs.
+// A pod that is in the cluster already is placed as if it were not there.
+func (p *player) prepare(given *scenario, pod *v1.Pod, own []runtime.Object) (*session, error) {
+	setting := fmt.Sprintf("%q %v", given.Config, given.FeatureGates)
+	if p.kept != nil && len(own) == 0 && p.keptFor == setting && !p.kept.holds(pod) {
+		return p.kept, nil
+	}
+	p.drop()
+	var err error
+	if p.reset, err = setGates(given.FeatureGates); err != nil {
+		return nil, err
+	}
+	configuration, err := readConfiguration(given.Config)
+	if err != nil {
+		return nil, err
+	}
+	p.parallelism = int(configuration.Parallelism)
+	if p.offsets.given {
+		p.parallelism = 1
+	}
+	objects := slices.DeleteFunc(overlay(p.cluster, own), func(object runtime.Object) bool { return samePod(object, pod) })
+	p.kept, err = newSession(objects, configuration, p.parallelism, p.live)
+	p.keptFor = setting
+	if len(own) > 0 || len(objects) < len(p.cluster) {
+		p.keptFor = ""
+	}
+	return p.kept, err
+}
+
+// drop ends the kept session and puts the feature gates back.
+func (p *player) drop() {
+	if p.kept != nil {
+		p.kept.close()
+		p.kept = nil
+	}
+	if p.reset != nil {
+		if err := p.reset(); err != nil {
+			p.panicked(nil, err)
+		}
+		p.reset = nil
+	}
+}
+
+// samePod says whether an object is the pod, by namespace and name.
+func samePod(object runtime.Object, pod *v1.Pod) bool {
+	other, isPod := object.(*v1.Pod)
+	return isPod && other.Name == pod.Name && other.Namespace == pod.Namespace
+}
+
+// holds says whether the pod is one of those on the session's nodes.
+func (s *session) holds(pod *v1.Pod) bool {
+	known, found, err := s.pods.Get(pod)
+	return err == nil && found && known.(*v1.Pod).Spec.NodeName != ""
+}

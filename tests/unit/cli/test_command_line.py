@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kpreempt import __version__
+
+ROOT = Path(__file__).parents[3]
+DEMO = ["--snapshot", str(ROOT / "fixtures/demo/cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]
+API = ["-f", str(ROOT / "fixtures/demo/api.yaml")]
+
+
+def kpreempt(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kpreempt", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "COLUMNS": "80", **environment},
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom kpreempt.cli.process import run\ncode = run(['--help'])\n"
+        "print(*(set(sys.modules) & set(sys.argv[1:])), file=sys.stderr)\nsys.exit(code)"
+    )
+    heavy = ["kubernetes", "yaml", "ryml", "numpy", "zstandard", "rich", "tabulate", "msgspec", "tempfile"]
+    run = subprocess.run([sys.executable, "-c", program, *heavy], capture_output=True, text=True, check=True)
+    assert "explain" in run.stdout
+    assert run.stderr.strip() == ""
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    run = kpreempt()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == kpreempt("--help").stdout
+
+
+def test_version() -> None:
+    assert kpreempt("--version").stdout == f"kpreempt {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["explain", "--snapshto", "x"],
+            "kpreempt explain: no such option: --snapshto\n  try: --snapshot\n",
+            id="an option with a typing error",
+        ),
+        pytest.param(
+            ["explian"],
+            "kpreempt: no such command 'explian'\n  try: explain\n",
+            id="a command with a typing error",
+        ),
+        pytest.param(
+            ["explain", "--priority", "high"],
+            "kpreempt explain: invalid value for '--priority': 'high' is not a valid integer\n"
+            "  try: kpreempt explain --help\n",
+            id="a number that is none",
+        ),
+        pytest.param(
+            ["explain", "--snapshot"],
+            "kpreempt explain: option '--snapshot' requires an argument\n  try: kpreempt explain --help\n",
+            id="an option without its value",
+        ),
+        pytest.param(
+            ["explain", "\x1b[31mx", "y"],
+            "kpreempt explain: got unexpected extra argument (y)\n  try: kpreempt explain --help\n",
+            id="an argument too many",
+        ),
+        pytest.param(
+            ["explain", *DEMO],
+            "no pod is given\n  try: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
+            id="no pod",
+        ),
+        pytest.param(["explain", *API], "no cluster is given\n  try: --snapshot cluster.yaml\n", id="no cluster"),
+        pytest.param(
+            ["explain", *API, "pod/x", *DEMO],
+            "the pod is given twice: by -f and by name\n",
+            id="a manifest and a name",
+        ),
+        pytest.param(
+            ["explain", *API, "--cpu", "1", *DEMO],
+            "the pod is given twice: by -f and by --cpu\n",
+            id="a manifest and amounts",
+        ),
+        pytest.param(
+            ["explain", "-f", "-", "--snapshot", "-"],
+            "standard input is asked for twice: by -f and by --snapshot\n",
+            id="standard input for two things",
+        ),
+        pytest.param(
+            ["batch", "-", "--snapshot", "-"],
+            "standard input is asked for twice: by FILE and by --snapshot\n",
+            id="standard input for a batch and its cluster",
+        ),
+        pytest.param(
+            ["explain", *API, *DEMO, "-o", "xml"],
+            "-o xml: there is no format 'xml'\n  try: text, json, yaml, jsonl, name, wide, markdown\n",
+            id="an unknown format",
+        ),
+        pytest.param(
+            ["explain", *API, *DEMO, "--color", "sometimes"],
+            "--color: there is no 'sometimes'\n  try: auto, always, never\n",
+            id="an unknown word for colour",
+        ),
+        pytest.param(
+            ["explain", *API, "--snapshot", "x", "--now", "yesterday"],
+            "--now: 'yesterday' is not a time with its zone\n  try: --now 2026-11-21T03:12:00Z\n",
+            id="a time that is none",
+        ),
+        pytest.param(
+            ["explain", "--cpu", "1", *DEMO, "--resource", "gpu"],
+            "--resource gpu: NAME=QUANTITY is expected\n  try: --resource nvidia.com/gpu=1\n",
+            id="a resource without an amount",
+        ),
+        pytest.param(
+            ["explain", *API, *DEMO, "--set", "spec.priority"],
+            "--set spec.priority: PATH=VALUE is expected\n  try: --set spec.containers[0].resources.requests.cpu=1500m\n",
+            id="a setting without a value",
+        ),
+        pytest.param(
+            ["explain", *API, *DEMO, "--budget", "web=some"],
+            "--budget web=some: NS/NAME=ALLOWED is expected\n  try: --budget shop/web=1\n",
+            id="a budget that is no number",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_message_and_exit_code_2(arguments: list[str], message: str) -> None:
+    run = kpreempt(*arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == message
