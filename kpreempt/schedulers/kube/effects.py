@@ -1,7 +1,8 @@
 """What the scheduler then does, in order (``framework/preemption/executor.go`` and ``schedule_one.go``, v1.36.3).
 
 Preemption is asynchronous: the nomination is recorded at once and the victims are deleted meanwhile, the last one after
-all others. Where several nodes tie, the effects are those on the first of them.
+all others. Where several nodes tie, the effects are those on the first of them. An uncertain
+verdict has none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _TRUNCATED = " ..."
 
 def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFilterResult | None) -> Verdict:
     """The verdict with its ``effects``."""
+    if verdict.outcome == Outcome.UNCERTAIN:
+        return verdict
     if verdict.outcome == Outcome.LANDS:
         effects = [Effect("bind", _pod_target(pod.key), f"node {verdict.lands_on[0]}")]
         return msgspec.structs.replace(verdict, effects=effects)

@@ -17,12 +17,16 @@ from kpreempt.schedulers.kube.plugins import (
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
 from kpreempt.schedulers.kube.plugins.dynamic_resources import DynamicResources
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_name import NodeName
 from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
 from kpreempt.schedulers.kube.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
 
@@ -53,6 +57,8 @@ REGISTRY: dict[str, Registration] = {
     "NodeAffinity": Registration(NodeAffinity),
     "NodePorts": Registration(NodePorts),
     "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
+    "PodTopologySpread": Registration(PodTopologySpread, pod_topology_spread.default_args),
+    "InterPodAffinity": Registration(InterPodAffinity, inter_pod_affinity.default_args),
     "DynamicResources": Registration(DynamicResources),
     "DefaultPreemption": Registration(DefaultPreemption, default_preemption.default_args),
     "NodeResourcesBalancedAllocation": Registration(

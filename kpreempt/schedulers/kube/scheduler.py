@@ -12,6 +12,7 @@ from datetime import datetime
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -25,7 +26,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
-from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
 from kpreempt.schedulers.kube.preemption.victims_report import victims_of
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.verdict import (
@@ -239,15 +240,31 @@ class _Cycle:
         )
 
     def _verdict(self, outcome: Outcome, *, post_filter: PostFilterResult | None = None, **parts: object) -> Verdict:
+        candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
+        claims = claim_assumptions(self._pod, candidates, self._prepared.cluster, self._scheduler.features)
         verdict = Verdict(
             algorithm=self._scheduler.algorithm,
-            outcome=outcome,
+            outcome=Outcome.UNCERTAIN if claims else outcome,
             pod=self._summary,
             cluster=self._cluster_summary,
-            assumptions=self._prepared.assumptions,
+            assumptions=[*self._prepared.assumptions, *_nomination_assumptions(self._pod, self._prepared), *claims],
             **parts,  # type: ignore[arg-type]  # the callers above name the record's own fields
         )
         return effects_of(verdict, self._pod, self._prepared.cluster, post_filter)
+
+
+def _nomination_assumptions(pod: Pod, prepared: Prepared) -> list[Assumption]:
+    """Nominated pods whose room would be kept if the scheduling queue held them."""
+    return [
+        Assumption(
+            f"Pod {nominated.key}",
+            "status.nominatedNodeName",
+            f"its room on {nominated.status.nominated_node_name} is not kept, because this cluster comes without a"
+            " scheduling queue",
+        )
+        for nominated in prepared.cluster.nominated_outside_queue
+        if nominated.priority >= pod.priority and not is_same_pod(nominated, pod)
+    ]
 
 
 def _outcome(nominated: list[str], candidates: Mapping[str, Candidate]) -> Outcome:

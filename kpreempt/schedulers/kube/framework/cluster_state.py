@@ -43,6 +43,7 @@ class ClusterState:
         self.node_infos = [NodeInfo(node) for node in in_zone_order(cluster.nodes)]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self.nominated_pods: dict[str, list[PodInfo]] = {}
+        self.nominated_outside_queue: list[Pod] = []
         for pod in cluster.pods:
             if pod.is_terminal:
                 continue
@@ -55,29 +56,30 @@ class ClusterState:
                 and pod.spec.scheduler_name in scheduler_names
                 and not pod.spec.scheduling_gates
             ):
+                if not is_queued:
+                    self.nominated_outside_queue.append(pod)
                 nominated = pod if is_queued else _reference_to(pod)
                 self.nominated_pods.setdefault(pod.status.nominated_node_name, []).append(PodInfo(nominated, features))
         self._spread_images()
 
     def _spread_images(self) -> None:
-        """Give every node its images with the number of nodes that have them.
+        """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).
 
-        As in upstream's cache, an image has one size: the one on the first node that had it.
+        The size is the one that the node itself reports. A running scheduler keeps the size of the node that reported
+        the name first, which only matters where two nodes have different images of one name.
         """
         counts: dict[str, int] = {}
-        sizes: dict[str, int] = {}
         for node in self.cluster.nodes:
             for name in {name for image in node.status.images for name in image.names}:
                 counts[name] = counts.get(name, 0) + 1
-            for image in node.status.images:
-                for name in image.names:
-                    sizes.setdefault(name, image.size_bytes)
         if not counts:
             return
-        states = {name: ImageState(sizes[name], count) for name, count in counts.items()}
         for node_info in self.node_infos:
-            images = node_info.node.status.images
-            node_info.image_states = {name: states[name] for image in images for name in image.names}
+            node_info.image_states = {
+                name: ImageState(image.size_bytes, counts[name])
+                for image in node_info.node.status.images
+                for name in image.names
+            }
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace; none where it is not known."""

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
-
-@runtime_checkable
-class MutableState(Protocol):
-    """State that AddPod and RemovePod change, and that a dry run therefore needs a copy of."""
-
-    def clone(self) -> object:
-        """An independent copy."""
-        ...
-
 
 class CycleState:
     """Plugin state by key, and the plugins that asked to be skipped.
@@ -38,9 +27,12 @@ class CycleState:
     def clone(self) -> CycleState:
         """A copy whose mutable states are independent of this one's."""
         copy = CycleState()
-        copy._data = {
-            key: state.clone() if isinstance(state, MutableState) else state for key, state in self._data.items()
-        }
+        copy._data = {key: _copied(state) for key, state in self._data.items()}
         copy.skip_filter_plugins = self.skip_filter_plugins
         copy.skip_score_plugins = self.skip_score_plugins
         return copy
+
+
+def _copied(state: object) -> object:
+    clone = getattr(state, "clone", None)
+    return state if clone is None else clone()

@@ -69,6 +69,4 @@ def _both(labels: dict[str, str], selector: LabelSelector | None) -> LabelSelect
 
 
 def _named(objects: list[_Owner], namespace: str, name: str) -> _Owner | None:
-    return next(
-        (each for each in objects if each.metadata.name == name and each.metadata.namespace == namespace), None
-    )
+    return next((each for each in objects if each.metadata.name == name and each.metadata.namespace == namespace), None)

@@ -29,6 +29,8 @@ class BudgetIndex:
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        # Pods of one workload have the same labels, so most look-ups are repeated ones.
+        self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
         for budget in budgets:
             selector = budget.spec.selector
             if selector is not None and not selector.is_empty() and selector.is_valid():
@@ -39,12 +41,16 @@ class BudgetIndex:
         metadata = pod_info.pod.metadata
         if not metadata.labels:
             return []
+        key = metadata.namespace, frozenset(metadata.labels.items())
+        selecting = self._selecting.get(key)
+        if selecting is None:
+            selecting = self._selecting[key] = [
+                budget
+                for budget in self._by_namespace.get(metadata.namespace, ())
+                if budget.spec.selector is not None and budget.spec.selector.matches(metadata.labels)
+            ]
         return [
-            budget
-            for budget in self._by_namespace.get(metadata.namespace, ())
-            if budget.spec.selector is not None
-            and budget.spec.selector.matches(metadata.labels)
-            and (budget.status is None or metadata.name not in budget.status.disrupted_pods)
+            budget for budget in selecting if budget.status is None or metadata.name not in budget.status.disrupted_pods
         ]
 
     def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:

@@ -1,0 +1,131 @@
+"""Required pod affinity and anti-affinity, counted per topology (``plugins/interpodaffinity/filtering.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, matches_all_terms
+from kpreempt.verdict import SUCCESS, Code, Status
+
+REASON_AFFINITY = "node(s) didn't match pod affinity rules"
+REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+REASON_EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+# How many terms of how many pods match, by topology key and value. Pairs without any are absent.
+TopologyCounts = dict[tuple[str, str], int]
+
+
+class FilterState:
+    """The counts that decide about a node.
+
+    ``affinity``: existing pods that match all affinity terms of the incoming pod, once per term. ``anti_affinity``:
+    existing pods that match one of its anti-affinity terms. ``existing_anti_affinity``: anti-affinity terms of existing
+    pods that match the incoming one. ``evidence`` is shared by clones.
+    """
+
+    __slots__ = ("affinity", "anti_affinity", "evidence", "existing_anti_affinity", "incoming")
+
+    def __init__(self, incoming: IncomingPod, evidence: Evidence) -> None:
+        self.incoming = incoming
+        self.evidence = evidence
+        self.affinity: TopologyCounts = {}
+        self.anti_affinity: TopologyCounts = {}
+        self.existing_anti_affinity: TopologyCounts = {}
+
+    def clone(self) -> FilterState:
+        """A copy whose counts are independent of this one's."""
+        other = FilterState(self.incoming, self.evidence)
+        other.affinity = dict(self.affinity)
+        other.anti_affinity = dict(self.anti_affinity)
+        other.existing_anti_affinity = dict(self.existing_anti_affinity)
+        return other
+
+    @property
+    def is_indifferent(self) -> bool:
+        """Whether no node can be refused: the pod requires nothing and nobody refuses it."""
+        incoming = self.incoming
+        return not self.existing_anti_affinity and not incoming.affinity_terms and not incoming.anti_affinity_terms
+
+    def update(self, pod_info: PodInfo, labels: Mapping[str, str], delta: int) -> None:
+        """Count a pod that came to (1) or left (-1) a node with these labels."""
+        self._update_existing(pod_info, labels, delta)
+        self._update_incoming(pod_info, labels, delta)
+
+    def _update_existing(self, pod_info: PodInfo, labels: Mapping[str, str], delta: int) -> None:
+        terms = pod_info.required_anti_affinity_terms
+        if terms:
+            incoming = self.incoming
+            matching = (term for term in terms if term.matches(incoming.pod, incoming.namespace_labels))
+            _count(self.existing_anti_affinity, matching, labels, delta)
+
+    def _update_incoming(self, pod_info: PodInfo, labels: Mapping[str, str], delta: int) -> None:
+        incoming, pod = self.incoming, pod_info.pod
+        if matches_all_terms(incoming.affinity_terms, pod):
+            _count(self.affinity, incoming.affinity_terms, labels, delta)
+        matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
+        _count(self.anti_affinity, matching, labels, delta)
+
+    def add_all(self, nodes: Sequence[NodeInfo]) -> None:
+        """Count all pods of all nodes; those that cannot matter are not looked at."""
+        for node_info in nodes:
+            for pod_info in node_info.pods_with_required_anti_affinity:
+                self._update_existing(pod_info, node_info.node.labels, 1)
+        if not self.incoming.affinity_terms and not self.incoming.anti_affinity_terms:
+            return
+        for node_info in nodes:
+            labels = node_info.node.labels
+            for pod_info in node_info.pods:
+                self._update_incoming(pod_info, labels, 1)
+
+
+def check_node(state: FilterState, node_info: NodeInfo) -> Status:
+    """Refuse a node: for good where the pods that are wanted are missing, otherwise where someone refuses someone."""
+    labels = node_info.node.labels
+    unmet = _unmet_affinity_term(state, labels)
+    if unmet is not None:
+        detail = state.evidence.of_affinity(unmet, labels)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_AFFINITY], detail=detail)
+    if state.anti_affinity:
+        for term in state.incoming.anti_affinity_terms:
+            pair = (term.topology_key, labels.get(term.topology_key, ""))
+            if term.topology_key in labels and state.anti_affinity.get(pair, 0) > 0:
+                detail = state.evidence.of_anti_affinity(pair, node_info)
+                return Status(Code.UNSCHEDULABLE, [REASON_ANTI_AFFINITY], detail=detail)
+    if state.existing_anti_affinity:
+        for pair in labels.items():
+            if state.existing_anti_affinity.get(pair, 0) > 0:
+                detail = state.evidence.of_existing_anti_affinity(pair, node_info)
+                return Status(Code.UNSCHEDULABLE, [REASON_EXISTING_ANTI_AFFINITY], detail=detail)
+    return SUCCESS
+
+
+def _unmet_affinity_term(state: FilterState, labels: Mapping[str, str]) -> AffinityTerm | None:
+    """The affinity term that keeps the pod off a node with these labels, or ``None``.
+
+    All topology keys must be there. The first pod of a group that wants its own kind is let in: no pod anywhere
+    matches its terms, and it matches them itself.
+    """
+    unmet = None
+    for term in state.incoming.affinity_terms:
+        value = labels.get(term.topology_key)
+        if value is None:
+            return term
+        if unmet is None and state.affinity.get((term.topology_key, value), 0) <= 0:
+            unmet = term
+    is_first = unmet and not state.affinity and matches_all_terms(state.incoming.affinity_terms, state.incoming.pod)
+    return None if is_first else unmet
+
+
+def _count(counts: TopologyCounts, terms: Iterable[AffinityTerm], labels: Mapping[str, str], delta: int) -> None:
+    for term in terms:
+        value = labels.get(term.topology_key)
+        if value is not None:
+            pair = (term.topology_key, value)
+            count = counts.get(pair, 0) + delta
+            if count:
+                counts[pair] = count
+            else:
+                counts.pop(pair, None)

@@ -1,0 +1,76 @@
+"""The incoming pod with its affinity terms ready to match (``plugins/interpodaffinity/plugin.go``, v1.36.3).
+
+The namespaces that a term's selector picks are looked up once and added to the term. Upstream means to drop the
+selector then, but drops it on a copy: it stays, and is matched against no labels at all. So a selector that holds for
+a namespace without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace, and so it does
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TypeVar
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import Namespace
+from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.selector_errors import selector_error
+
+_Term = TypeVar("_Term", bound=AffinityTerm)
+
+
+class IncomingPod:
+    """A pod, its required terms with all namespaces that they look at, and the labels of its own namespace."""
+
+    __slots__ = ("affinity_terms", "anti_affinity_terms", "namespace_labels", "pod")
+
+    def __init__(self, pod_info: PodInfo, namespaces: Sequence[Namespace], namespace_labels: Mapping[str, str]) -> None:
+        self.pod = pod_info.pod
+        self.affinity_terms = with_selected_namespaces(pod_info.required_affinity_terms, namespaces)
+        self.anti_affinity_terms = with_selected_namespaces(pod_info.required_anti_affinity_terms, namespaces)
+        self.namespace_labels = namespace_labels
+
+
+def with_selected_namespaces(terms: Sequence[_Term], namespaces: Sequence[Namespace]) -> list[_Term]:
+    """The terms, each with the namespaces that its selector picks added to those that it names."""
+    return [_with_selected_namespaces(term, namespaces) for term in terms]
+
+
+def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace]) -> _Term:
+    selector = term.namespace_selector
+    if selector is None or selector.is_empty():
+        return term
+    merged = copy(term)
+    merged.namespaces = term.namespaces | {
+        namespace.metadata.name for namespace in namespaces if selector.matches(namespace.metadata.labels)
+    }
+    return merged
+
+
+def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
+    """Whether there are terms and every one of them selects the pod."""
+    return bool(terms) and all(term.matches(pod, None) for term in terms)
+
+
+def parse_error(pod: Pod) -> str | None:
+    """What upstream says of a pod with a selector in its terms that cannot be parsed (``PodInfo.Update``)."""
+    affinity = pod.spec.affinity
+    wanted = affinity.pod_affinity if affinity else None
+    refused = affinity.pod_anti_affinity if affinity else None
+    groups = {
+        "requiredAffinityTerms": wanted.required if wanted else [],
+        "requiredAntiAffinityTerms": refused.required if refused else [],
+        "preferredAffinityTerms": [each.pod_affinity_term for each in wanted.preferred] if wanted else [],
+        "preferredAntiAffinityTerms": [each.pod_affinity_term for each in refused.preferred] if refused else [],
+    }
+    errors = []
+    for group, terms in groups.items():
+        selectors = (selector for term in terms for selector in (term.label_selector, term.namespace_selector))
+        error = next((error for selector in selectors if (error := selector_error(selector))), None)
+        if error is not None:
+            errors.append(f"{group}: {error}")
+    if not errors:
+        return None
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

@@ -1,0 +1,126 @@
+"""InterPodAffinity: which pods a pod wants or refuses beside it, and who refuses it.
+
+Follows ``plugins/interpodaffinity`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PluginError,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState, check_node
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, parse_error
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.scoring import (
+    Preferences,
+    has_preferences,
+    node_weight,
+    normalized,
+)
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.status import SKIP
+
+_PRE_FILTER_KEY = "PreFilterInterPodAffinity"
+_PRE_SCORE_KEY = "PreScoreInterPodAffinity"
+
+
+class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
+
+    name = "InterPodAffinity"
+    has_extensions = True
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        weight = args.get("hardPodAffinityWeight", 1)
+        assert isinstance(weight, int)
+        self._hard_affinity_weight = weight
+        self._ignores_preferences_of_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
+        self._cluster = handle.cluster
+        self._features = handle.features
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Count matching pods per topology; Skip where the pod requires nothing and nobody refuses it."""
+        error = parse_error(pod)
+        if error is not None:
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"parsing pod: {error}"])
+        namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
+        incoming = IncomingPod(PodInfo(pod, self._features), self._cluster.cluster.namespaces, namespace_labels)
+        counts = FilterState(incoming, Evidence(incoming, nodes))
+        counts.add_all(nodes)
+        if counts.is_indifferent:
+            return None, SKIP
+        state.write(_PRE_FILTER_KEY, counts)
+        return None, SUCCESS
+
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Count the pod that was put on the node."""
+        _filter_state(state).update(added, node_info.node.labels, 1)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """No longer count the pod that was taken off the node."""
+        _filter_state(state).update(removed, node_info.node.labels, -1)
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Check the pod's affinity, then its anti-affinity, then that of existing pods."""
+        try:
+            counts = _filter_state(state)
+        except PluginError as error:
+            return Status(Code.ERROR, [str(error)])
+        return check_node(counts, node_info)
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Sum up preferences over all nodes of the cluster; Skip where none applies."""
+        own = has_preferences(pod)
+        if self._ignores_preferences_of_existing and not own:
+            return SKIP
+        error = parse_error(pod)
+        if error is not None:
+            return Status(Code.ERROR, [f"failed to parse pod: {error}"])
+        preferences = Preferences(
+            PodInfo(pod, self._features),
+            self._cluster.cluster.namespaces,
+            self._cluster.namespace_labels(pod.metadata.namespace),
+            self._hard_affinity_weight,
+        )
+        preferences.add_all(self._cluster.node_infos, has_preferences=own)
+        if not preferences.weights:
+            return SKIP
+        state.write(_PRE_SCORE_KEY, preferences.weights)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The node's weight, which may be negative."""
+        weights = state.read(_PRE_SCORE_KEY)
+        if not isinstance(weights, dict):
+            raise PluginError(f'failed to read "{_PRE_SCORE_KEY}" from cycleState: not found')
+        return node_weight(weights, node_info)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """Stretch the weights over 0 to 100."""
+        return normalized(scores)
+
+
+def default_args() -> PluginArgs:
+    """The arguments that configuration loading fills in."""
+    return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
+
+
+def _filter_state(state: CycleState) -> FilterState:
+    counts = state.read(_PRE_FILTER_KEY)
+    if not isinstance(counts, FilterState):
+        raise PluginError(f'error reading "{_PRE_FILTER_KEY}" from cycleState: not found')
+    return counts

@@ -1,0 +1,100 @@
+"""Preferred pod affinity as weights per topology (``plugins/interpodaffinity/scoring.go``, v1.36.3).
+
+Counted are the incoming pod's preferences about existing pods, theirs about it, and, with a weight from the
+configuration, their affinity requirements that it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import Namespace
+from kpreempt.schedulers.kube.framework.affinity_terms import WeightedAffinityTerm
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import with_selected_namespaces
+
+# Weight by topology key and value. A pair is there as soon as a term matched, even where weights cancel out.
+TopologyWeights = dict[str, dict[str, int]]
+
+
+class Preferences:
+    """Sums up weights over existing pods, for one incoming pod."""
+
+    def __init__(
+        self,
+        pod_info: PodInfo,
+        namespaces: Sequence[Namespace],
+        namespace_labels: Mapping[str, str],
+        hard_affinity_weight: int,
+    ) -> None:
+        self.weights: TopologyWeights = {}
+        self._pod = pod_info.pod
+        self._wanted = with_selected_namespaces(pod_info.preferred_affinity_terms, namespaces)
+        self._unwanted = with_selected_namespaces(pod_info.preferred_anti_affinity_terms, namespaces)
+        self._namespace_labels = namespace_labels
+        self._hard_affinity_weight = hard_affinity_weight
+
+    def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool) -> None:
+        """Add the weights of all pods; without own preferences only those of pods that state any affinity."""
+        for node_info in nodes:
+            labels = node_info.node.labels
+            if labels:
+                for existing in node_info.pods if has_preferences else node_info.pods_with_affinity:
+                    self._add(existing, labels)
+
+    def _add(self, existing: PodInfo, labels: Mapping[str, str]) -> None:
+        self._add_terms(self._wanted, existing.pod, None, labels, 1)
+        self._add_terms(self._unwanted, existing.pod, None, labels, -1)
+        if not existing.has_affinity:
+            return
+        if self._hard_affinity_weight > 0:
+            for term in existing.required_affinity_terms:
+                if term.matches(self._pod, self._namespace_labels):
+                    self._add_weight(term.topology_key, labels, self._hard_affinity_weight)
+        self._add_terms(existing.preferred_affinity_terms, self._pod, self._namespace_labels, labels, 1)
+        self._add_terms(existing.preferred_anti_affinity_terms, self._pod, self._namespace_labels, labels, -1)
+
+    def _add_terms(
+        self,
+        terms: Iterable[WeightedAffinityTerm],
+        pod: Pod,
+        namespace_labels: Mapping[str, str] | None,
+        labels: Mapping[str, str],
+        sign: int,
+    ) -> None:
+        for term in terms:
+            if term.matches(pod, namespace_labels):
+                self._add_weight(term.topology_key, labels, sign * term.weight)
+
+    def _add_weight(self, key: str, labels: Mapping[str, str], weight: int) -> None:
+        value = labels.get(key)
+        if value is not None:
+            values = self.weights.setdefault(key, {})
+            values[value] = values.get(value, 0) + weight
+
+
+def has_preferences(pod: Pod) -> bool:
+    """Whether the pod prefers or avoids other pods."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    wanted, unwanted = affinity.pod_affinity, affinity.pod_anti_affinity
+    return bool(wanted and wanted.preferred) or bool(unwanted and unwanted.preferred)
+
+
+def node_weight(weights: TopologyWeights, node_info: NodeInfo) -> int:
+    """The sum of the weights of the node's topologies; negative where avoidance prevails."""
+    labels = node_info.node.labels
+    return sum(values.get(labels[key], 0) for key, values in weights.items() if key in labels)
+
+
+def normalized(scores: list[int]) -> list[int]:
+    """Scores stretched so that the lowest becomes 0 and the highest 100; all 0 where they are equal."""
+    lowest, highest = min(scores, default=0), max(scores, default=0)
+    if highest == lowest:
+        return [0] * len(scores)
+    # Floats as upstream: an exact division could end one below or above.
+    span = float(highest - lowest)
+    return [int(float(MAX_NODE_SCORE) * (float(score - lowest) / span)) for score in scores]

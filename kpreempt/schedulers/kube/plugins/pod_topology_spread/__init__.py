@@ -1,0 +1,1 @@
+"""PodTopologySpread, split as upstream splits it: constraints, filtering, scoring."""

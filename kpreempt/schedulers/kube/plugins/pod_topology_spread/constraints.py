@@ -1,0 +1,137 @@
+"""Topology spread constraints ready to match (``plugins/podtopologyspread/common.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.model.taints import find_untolerated_taint
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.selector_errors import selector_error
+
+Action = Literal["DoNotSchedule", "ScheduleAnyway"]
+
+_REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+
+# What a pod without constraints gets, unless the configuration says otherwise.
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"
+    ),
+)
+
+
+class SpreadConstraint(NamedTuple):
+    """One constraint with its defaults filled in; ``selector`` ``None`` matches no pod."""
+
+    max_skew: int
+    topology_key: str
+    selector: LabelSelector | None
+    min_domains: int
+    honors_node_affinity: bool
+    honors_taints: bool
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is one of those to spread."""
+        return self.selector is not None and self.selector.matches(labels)
+
+
+def constraints_for(
+    stated: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: Action, features: FeatureGates
+) -> list[SpreadConstraint]:
+    """The constraints with this action, for a pod with these labels.
+
+    Raises ``PluginError`` with upstream's words where a selector cannot be parsed.
+    """
+    return [_constraint(each, labels, features) for each in stated if each.when_unsatisfiable == action]
+
+
+def _constraint(
+    stated: TopologySpreadConstraint, labels: Mapping[str, str], features: FeatureGates
+) -> SpreadConstraint:
+    error = selector_error(stated.label_selector)
+    if error is not None:
+        raise PluginError(error)
+    selector = stated.label_selector
+    if selector is not None and features.match_label_keys_in_pod_topology_spread:
+        same = [LabelSelectorRequirement(key, "In", [labels[key]]) for key in stated.match_label_keys if key in labels]
+        if same:
+            expressions = [*selector.match_expressions, *same]
+            selector = msgspec.structs.replace(selector, match_expressions=expressions)
+    is_policy_read = features.node_inclusion_policy_in_pod_topology_spread
+    return SpreadConstraint(
+        max_skew=stated.max_skew,
+        topology_key=stated.topology_key,
+        selector=selector,
+        min_domains=1 if stated.min_domains is None else stated.min_domains,
+        honors_node_affinity=not (is_policy_read and stated.node_affinity_policy == "Ignore"),
+        honors_taints=is_policy_read and stated.node_taints_policy == "Honor",
+    )
+
+
+def has_all_keys(labels: Mapping[str, str], constraints: Iterable[SpreadConstraint]) -> bool:
+    """Whether a node with these labels is in a domain of every constraint."""
+    return all(constraint.topology_key in labels for constraint in constraints)
+
+
+def count_matching(pods: Sequence[PodInfo], constraint: SpreadConstraint, namespace: str) -> int:
+    """How many of the pods count for the constraint.
+
+    Pods that are being deleted do not. A selector that matches everything counts none here, although the incoming pod
+    does match it (``countPodsMatchSelector``).
+    """
+    selector = constraint.selector
+    if selector is None or selector.is_empty() or not pods:
+        return 0
+    return sum(
+        1
+        for pod_info in pods
+        if (metadata := pod_info.pod.metadata).namespace == namespace
+        and metadata.deletion_timestamp is None
+        and selector.matches(metadata.labels)
+    )
+
+
+class NodeInclusion:
+    """Which nodes' pods and domains count for a pod: by its node affinity, its tolerations and the policies."""
+
+    def __init__(self, pod: Pod, features: FeatureGates) -> None:
+        self._pod = pod
+        self._reads_policies = features.node_inclusion_policy_in_pod_topology_spread
+        self._compares_numbers = features.taint_toleration_comparison_operators
+
+    def is_node_included(self, node: Node) -> bool:
+        """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""
+        return self._reads_policies or matches_node_affinity(self._pod, node)
+
+    def is_included(self, node: Node, constraint: SpreadConstraint) -> bool:
+        """Whether the node counts for this constraint, given that it can count at all."""
+        if not self._reads_policies:
+            return True
+        if constraint.honors_node_affinity and not matches_node_affinity(self._pod, node):
+            return False
+        return not (constraint.honors_taints and self._has_untolerated_taint(node))
+
+    def _has_untolerated_taint(self, node: Node) -> bool:
+        taint = find_untolerated_taint(
+            node.spec.taints, self._pod.spec.tolerations, _REPELLING_EFFECTS, compares_numbers=self._compares_numbers
+        )
+        return taint is not None
+
+
+def matches_node_affinity(pod: Pod, node: Node) -> bool:
+    """Whether the pod's node selector and required node affinity match; terms that cannot be parsed match nothing."""
+    labels = node.labels
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    affinity = pod.spec.affinity
+    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
+    return required is None or required.matches(node.name, labels)

@@ -1,0 +1,166 @@
+"""Hard spread constraints as counts per domain (``plugins/podtopologyspread/filtering.go``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import nsmallest
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
+    NodeInclusion,
+    SpreadConstraint,
+    count_matching,
+    has_all_keys,
+)
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.details import SpreadConflict
+
+REASON_SKEW = "node(s) didn't match pod topology spread constraints"
+REASON_MISSING_LABEL = f"{REASON_SKEW} (missing required label)"
+
+# The count of a constraint that no node is eligible for (MaxInt32).
+NO_COUNT = 2**31 - 1
+
+# A refusal shows the counts of at most this many domains: those with the fewest pods, and the node's own.
+MAX_DOMAINS = 20
+
+
+class LowestCounts:
+    """The two domains with the fewest matching pods.
+
+    Two are enough to know the minimum for as long as the counts of one domain only change, which is so in a dry run:
+    all pods come from one node.
+    """
+
+    __slots__ = ("first", "second")
+
+    def __init__(
+        self, first: tuple[str | None, int] = (None, NO_COUNT), second: tuple[str | None, int] = (None, NO_COUNT)
+    ) -> None:
+        self.first = first
+        self.second = second
+
+    def update(self, domain: str, count: int) -> None:
+        """Take note of a domain's count, new or changed."""
+        if domain == self.first[0]:
+            self.first = (domain, count)
+        elif domain == self.second[0]:
+            self.second = (domain, count)
+        elif count < self.first[1]:
+            self.first, self.second = (domain, count), self.first
+        elif count < self.second[1]:
+            self.second = (domain, count)
+        if self.second[1] < self.first[1]:
+            self.first, self.second = self.second, self.first
+
+
+class FilterState:
+    """Matching pods per constraint and domain. Clones share all but the counts."""
+
+    __slots__ = ("_inclusion", "_shown_domains", "constraints", "counts", "lowest", "pod")
+
+    def __init__(self, pod: Pod, constraints: Sequence[SpreadConstraint], inclusion: NodeInclusion) -> None:
+        self.pod = pod
+        self.constraints = constraints
+        self.counts: list[dict[str, int]] = [{} for _ in constraints]
+        self.lowest = [LowestCounts() for _ in constraints]
+        self._inclusion = inclusion
+        self._shown_domains: dict[int, list[str]] = {}
+
+    def clone(self) -> FilterState:
+        """A copy whose counts are independent of this one's."""
+        other = FilterState.__new__(FilterState)
+        other.pod = self.pod
+        other.constraints = self.constraints
+        other.counts = [dict(counts) for counts in self.counts]
+        other.lowest = [LowestCounts(lowest.first, lowest.second) for lowest in self.lowest]
+        other._inclusion = self._inclusion
+        other._shown_domains = self._shown_domains
+        return other
+
+    def add_all(self, nodes: Sequence[NodeInfo]) -> None:
+        """Count the pods of all nodes; every eligible node's domain is there even with no pod."""
+        for node_info in nodes:
+            for index, constraint in self._eligible(node_info.node):
+                domain = node_info.node.labels[constraint.topology_key]
+                count = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+                self.counts[index][domain] = self.counts[index].get(domain, 0) + count
+        for counts, lowest in zip(self.counts, self.lowest, strict=True):
+            for domain, count in counts.items():
+                lowest.update(domain, count)
+
+    def update(self, pod: Pod, node: Node, delta: int) -> None:
+        """Count a pod that came to (1) or left (-1) the node.
+
+        Unlike ``add_all`` this counts pods that are being deleted and takes the empty selector at its word, as
+        upstream does.
+        """
+        if pod.metadata.namespace != self.pod.metadata.namespace:
+            return
+        for index, constraint in self._eligible(node):
+            if constraint.matches(pod.metadata.labels):
+                domain = node.labels[constraint.topology_key]
+                count = self.counts[index].get(domain, 0) + delta
+                self.counts[index][domain] = count
+                self.lowest[index].update(domain, count)
+
+    def _eligible(self, node: Node) -> list[tuple[int, SpreadConstraint]]:
+        """The constraints for which the node counts, with their index."""
+        if not self._inclusion.is_node_included(node) or not has_all_keys(node.labels, self.constraints):
+            return []
+        return [
+            (index, constraint)
+            for index, constraint in enumerate(self.constraints)
+            if self._inclusion.is_included(node, constraint)
+        ]
+
+    def minimum(self, index: int) -> int:
+        """The lowest count of any domain of a constraint; 0 where there are fewer domains than there have to be."""
+        if len(self.counts[index]) < self.constraints[index].min_domains:
+            return 0
+        return self.lowest[index].first[1]
+
+    def shown_counts(self, index: int, domain: str) -> dict[str, int]:
+        """Counts for a reader: of the domains with the fewest pods, and of ``domain``, in the order of names."""
+        counts = self.counts[index]
+        domains = self._shown_domains.get(index)
+        if domains is None:
+            domains = nsmallest(MAX_DOMAINS, counts, key=lambda each: (counts[each], each))
+            self._shown_domains[index] = domains
+        shown = domains if domain in domains or domain not in counts else [*domains[: MAX_DOMAINS - 1], domain]
+        return {each: counts[each] for each in sorted(shown)}
+
+
+def check_node(state: FilterState, node: Node) -> Status:
+    """Refuse a node without a topology label for good, and one whose domain would have too many pods for now."""
+    for index, constraint in enumerate(state.constraints):
+        domain = node.labels.get(constraint.topology_key)
+        if domain is None:
+            detail = SpreadConflict(
+                constraint.topology_key, "", max_skew=constraint.max_skew, selector=_text(constraint)
+            )
+            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_MISSING_LABEL], detail=detail)
+        count, minimum = state.counts[index].get(domain, 0), state.minimum(index)
+        self_match = int(constraint.matches(state.pod.metadata.labels))
+        skew = count + self_match - minimum
+        if skew > constraint.max_skew:
+            detail = SpreadConflict(
+                topology_key=constraint.topology_key,
+                topology_value=domain,
+                count=count,
+                self_match=self_match,
+                minimum=minimum,
+                skew=skew,
+                max_skew=constraint.max_skew,
+                selector=_text(constraint),
+                counts=state.shown_counts(index, domain),
+                min_domains=constraint.min_domains if constraint.min_domains > 1 else None,
+            )
+            return Status(Code.UNSCHEDULABLE, [REASON_SKEW], detail=detail)
+    return SUCCESS
+
+
+def _text(constraint: SpreadConstraint) -> str:
+    return "nothing" if constraint.selector is None else str(constraint.selector)

@@ -1,0 +1,152 @@
+"""PodTopologySpread: how evenly matching pods are spread over zones, hosts or any other node label.
+
+Follows ``plugins/podtopologyspread`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.default_selector import default_selector
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PluginError,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
+    SYSTEM_DEFAULTS,
+    Action,
+    NodeInclusion,
+    SpreadConstraint,
+    constraints_for,
+)
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState, check_node
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.status import SKIP
+
+_PRE_FILTER_KEY = "PreFilterPodTopologySpread"
+_PRE_SCORE_KEY = "PreScorePodTopologySpread"
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
+
+    A pod without constraints gets the default ones for what its services and its controller select.
+    """
+
+    name = "PodTopologySpread"
+    has_extensions = True
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._is_system_defaulted = args.get("defaultingType", "System") == "System"
+        self._defaults: Sequence[TopologySpreadConstraint] = (
+            SYSTEM_DEFAULTS
+            if self._is_system_defaulted
+            else msgspec.convert(args.get("defaultConstraints") or [], list[TopologySpreadConstraint])
+        )
+        self._cluster = handle.cluster
+        self._features = handle.features
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Count matching pods per domain; Skip where the pod has no hard constraint."""
+        try:
+            constraints = self._constraints(pod, "DoNotSchedule")
+        except PluginError as error:
+            return None, Status(Code.ERROR, [f"get constraints from pod: {error}"])
+        if not constraints:
+            return None, SKIP
+        counts = FilterState(pod, constraints, NodeInclusion(pod, self._features))
+        counts.add_all(nodes)
+        state.write(_PRE_FILTER_KEY, counts)
+        return None, SUCCESS
+
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Count the pod that was put on the node."""
+        _filter_state(state).update(added.pod, node_info.node, 1)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """No longer count the pod that was taken off the node."""
+        _filter_state(state).update(removed.pod, node_info.node, -1)
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Check the constraints in their order."""
+        try:
+            counts = _filter_state(state)
+        except PluginError as error:
+            return Status(Code.ERROR, [str(error)])
+        return check_node(counts, node_info.node)
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""
+        try:
+            constraints = self._constraints(pod, "ScheduleAnyway")
+        except PluginError as error:
+            return Status(Code.ERROR, [f"calculating preScoreState: {error}"])
+        if not constraints:
+            return SKIP
+        # The system's defaults score nodes that lack one of the labels too.
+        requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
+        scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys)
+        scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._features))
+        state.write(_PRE_SCORE_KEY, scoring)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """How crowded the node's domains are."""
+        return _score_state(state).score(node_info)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """Turn crowding around: the least crowded node has the most."""
+        return _score_state(state).normalized(scores, nodes)
+
+    def _constraints(self, pod: Pod, action: Action) -> list[SpreadConstraint]:
+        """The pod's own constraints or, where it has none at all, the default ones."""
+        stated, labels = pod.spec.topology_spread_constraints, pod.metadata.labels
+        kind = "hard" if action == "DoNotSchedule" else "soft"
+        if stated:
+            try:
+                return constraints_for(stated, labels, action, self._features)
+            except PluginError as error:
+                raise PluginError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
+        try:
+            constraints = constraints_for(self._defaults, labels, action, self._features)
+        except PluginError as error:
+            raise PluginError(f"setting default {kind} topology spread constraints: {error}") from error
+        if not constraints:
+            return []
+        selector = default_selector(pod, self._cluster.cluster)
+        if selector.is_empty():
+            return []
+        return [constraint._replace(selector=selector) for constraint in constraints]
+
+
+def default_args() -> PluginArgs:
+    """The arguments that configuration loading fills in."""
+    return {"defaultingType": "System"}
+
+
+def _filter_state(state: CycleState) -> FilterState:
+    counts = state.read(_PRE_FILTER_KEY)
+    if not isinstance(counts, FilterState):
+        raise PluginError(f'reading "{_PRE_FILTER_KEY}" from cycleState: not found')
+    return counts
+
+
+def _score_state(state: CycleState) -> ScoreState:
+    scoring = state.read(_PRE_SCORE_KEY)
+    if not isinstance(scoring, ScoreState):
+        raise PluginError(f'error reading "{_PRE_SCORE_KEY}" from cycleState: not found')
+    return scoring
