@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
+from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import Evaluator, potential_nodes
 from kpreempt.schedulers.kube.profile import Profile, build_plugins
 from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin
@@ -207,7 +207,7 @@ def run_post_filter(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
     filtered = node_to_status(case["input"]["filteredNodeStatuses"])
-    result, status = DefaultPreemption({}, bench.handle).post_filter(state, pod, filtered)
+    result, status = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, filtered)
     found = differ("result", _expected_nomination(case["expect"]["result"]), _nomination(result))
     want = case["expect"]["status"]
     return found if same_status(want, status) else [*found, f"status: want {want}, got {status}"]

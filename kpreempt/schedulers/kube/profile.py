@@ -9,6 +9,7 @@ import msgspec
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import (
+    DEFAULT_PARALLELISM,
     FilterPlugin,
     Handle,
     Plugin,
@@ -36,6 +37,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One profile, with its defaults merged in.
 
     ``plugins`` are enabled at every point that they implement; ``points`` adds to that and takes away from it.
+    ``has_extenders`` says that extenders filter or score nodes, too; ``parallelism`` is the scheduler's number of
+    workers.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
@@ -43,6 +46,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     points: Mapping[str, PointConfig] = {}
     plugin_args: Mapping[str, PluginArgs] = {}
     percentage_of_nodes_to_score: int = 0
+    has_extenders: bool = False
+    parallelism: int = DEFAULT_PARALLELISM
 
 
 def default_profile(features: FeatureGates) -> Profile:

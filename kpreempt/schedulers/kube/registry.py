@@ -20,15 +20,21 @@ from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.node_declared_features import NodeDeclaredFeatures
 from kpreempt.schedulers.kube.plugins.node_name import NodeName
 from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
 from kpreempt.schedulers.kube.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
+from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_binding
+from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
+from kpreempt.schedulers.kube.plugins.volume_restrictions import VolumeRestrictions
+from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
 
 
 def _no_args() -> PluginArgs:
@@ -57,6 +63,11 @@ REGISTRY: dict[str, Registration] = {
     "NodeAffinity": Registration(NodeAffinity),
     "NodePorts": Registration(NodePorts),
     "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
+    "VolumeRestrictions": Registration(VolumeRestrictions),
+    "NodeVolumeLimits": Registration(NodeVolumeLimits),
+    "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args),
+    "VolumeZone": Registration(VolumeZone),
+    "NodeDeclaredFeatures": Registration(NodeDeclaredFeatures),
     "PodTopologySpread": Registration(PodTopologySpread, pod_topology_spread.default_args),
     "InterPodAffinity": Registration(InterPodAffinity, inter_pod_affinity.default_args),
     "DynamicResources": Registration(DynamicResources),

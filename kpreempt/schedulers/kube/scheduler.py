@@ -27,16 +27,20 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
+from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
 from kpreempt.schedulers.kube.preemption.victims_report import victims_of
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
+from kpreempt.schedulers.kube.sampling import sampling_of
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
     Candidate,
     ClusterSummary,
     Code,
+    Eligibility,
     Outcome,
     PodSummary,
+    Sampling,
     Status,
     Verdict,
 )
@@ -73,14 +77,15 @@ class KubeScheduler:
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Prepared:
         """Put pods on nodes and make the plugins.
 
-        ``now`` stands for missing start times. ``is_queued`` says that the scheduling queue holds the pending pods, as
-        in a running cluster; without a queue the scheduler knows nominated pods by name only.
+        ``now`` stands for missing start times. ``is_queued`` says that a scheduler is running there, whose queue holds
+        the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
+        knows nominated pods by name only, and does not prefer the pod's own nominated node.
         """
         names = frozenset(profile.scheduler_name for profile in self.profiles)
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
         frameworks = {}
         for profile in self.profiles:
-            handle = Handle(state, self.features)
+            handle = Handle(state, self.features, profile.parallelism)
             framework = Framework(build_plugins(profile, handle), state)
             handle.framework = framework
             frameworks[profile.scheduler_name] = framework
@@ -129,6 +134,8 @@ class _Cycle:
         self._scheduler = scheduler
         self._prepared = prepared
         self._framework = framework
+        name = pod.spec.scheduler_name
+        self._profile = next(profile for profile in scheduler.profiles if profile.scheduler_name == name)
         self._pod = pod
         self._summary = summary
         self._cluster_summary = cluster
@@ -145,7 +152,7 @@ class _Cycle:
                 return self._rejected_by_pre_filter(pre_filter)
             filtered, feasible, evaluated = self._filter(node_names, restricting)
             if feasible:
-                return self._score(evaluated, feasible)
+                return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
             return self._verdict(Outcome.NEVER_LANDS, reason="the scheduler ends in an error", message=str(error))
@@ -182,9 +189,10 @@ class _Cycle:
     def _look_at_nominated(
         self, filtered: NodeToStatus, evaluated: dict[str, Status], feasible: list[NodeInfo]
     ) -> None:
-        """The nominated node is filtered even where PreFilter left it out."""
-        nominated = self._prepared.cluster.by_name.get(self._pod.status.nominated_node_name)
-        if nominated is None or nominated in feasible or nominated.name in filtered.statuses:
+        """A running scheduler filters the nominated node first, and so even where PreFilter left it out."""
+        cluster = self._prepared.cluster
+        nominated = cluster.by_name.get(self._pod.status.nominated_node_name)
+        if nominated is None or nominated in feasible or nominated.name in filtered.statuses or not cluster.is_queued:
             return
         status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, nominated)
         evaluated[nominated.name] = status
@@ -193,9 +201,21 @@ class _Cycle:
         else:
             filtered.statuses[nominated.name] = status
 
-    def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo]) -> Verdict:
+    def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
+        by_name = self._prepared.cluster.by_name
+        profile = self._profile
+        return sampling_of(
+            len(by_name) if node_names is None else len(node_names & by_name.keys()),
+            feasible,
+            percentage=profile.percentage_of_nodes_to_score,
+            is_scoring=bool(self._framework.plugins.scores) or profile.has_extenders,
+        )
+
+    def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
-        scores = {node: sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
+        # Without plugins that score every node's total is 1.
+        base = 0 if self._framework.plugins.scores else 1
+        scores = {node: base + sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name
@@ -208,6 +228,7 @@ class _Cycle:
             chosen_nodes=chosen,
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
             lands_on=[nominated] if nominated in scores else chosen,
+            sampling=None if nominated in scores else sampling,
         )
 
     def _preempt(self, filtered: NodeToStatus, evaluated: dict[str, Status], pre_filter: Status | None) -> Verdict:
@@ -228,16 +249,24 @@ class _Cycle:
             _outcome(nominated, candidates),
             filter=evaluated,
             pre_filter=pre_filter,
-            eligibility=evidence.eligibility if evidence else None,
+            eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
             potential_nodes=evidence.potential_nodes if evidence else [],
             dry_run=evidence.dry_run if evidence else {},
             candidates=evidence.candidates if evidence else [],
             selection=evidence.selection if evidence else None,
+            odds=evidence.odds if evidence else None,
             nominated_nodes=nominated,
             victims=victims,
             message=message,
             post_filter=result,
         )
+
+    def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
+        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt."""
+        for plugin in self._framework.plugins.post_filters:
+            if isinstance(plugin, DefaultPreemption):
+                return plugin.eligibility(self._pod, filtered)
+        return None
 
     def _verdict(self, outcome: Outcome, *, post_filter: PostFilterResult | None = None, **parts: object) -> Verdict:
         candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
@@ -304,5 +333,5 @@ def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
 
 def _cluster_summary(cluster: ClusterState) -> ClusterSummary:
     return ClusterSummary(
-        nodes=len(cluster.node_infos), pods=sum(len(node_info.pods) for node_info in cluster.node_infos)
+        nodes=len(cluster.node_infos), pods=sum(node_info.num_pods for node_info in cluster.node_infos)
     )

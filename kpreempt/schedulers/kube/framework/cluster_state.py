@@ -40,43 +40,53 @@ class ClusterState:
         self.features = features
         self.now = now
         self.scheduler_names = scheduler_names
-        self.node_infos = [NodeInfo(node) for node in in_zone_order(cluster.nodes)]
-        self.by_name = {node_info.name: node_info for node_info in self.node_infos}
+        self.is_queued = is_queued
+        nodes = in_zone_order(cluster.nodes)
+        self.assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
         for pod in cluster.pods:
+            node_name = pod.spec.node_name
             if pod.is_terminal:
                 continue
-            if pod.spec.node_name:
-                node_info = self.by_name.get(pod.spec.node_name)
-                if node_info is not None:
-                    node_info.add_pod(PodInfo(pod, features))
-            elif (
-                pod.status.nominated_node_name
-                and pod.spec.scheduler_name in scheduler_names
-                and not pod.spec.scheduling_gates
-            ):
-                if not is_queued:
-                    self.nominated_outside_queue.append(pod)
-                nominated = pod if is_queued else _reference_to(pod)
-                self.nominated_pods.setdefault(pod.status.nominated_node_name, []).append(PodInfo(nominated, features))
+            if not node_name:
+                self._nominate(pod)
+            elif node_name in self.assigned:
+                self.assigned[node_name].append(pod)
+        self.node_infos = [NodeInfo(node, self.assigned[node.metadata.name], features) for node in nodes]
+        self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self._spread_images()
+
+    def _nominate(self, pod: Pod) -> None:
+        """Keep the pod's room on the node that it is nominated to, if it is."""
+        node_name = pod.status.nominated_node_name
+        if not node_name or pod.spec.scheduling_gates or pod.spec.scheduler_name not in self.scheduler_names:
+            return
+        if not self.is_queued:
+            self.nominated_outside_queue.append(pod)
+            pod = _reference_to(pod)
+        self.nominated_pods.setdefault(node_name, []).append(PodInfo(pod, self.features))
 
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).
 
-        The size is the one that the node itself reports. A running scheduler keeps the size of the node that reported
-        the name first, which only matters where two nodes have different images of one name.
+        A running scheduler's cache keeps the size that the first node reported for a name; a snapshot on its own has
+        each node's own. They differ only where two nodes have different images of one name.
         """
         counts: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for node in self.cluster.nodes:
             for name in {name for image in node.status.images for name in image.names}:
                 counts[name] = counts.get(name, 0) + 1
+            if self.is_queued:
+                for image in node.status.images:
+                    for name in image.names:
+                        sizes.setdefault(name, image.size_bytes)
         if not counts:
             return
         for node_info in self.node_infos:
             node_info.image_states = {
-                name: ImageState(image.size_bytes, counts[name])
+                name: ImageState(sizes.get(name, image.size_bytes), counts[name])
                 for image in node_info.node.status.images
                 for name in image.names
             }

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from kpreempt.schedulers.kube.framework.selector_errors import selector_error
+from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
 
 _Owner = TypeVar("_Owner", ReplicationController, ReplicaSet, StatefulSet)
 
@@ -37,7 +37,10 @@ def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
     elif kind == ("apps/v1", "StatefulSet"):
         stateful_set = _named(cluster.stateful_sets, namespace, owner.name)
         selector = stateful_set.spec.selector if stateful_set else None
-    return _both(labels, selector)
+    # A controller's selector that cannot be parsed is left out, as upstream.
+    if selector is None or selector_error(selector) is not None:
+        return LabelSelector(match_labels=labels)
+    return narrowed(selector, labels)
 
 
 def services_of(pod: Pod, services: list[Service]) -> list[Service]:
@@ -50,22 +53,6 @@ def services_of(pod: Pod, services: list[Service]) -> list[Service]:
         and service.spec.selector
         and service.spec.selector.items() <= labels
     ]
-
-
-def _both(labels: dict[str, str], selector: LabelSelector | None) -> LabelSelector:
-    """What ``labels`` and ``selector`` select together. A selector that cannot be parsed is left out, as upstream."""
-    if selector is None or selector_error(selector) is not None:
-        return LabelSelector(match_labels=labels)
-    # Two values for one key can never both hold, but both have to stay.
-    contradictions = [
-        LabelSelectorRequirement(key, "In", [value])
-        for key, value in selector.match_labels.items()
-        if labels.get(key, value) != value
-    ]
-    return LabelSelector(
-        match_labels=selector.match_labels | labels,
-        match_expressions=[*contradictions, *selector.match_expressions],
-    )
 
 
 def _named(objects: list[_Owner], namespace: str, name: str) -> _Owner | None:

@@ -16,10 +16,11 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.verdict import Candidate, Code, Eligibility, Selection, Status
+from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
 MAX_NODE_SCORE = 100
+DEFAULT_PARALLELISM = 16
 
 # Arguments of a plugin as a scheduler configuration gives them, keys as in the API.
 PluginArgs = Mapping[str, object]
@@ -106,6 +107,7 @@ class PreemptionEvidence(NamedTuple):
     dry_run: dict[str, Status]
     candidates: list[Candidate]
     selection: Selection | None
+    odds: Odds | None = None
 
 
 class PostFilterResult(NamedTuple):
@@ -166,13 +168,14 @@ class FilterRunner(Protocol):
 
 
 class Handle:
-    """What a plugin may look at: the cluster, the feature gates, and the framework that runs it."""
+    """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it."""
 
-    __slots__ = ("cluster", "features", "framework")
+    __slots__ = ("cluster", "features", "framework", "parallelism")
 
-    def __init__(self, cluster: ClusterState, features: FeatureGates) -> None:
+    def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
         self.features = features
+        self.parallelism = parallelism
         self.framework: FilterRunner | None = None
 
 
@@ -186,6 +189,7 @@ def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
 
 
 __all__ = [
+    "DEFAULT_PARALLELISM",
     "MAX_NODE_SCORE",
     "SUCCESS",
     "FilterPlugin",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod
-from kpreempt.model.quantity import ceil_milli, ceil_units
 from kpreempt.schedulers.kube.framework.affinity_terms import (
     AffinityTerm,
     WeightedAffinityTerm,
@@ -15,28 +15,24 @@ from kpreempt.schedulers.kube.framework.affinity_terms import (
 )
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.resources import (
-    CPU,
-    MEMORY,
-    Resource,
-    non_zero_requests,
-    pod_requests,
-)
+from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
+
+_POD_LISTS = frozenset({"pods", "pods_with_affinity", "pods_with_required_anti_affinity"})
+_TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
 
 
 class PodInfo:
-    """A pod with what is computed from it once: requests, host ports, affinity terms, claims."""
+    """A pod with what is computed from it, each thing once, when first asked for: requests, ports, affinity terms."""
 
     __slots__ = (
         "_features",
-        "_non_zero",
+        "_host_ports",
+        "_key",
+        "_pod_resource",
         "_preferred_affinity_terms",
         "_preferred_anti_affinity_terms",
         "_required_affinity_terms",
         "_required_anti_affinity_terms",
-        "_resource",
-        "host_ports",
-        "key",
         "pod",
         "priority",
         "start",
@@ -44,47 +40,48 @@ class PodInfo:
 
     def __init__(self, pod: Pod, features: FeatureGates) -> None:
         self.pod = pod
-        self.key = pod.key
-        self.priority = pod.priority
+        self.priority = pod.spec.priority or 0
         self.start: datetime | None = pod.status.start_time
         if self.start is not None and self.start.tzinfo is None:
             self.start = self.start.replace(tzinfo=UTC)
-        self.host_ports: list[ContainerPort] = host_ports_of(pod)
         self._features = features
-        self._resource: Resource | None = None
-        self._non_zero = (0, 0)
+        self._key: str | None = None
+        self._host_ports: list[ContainerPort] | None = None
+        self._pod_resource: PodResource | None = None
         self._required_affinity_terms: list[AffinityTerm] | None = None
         self._required_anti_affinity_terms: list[AffinityTerm] | None = None
         self._preferred_affinity_terms: list[WeightedAffinityTerm] | None = None
         self._preferred_anti_affinity_terms: list[WeightedAffinityTerm] | None = None
 
     @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        if self._key is None:
+            self._key = self.pod.key
+        return self._key
+
+    @property
+    def host_ports(self) -> list[ContainerPort]:
+        """The ports that the pod takes on its node."""
+        if self._host_ports is None:
+            self._host_ports = host_ports_of(self.pod)
+        return self._host_ports
+
+    @property
     def resource(self) -> Resource:
         """What the running pod occupies."""
-        if self._resource is None:
-            self._compute_resource()
-        assert self._resource is not None
-        return self._resource
+        return self._resources().resource
 
     @property
     def non_zero(self) -> tuple[int, int]:
         """Milli-CPU and bytes of memory with which the pod counts in scores: containers ask for a minimum."""
-        if self._resource is None:
-            self._compute_resource()
-        return self._non_zero
+        resources = self._resources()
+        return resources.non_zero_milli_cpu, resources.non_zero_memory
 
-    def _compute_resource(self) -> None:
-        use_status = self._features.in_place_pod_vertical_scaling
-        pod_level = self._features.pod_level_resources
-        requests = pod_requests(
-            self.pod,
-            use_status=use_status,
-            pod_level=pod_level,
-            pod_level_status=self._features.in_place_pod_level_resources_vertical_scaling,
-        )
-        non_zero = non_zero_requests(self.pod, requests, use_status=use_status, pod_level=pod_level)
-        self._resource = Resource.from_nano(requests)
-        self._non_zero = (ceil_milli(non_zero.get(CPU, 0)), ceil_units(non_zero.get(MEMORY, 0)))
+    def _resources(self) -> PodResource:
+        if self._pod_resource is None:
+            self._pod_resource = resource_calculator(self._features).of(self.pod)
+        return self._pod_resource
 
     @property
     def has_affinity(self) -> bool:
@@ -159,14 +156,21 @@ class ImageState:
 
 
 class NodeInfo:
-    """A node, its pods in the order in which the cache saw them, and running totals over them."""
+    """A node, its pods in the order in which the cache saw them, and running totals over them.
+
+    ``assigned`` are the pods on it. They become ``PodInfo`` records only when someone looks at them, because most
+    questions look closely at few nodes of a big cluster; ``num_pods`` and ``requested`` may be known before.
+    """
 
     __slots__ = (
+        "_assigned",
+        "_features",
         "allocatable",
         "image_states",
         "node",
         "non_zero_memory",
         "non_zero_milli_cpu",
+        "num_pods",
         "pods",
         "pods_with_affinity",
         "pods_with_required_anti_affinity",
@@ -174,19 +178,48 @@ class NodeInfo:
         "requested",
         "used_ports",
     )
+    pods: list[PodInfo]
+    pods_with_affinity: list[PodInfo]
+    pods_with_required_anti_affinity: list[PodInfo]
+    requested: Resource
+    non_zero_milli_cpu: int
+    non_zero_memory: int
+    used_ports: HostPorts
+    pvc_ref_counts: dict[str, int]
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, assigned: Sequence[Pod] = (), features: FeatureGates | None = None) -> None:
         self.node = node
-        self.pods: list[PodInfo] = []
-        self.pods_with_affinity: list[PodInfo] = []
-        self.pods_with_required_anti_affinity: list[PodInfo] = []
-        self.requested = Resource()
-        self.non_zero_milli_cpu = 0
-        self.non_zero_memory = 0
         self.allocatable = Resource.from_quantities(node.status.allocatable)
-        self.used_ports = HostPorts()
         self.image_states: dict[str, ImageState] = {}
-        self.pvc_ref_counts: dict[str, int] = {}
+        self.num_pods = len(assigned)
+        self._assigned = assigned
+        self._features = features or FeatureGates()
+
+    def __getattr__(self, name: str) -> object:
+        # Called only for slots that are not set yet.
+        if name in _POD_LISTS:
+            self._list_pods()
+        elif name in _TOTALS:
+            self._add_up()
+        else:
+            raise AttributeError(name)
+        return object.__getattribute__(self, name)
+
+    def _list_pods(self) -> None:
+        pods = [PodInfo(pod, self._features) for pod in self._assigned]
+        self.pods = pods
+        self.pods_with_affinity = [info for info in pods if info.has_affinity]
+        self.pods_with_required_anti_affinity = [
+            info for info in self.pods_with_affinity if info.has_required_anti_affinity
+        ]
+
+    def _add_up(self) -> None:
+        self.requested = Resource()
+        self.non_zero_milli_cpu = self.non_zero_memory = 0
+        self.used_ports = HostPorts()
+        self.pvc_ref_counts = {}
+        for info in self.pods:
+            self._update(info, 1)
 
     @property
     def name(self) -> str:
@@ -197,6 +230,9 @@ class NodeInfo:
         """A copy to which pods can be added and from which they can be removed without touching this one."""
         copy = NodeInfo.__new__(NodeInfo)
         copy.node = self.node
+        copy._assigned = self._assigned
+        copy._features = self._features
+        copy.num_pods = self.num_pods
         copy.pods = list(self.pods)
         copy.pods_with_affinity = list(self.pods_with_affinity)
         copy.pods_with_required_anti_affinity = list(self.pods_with_required_anti_affinity)
@@ -212,6 +248,7 @@ class NodeInfo:
     def add_pod(self, pod_info: PodInfo) -> None:
         """Put a pod on the node."""
         self.pods.append(pod_info)
+        self.num_pods += 1
         if pod_info.has_affinity:
             self.pods_with_affinity.append(pod_info)
         if pod_info.has_required_anti_affinity:
@@ -221,6 +258,7 @@ class NodeInfo:
     def remove_pod(self, pod_info: PodInfo) -> None:
         """Take a pod off the node; raises ``ValueError`` if it is not there."""
         self.pods.remove(pod_info)
+        self.num_pods -= 1
         if pod_info.has_affinity:
             self.pods_with_affinity.remove(pod_info)
         if pod_info.has_required_anti_affinity:

@@ -115,7 +115,10 @@ class Framework:
         for plugin in self.plugins.filters:
             if plugin.name in state.skip_filter_plugins:
                 continue
-            status = plugin.filter(state, pod, node_info)
+            try:
+                status = plugin.filter(state, pod, node_info)
+            except PluginError as error:
+                status = Status(Code.ERROR, [str(error)])
             if not status.is_success:
                 if not status.is_rejected:
                     raise FrameworkError(_wrapped(f'running "{plugin.name}" filter plugin', status, plugin.name))
@@ -172,9 +175,14 @@ class Framework:
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
                 continue
-            raw = [plugin.score(state, pod, node_info) for node_info in nodes]
+            try:
+                raw = [plugin.score(state, pod, node_info) for node_info in nodes]
+                normalized = plugin.normalize_scores(state, pod, raw, nodes)
+            except PluginError as error:
+                doing = f'running Score plugins: plugin "{plugin.name}" failed with'
+                raise FrameworkError(_wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
             weight = self.plugins.weights[plugin.name]
-            for node_info, score in zip(nodes, plugin.normalize_scores(state, pod, raw, nodes), strict=True):
+            for node_info, score in zip(nodes, normalized, strict=True):
                 scores[node_info.name][plugin.name] = score * weight
         return scores
 

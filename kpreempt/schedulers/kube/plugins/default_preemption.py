@@ -11,8 +11,8 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterPlugin,
     PostFilterResult,
 )
-from kpreempt.schedulers.kube.preemption.evaluator import Evaluator
-from kpreempt.verdict import Status
+from kpreempt.schedulers.kube.preemption.evaluator import Evaluator, SearchSize
+from kpreempt.verdict import Eligibility, Status
 
 
 class DefaultPreemption(PostFilterPlugin):
@@ -21,7 +21,10 @@ class DefaultPreemption(PostFilterPlugin):
     name = "DefaultPreemption"
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._evaluator = Evaluator(handle)
+        self._evaluator = Evaluator(
+            handle,
+            SearchSize(_number(args, "minCandidateNodesPercentage"), _number(args, "minCandidateNodesAbsolute")),
+        )
 
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
@@ -31,6 +34,16 @@ class DefaultPreemption(PostFilterPlugin):
         if status.reasons:
             return result, Status(status.code, [f"preemption: {status.message}"])
         return result, status
+
+    def eligibility(self, pod: Pod, filtered: NodeToStatus) -> Eligibility:
+        """Whether the pod may preempt at all."""
+        return self._evaluator.eligibility(pod, filtered)
+
+
+def _number(args: PluginArgs, key: str) -> int:
+    value = args.get(key)
+    assert isinstance(value, int)
+    return value
 
 
 def default_args() -> PluginArgs:

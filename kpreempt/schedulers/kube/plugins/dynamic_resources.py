@@ -16,6 +16,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     NodeToStatus,
     PluginArgs,
+    PluginError,
     PostFilterPlugin,
     PostFilterResult,
     PreFilterPlugin,
@@ -46,7 +47,8 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         return None, SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Never refuses."""
+        """Never refuses; an error where PreFilter is not enabled."""
+        self._check_state(state)
         return SUCCESS
 
     def post_filter(
@@ -58,5 +60,10 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """Every node is as good as any other."""
+        """Every node is as good as any other; an error where PreFilter is not enabled."""
+        self._check_state(state)
         return 0
+
+    def _check_state(self, state: CycleState) -> None:
+        if state.read(self.name) is None:
+            raise PluginError(REASON_NO_STATE)

@@ -96,8 +96,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferences; a preference that cannot be parsed is an error, as upstream."""
-        affinity = pod.spec.affinity
-        preferred = affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
+        preferred = _preferred_of(pod)
         if not preferred and not self._added_preferred:
             return SKIP
         if not all(_is_valid_term(term.preference) for term in preferred if term.weight):
@@ -108,7 +107,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The sum of the weights of the preferences that match."""
         terms = state.read(self.name)
-        assert isinstance(terms, list)
+        if not isinstance(terms, list):
+            # Without PreScore the preferences are taken from the pod.
+            terms = [*self._added_preferred, *_preferred_of(pod)]
         return sum(_weight_on(term, node_info.node) for term in terms)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
@@ -119,6 +120,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 def _required_of(pod: Pod) -> NodeSelector | None:
     affinity = pod.spec.affinity
     return affinity.node_affinity.required if affinity and affinity.node_affinity else None
+
+
+def _preferred_of(pod: Pod) -> list[PreferredSchedulingTerm]:
+    affinity = pod.spec.affinity
+    return affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
 
 
 def _weight_on(term: PreferredSchedulingTerm, node: Node) -> int:

@@ -11,6 +11,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
     PluginArgs,
+    PluginError,
     PreFilterPlugin,
     PreFilterResult,
 )
@@ -42,7 +43,8 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node at the first port that is taken."""
         ports = state.read(self.name)
-        assert isinstance(ports, list)
+        if not isinstance(ports, list):
+            raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
         for port in ports:
             if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
                 return Status(Code.UNSCHEDULABLE, [REASON_PORTS], detail=_conflict(port, node_info))

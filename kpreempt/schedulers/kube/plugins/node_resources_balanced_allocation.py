@@ -45,8 +45,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """50 to 100; 75 where the pod changes nothing."""
         requests = state.read(self.name)
-        assert isinstance(requests, list)
-        return self._scorer.score(requests, node_info)
+        # Without PreScore the requests are computed here.
+        return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 
 
 def default_args() -> PluginArgs:

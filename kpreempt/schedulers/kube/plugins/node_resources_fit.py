@@ -13,6 +13,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
     PluginArgs,
+    PluginError,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
@@ -69,7 +70,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node for every resource that is short; for good where one asks for more than the whole node."""
         requested = state.read(self.name)
-        assert isinstance(requested, Resource)
+        if not isinstance(requested, Resource):
+            raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
         if not shortfalls:
             return SUCCESS
@@ -77,15 +79,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
             [_reason(shortfall.resource) for shortfall in shortfalls],
-            detail=details.InsufficientResources(shortfalls, pods=len(node_info.pods)),
+            detail=details.InsufficientResources(shortfalls, pods=node_info.num_pods),
         )
 
     def shortfalls(self, requested: Resource, node_info: NodeInfo) -> list[Shortfall]:
         """What is short on the node, in the order of upstream's reasons; extended resources sorted by name."""
         allocatable, used = node_info.allocatable, node_info.requested
         short: list[Shortfall] = []
-        if len(node_info.pods) + 1 > allocatable.allowed_pod_number:
-            short.append(Shortfall(PODS, 1, len(node_info.pods), allocatable.allowed_pod_number))
+        if node_info.num_pods + 1 > allocatable.allowed_pod_number:
+            short.append(Shortfall(PODS, 1, node_info.num_pods, allocatable.allowed_pod_number))
         for name, want, have, total in (
             (CPU, requested.milli_cpu, used.milli_cpu, allocatable.milli_cpu),
             (MEMORY, requested.memory, used.memory, allocatable.memory),
@@ -120,8 +122,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """How well the node's fill level suits the strategy, 0 to 100."""
         requests = state.read(f"PreScore{self.name}")
-        assert isinstance(requests, list)
-        return self._scorer.score(requests, node_info)
+        # Without PreScore the requests are computed here.
+        return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 
 
 def default_args() -> PluginArgs:

@@ -14,6 +14,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
     PluginArgs,
+    PluginError,
     PreScorePlugin,
     ScorePlugin,
     normalize_to_max,
@@ -60,7 +61,8 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The number of soft taints that the pod does not tolerate."""
         tolerations = state.read(self.name)
-        assert isinstance(tolerations, list)
+        if not isinstance(tolerations, list):
+            raise PluginError(f'failed to read "PreScore{self.name}" from cycleState: not found')
         return sum(
             taint.effect == SOFT_EFFECT and not self._is_tolerated(taint, tolerations)
             for taint in node_info.node.spec.taints

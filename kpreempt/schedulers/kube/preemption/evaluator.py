@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -16,20 +17,32 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, select_nodes
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds, num_candidates
+from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, rank_of, select_nodes
 from kpreempt.schedulers.kube.preemption.victims import Victims, is_preemption_allowed, select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Status
+from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Odds, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
 REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
+class SearchSize(NamedTuple):
+    """How many candidates are enough: a share of the potential nodes in percent, but at least an absolute number."""
+
+    percentage: int
+    absolute: int
+
+
+DEFAULT_SEARCH_SIZE = SearchSize(10, 100)
+
+
 class Evaluator:
     """Runs preemptions against one cluster."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, search_size: SearchSize = DEFAULT_SEARCH_SIZE) -> None:
         self._handle = handle
+        self._search_size = search_size
         self._cluster = handle.cluster
 
     @cached_property
@@ -62,16 +75,25 @@ class Evaluator:
                 return PostFilterResult(None, evidence), error
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
-        selection = select_nodes(
-            {
-                name: CandidateVictims(outcome.pods, outcome.num_violations)
-                for name, outcome in outcomes.items()
-                if outcome.status.is_success
-            },
-            self._cluster.now,
-        )
-        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection)
+        victims = {
+            name: CandidateVictims(outcome.pods, outcome.num_violations)
+            for name, outcome in outcomes.items()
+            if outcome.status.is_success
+        }
+        selection = select_nodes(victims, self._cluster.now)
+        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, self._odds(names, victims))
         return PostFilterResult(selection.tied, evidence), SUCCESS
+
+    def _odds(self, potential: list[str], candidates: dict[str, CandidateVictims]) -> Odds | None:
+        """How the start of the real search decides, where that stops before it has seen all nodes."""
+        wanted = num_candidates(len(potential), *self._search_size)
+        if wanted >= len(potential):
+            return None
+        sampled = {
+            name: SampledCandidate(victims.num_violations > 0, rank_of(victims, self._cluster.now))
+            for name, victims in candidates.items()
+        }
+        return count_odds(potential, sampled, wanted, parallelism=self._handle.parallelism)
 
     def eligibility(self, pod: Pod, filtered: NodeToStatus) -> Eligibility:
         """Whether the pod may preempt.

@@ -49,6 +49,11 @@ def select_nodes(candidates: Mapping[str, CandidateVictims], now: datetime) -> S
     return Selection(rounds, remaining)
 
 
+def rank_of(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
+    """How good a candidate is, one number a rule in their order; of two tuples the greater one wins."""
+    return tuple(criterion.rank(victims) for criterion in _criteria(now))
+
+
 def _criteria(now: datetime) -> tuple[_Criterion, ...]:
     return (
         _lowest("pdbViolations", lambda victims: victims.num_violations),

@@ -1,4 +1,4 @@
-"""Required pod affinity and anti-affinity, counted per topology (``plugins/interpodaffinity/filtering.go``, v1.36.3)."""
+"""Required pod affinity and anti-affinity as counts (``plugins/interpodaffinity/filtering.go``, v1.36.3)."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ class FilterState:
         incoming, pod = self.incoming, pod_info.pod
         if matches_all_terms(incoming.affinity_terms, pod):
             _count(self.affinity, incoming.affinity_terms, labels, delta)
-        matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
-        _count(self.anti_affinity, matching, labels, delta)
+        if incoming.anti_affinity_terms:
+            matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
+            _count(self.anti_affinity, matching, labels, delta)
 
     def add_all(self, nodes: Sequence[NodeInfo]) -> None:
         """Count all pods of all nodes; those that cannot matter are not looked at."""

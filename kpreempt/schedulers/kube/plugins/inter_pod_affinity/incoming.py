@@ -15,8 +15,8 @@ from typing import TypeVar
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
-from kpreempt.schedulers.kube.framework.selector_errors import selector_error
 
 _Term = TypeVar("_Term", bound=AffinityTerm)
 

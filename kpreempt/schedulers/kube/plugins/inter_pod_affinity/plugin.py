@@ -76,11 +76,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Check the pod's affinity, then its anti-affinity, then that of existing pods."""
-        try:
-            counts = _filter_state(state)
-        except PluginError as error:
-            return Status(Code.ERROR, [str(error)])
-        return check_node(counts, node_info)
+        return check_node(_filter_state(state), node_info)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Sum up preferences over all nodes of the cluster; Skip where none applies."""

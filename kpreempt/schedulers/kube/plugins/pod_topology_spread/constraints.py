@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
-
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.labels import LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
-from kpreempt.schedulers.kube.framework.selector_errors import selector_error
 
 Action = Literal["DoNotSchedule", "ScheduleAnyway"]
 
@@ -62,10 +60,7 @@ def _constraint(
         raise PluginError(error)
     selector = stated.label_selector
     if selector is not None and features.match_label_keys_in_pod_topology_spread:
-        same = [LabelSelectorRequirement(key, "In", [labels[key]]) for key in stated.match_label_keys if key in labels]
-        if same:
-            expressions = [*selector.match_expressions, *same]
-            selector = msgspec.structs.replace(selector, match_expressions=expressions)
+        selector = narrowed(selector, {key: labels[key] for key in stated.match_label_keys if key in labels})
     is_policy_read = features.node_inclusion_policy_in_pod_topology_spread
     return SpreadConstraint(
         max_skew=stated.max_skew,

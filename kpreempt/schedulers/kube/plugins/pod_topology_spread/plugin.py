@@ -83,11 +83,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Check the constraints in their order."""
-        try:
-            counts = _filter_state(state)
-        except PluginError as error:
-            return Status(Code.ERROR, [str(error)])
-        return check_node(counts, node_info.node)
+        return check_node(_filter_state(state), node_info.node)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""

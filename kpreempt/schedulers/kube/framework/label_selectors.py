@@ -1,12 +1,14 @@
-"""What is wrong with a label selector, in the words of ``k8s.io/apimachinery`` v0.36.3 (``pkg/labels/selector.go``).
+"""Label selectors that are narrowed, and what is wrong with those that cannot be parsed.
 
-The API server refuses such selectors; in a manifest that never met one they make the scheduler give up on the pod.
+The words are those of ``k8s.io/apimachinery`` v0.36.3 (``pkg/labels/selector.go``). The API server refuses such
+selectors; in a manifest that never met one they make the scheduler give up on the pod.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 
@@ -38,9 +40,23 @@ _SUBDOMAIN_PROBLEM = (
 )
 
 
+def narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
+    """A selector for what ``selector`` selects and has ``labels`` too."""
+    # Two values for one key can never both hold, but both have to stay.
+    contradictions = [
+        LabelSelectorRequirement(key, "In", [value])
+        for key, value in labels.items()
+        if selector.match_labels.get(key, value) != value
+    ]
+    return LabelSelector(
+        match_labels={**labels, **selector.match_labels},
+        match_expressions=[*selector.match_expressions, *contradictions],
+    )
+
+
 def selector_error(selector: LabelSelector | None) -> str | None:
     """The message with which ``LabelSelectorAsSelector`` refuses the selector, or ``None`` where it takes it."""
-    if selector is None:
+    if selector is None or selector.is_valid():
         return None
     equalities = (LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items())
     for requirement in (*equalities, *selector.match_expressions):

@@ -1,0 +1,5 @@
+"""Reads a KubeSchedulerConfiguration as kube-scheduler 1.36 does: decode strictly, fill in, validate, make profiles."""
+
+from kpreempt.schedulers.kube.configuration.loading import scheduler_from_configuration
+
+__all__ = ["scheduler_from_configuration"]

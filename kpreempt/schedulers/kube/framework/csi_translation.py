@@ -1,0 +1,207 @@
+"""In-tree volumes as the CSI volumes that took their place.
+
+Follows ``k8s.io/csi-translation-lib`` v0.36.3 as far as it decides about limits and nodes: the driver, the volume
+handle and the node affinity. vSphere and Azure File volumes have a translation too, but the scheduler never uses it
+(``isCSIMigrationOn``, ``plugins/nodevolumelimits/utils.go`` of v1.36.3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
+from kpreempt.model.labels import NodeSelectorRequirement
+from kpreempt.model.pod import Volume
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeSpec
+from kpreempt.schedulers.kube.framework.volumes import required_nodes
+
+BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION = "failure-domain.beta.kubernetes.io/region"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+# Separates the zones of a volume that is in several, in the value of its zone label.
+ZONE_DELIMITER = "__"
+
+AWS_EBS = "kubernetes.io/aws-ebs"
+AZURE_DISK = "kubernetes.io/azure-disk"
+CINDER = "kubernetes.io/cinder"
+GCE_PD = "kubernetes.io/gce-pd"
+PORTWORX = "kubernetes.io/portworx-volume"
+
+# The drivers of the in-tree plugins whose volumes the scheduler treats as CSI volumes.
+DRIVERS = {
+    AWS_EBS: "ebs.csi.aws.com",
+    AZURE_DISK: "disk.csi.azure.com",
+    CINDER: "cinder.csi.openstack.org",
+    GCE_PD: "pd.csi.storage.gke.io",
+    PORTWORX: "pxd.portworx.com",
+}
+# All in-tree plugins with a translation, whether or not the scheduler uses it.
+IN_TREE_PLUGINS = frozenset([*DRIVERS, "kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"])
+
+_TOPOLOGY_KEYS = {
+    AWS_EBS: "topology.ebs.csi.aws.com/zone",
+    CINDER: "topology.cinder.csi.openstack.org/zone",
+    GCE_PD: "topology.gke.io/zone",
+}
+_UNSPECIFIED = "UNSPECIFIED"
+_AWS_VOLUME = re.compile(r"vol-[^/]*")
+
+
+class TranslationError(Exception):
+    """The in-tree volume has no CSI counterpart; the message is upstream's."""
+
+
+class CSIHandle(NamedTuple):
+    """A volume as its CSI driver knows it."""
+
+    driver: str
+    volume_handle: str
+
+
+def in_tree_plugin(source: PersistentVolumeSpec | Volume) -> str | None:
+    """The in-tree plugin of a volume whose driver the scheduler counts instead, or ``None``."""
+    for plugin, value in (
+        (AWS_EBS, source.aws_elastic_block_store),
+        (AZURE_DISK, source.azure_disk),
+        (CINDER, source.cinder),
+        (GCE_PD, source.gce_persistent_disk),
+        (PORTWORX, source.portworx_volume),
+    ):
+        if value is not None:
+            return plugin
+    return None
+
+
+def translate_inline(volume: Volume) -> CSIHandle | None:
+    """A pod's in-line volume as a CSI volume, or ``None`` where it has no driver; raises ``TranslationError``."""
+    plugin = in_tree_plugin(volume)
+    return CSIHandle(DRIVERS[plugin], _handle(volume, "")) if plugin else None
+
+
+def translate_volume(volume: PersistentVolume) -> CSIHandle | None:
+    """An in-tree persistent volume as a CSI volume, or ``None`` where it has no driver; raises ``TranslationError``."""
+    plugin = in_tree_plugin(volume.spec)
+    labels = volume.metadata.labels
+    zones = labels.get(BETA_ZONE) or labels.get(ZONE, "")
+    return CSIHandle(DRIVERS[plugin], _handle(volume.spec, zones)) if plugin else None
+
+
+def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
+    """The nodes that reach the volume, in the terms of its CSI driver; raises ``TranslationError``."""
+    translate_volume(volume)
+    plugin = in_tree_plugin(volume.spec)
+    selector = required_nodes(volume)
+    if plugin not in _TOPOLOGY_KEYS:
+        return selector
+    key = _TOPOLOGY_KEYS[plugin]
+    zone_label, region_label = _topology_labels(volume, selector)
+    if selector is not None and _values(selector, zone_label):
+        selector = _renamed(selector, zone_label, key)
+    elif zone_label in volume.metadata.labels:
+        zones = {zone.strip() for zone in volume.metadata.labels[zone_label].split(ZONE_DELIMITER)} - {""}
+        selector = _restricted(selector, key, sorted(zones)) if zones else selector
+    if selector is not None and region_label == BETA_REGION and _values(selector, BETA_REGION):
+        selector = _renamed(selector, BETA_REGION, REGION)
+    return selector
+
+
+def _handle(source: PersistentVolumeSpec | Volume, zones_label: str) -> str:
+    if source.aws_elastic_block_store is not None:
+        return _aws_handle(source.aws_elastic_block_store.volume_id)
+    if source.azure_disk is not None:
+        if source.azure_disk.kind.lower() != "managed":
+            raise TranslationError(f"kind({source.azure_disk.kind}) is not supported in csi migration")
+        return source.azure_disk.disk_uri
+    if source.gce_persistent_disk is not None:
+        scope, place = _gce_place(zones_label)
+        return f"projects/{_UNSPECIFIED}/{scope}/{place}/disks/{source.gce_persistent_disk.pd_name}"
+    if source.cinder is not None:
+        return source.cinder.volume_id
+    return source.portworx_volume.volume_id if source.portworx_volume is not None else ""
+
+
+def _aws_handle(volume_id: str) -> str:
+    """The EBS volume of ``aws://zone/vol-id``; other texts are taken as they are."""
+    if not volume_id.startswith("aws://"):
+        return volume_id
+    handle = urlsplit(volume_id).path.strip("/")
+    if not _AWS_VOLUME.fullmatch(handle):
+        raise TranslationError(
+            f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
+        )
+    return handle
+
+
+def _gce_place(zones_label: str) -> tuple[Literal["zones", "regions"], str]:
+    """A disk in several zones is known by their region."""
+    zones = zones_label.split(ZONE_DELIMITER)
+    if len(zones) == 1:
+        return "zones", zones[0] or _UNSPECIFIED
+    regions = set()
+    for zone in zones:
+        parts = zone.split("-")
+        if len(parts) != 3:
+            raise TranslationError(
+                "failed to get region from zones: zone in unexpected format, "
+                f"expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+            )
+        regions.add(f"{parts[0]}-{parts[1]}")
+    if len(regions) != 1:
+        found = " ".join(f"{region}:{{}}" for region in sorted(regions))
+        raise TranslationError(
+            f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{found}]"
+        )
+    return "regions", regions.pop()
+
+
+def _topology_labels(volume: PersistentVolume, selector: NodeSelector | None) -> tuple[str, str]:
+    """The labels that tell the volume's zone and region: of its node affinity, or else of its own labels."""
+    keys = {each.key for term in (selector.node_selector_terms if selector else []) for each in term.match_expressions}
+    for known in (keys, volume.metadata.labels):
+        if ZONE in known:
+            return ZONE, REGION
+        if BETA_ZONE in known:
+            return BETA_ZONE, BETA_REGION
+    return ZONE, REGION
+
+
+def _values(selector: NodeSelector, key: str) -> set[str]:
+    return {
+        value
+        for term in selector.node_selector_terms
+        for each in term.match_expressions
+        if each.key == key
+        for value in each.values
+    }
+
+
+def _renamed(selector: NodeSelector, old: str, new: str) -> NodeSelector:
+    return NodeSelector(
+        [
+            msgspec.structs.replace(
+                term,
+                match_expressions=[
+                    msgspec.structs.replace(each, key=new) if each.key == old else each
+                    for each in term.match_expressions
+                ],
+            )
+            for term in selector.node_selector_terms
+        ]
+    )
+
+
+def _restricted(selector: NodeSelector | None, key: str, values: list[str]) -> NodeSelector:
+    """The selector with one more requirement in every term."""
+    terms = selector.node_selector_terms if selector else []
+    added = NodeSelectorRequirement(key, "In", values)
+    return NodeSelector(
+        [
+            msgspec.structs.replace(term, match_expressions=[*term.match_expressions, added])
+            for term in terms or [NodeSelectorTerm()]
+        ]
+    )

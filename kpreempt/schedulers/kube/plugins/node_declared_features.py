@@ -1,0 +1,98 @@
+"""NodeDeclaredFeatures refuses nodes that do not declare a feature that the pod uses.
+
+Follows ``plugins/nodedeclaredfeatures`` of v1.36.3 and ``k8s.io/component-helpers`` v0.36.3 ``nodedeclaredfeatures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_FEATURES = "node(s) didn't match Pod's required features"
+RESTART_ALL_CONTAINERS = "RestartAllContainers"
+
+
+def _restarts_all_containers(pod: Pod) -> bool:
+    return any(
+        rule.action == RESTART_ALL_CONTAINERS
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
+        for rule in container.restart_policy_rules
+    )
+
+
+def _uses_user_namespace_on_host_network(pod: Pod) -> bool:
+    return pod.spec.host_network and pod.spec.host_users is False
+
+
+# Every feature that nodes declare, with whether a pod needs it of its node; None for those that no pod needs to land.
+FEATURES: Mapping[str, Callable[[Pod], bool] | None] = {
+    "ExtendWebSocketsToKubelet": None,
+    "InPlacePodLevelResourcesVerticalScaling": None,
+    "InPlacePodVerticalScalingInitContainers": None,
+    "RestartAllContainersOnContainerExits": _restarts_all_containers,
+    "UserNamespacesHostNetworkSupport": _uses_user_namespace_on_host_network,
+}
+
+
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
+    """Compares the features that the pod's spec needs with those in the node's status."""
+
+    name = "NodeDeclaredFeatures"
+
+    def __init__(
+        self, args: PluginArgs, handle: Handle, features: Mapping[str, Callable[[Pod], bool] | None] = FEATURES
+    ) -> None:
+        self._is_enabled = handle.features.node_declared_features
+        self._features = features
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Find what the pod needs; skip pods that need nothing."""
+        if not self._is_enabled:
+            return None, SKIP
+        needed = [name for name, is_needed in self._features.items() if is_needed is not None and is_needed(pod)]
+        if not needed:
+            return None, SKIP
+        state.write(self.name, needed)
+        return None, SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse nodes that lack a needed feature."""
+        needed = state.read(self.name)
+        assert isinstance(needed, list)
+        declared = known_features(sorted(self._features), node_info.node.status.declared_features)
+        missing = [name for name in needed if name not in declared]
+        if not missing:
+            return SUCCESS
+        detail = details.MissingFeatures(missing)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_FEATURES], detail=detail)
+
+
+def known_features(known: Sequence[str], declared: Sequence[str]) -> frozenset[str]:
+    """Those of the declared features that are known.
+
+    Upstream walks both lists at once and trusts them to be sorted, as the kubelet writes them; what comes out of order
+    is not seen.
+    """
+    found = set()
+    position = 0
+    for name in declared:
+        while position < len(known) and known[position] < name:
+            position += 1
+        if position < len(known) and known[position] == name:
+            found.add(name)
+            position += 1
+    return frozenset(found)

@@ -1,0 +1,206 @@
+"""NodeVolumeLimits refuses nodes on which a CSI driver has no room for the pod's volumes.
+
+Follows ``plugins/nodevolumelimits/csi.go`` of v1.36.3. Volumes count once per node, by driver and handle; a claim that
+is not bound yet counts as a volume of its storage class's provisioner.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+
+from kpreempt.model.pod import Pod, Volume
+from kpreempt.model.storage import CSINode, PersistentVolumeClaim
+from kpreempt.schedulers.kube.framework.csi_translation import (
+    DRIVERS,
+    IN_TREE_PLUGINS,
+    CSIHandle,
+    TranslationError,
+    in_tree_plugin,
+    translate_inline,
+    translate_volume,
+)
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PluginError,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.volumes import (
+    claim_name_of,
+    class_of_claim,
+    is_ephemeral,
+    not_found,
+    ownership_error,
+)
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_LIMIT = "node(s) exceed max volume count"
+
+# Stands before the handle of a volume that does not exist yet; upstream puts 32 random letters there.
+_UNBOUND = "unbound:"
+
+# Unique name of a volume to its driver.
+AttachedVolumes = dict[str, str]
+
+
+class ClaimNotFoundError(Exception):
+    """The incoming pod names a claim that does not exist."""
+
+    def __init__(self, message: str, claim: str) -> None:
+        super().__init__(message)
+        self.claim = claim
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
+    """Counts the CSI volumes of the node's pods and attachments against the limits of its CSINode."""
+
+    name = "NodeVolumeLimits"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
+        self._needs_driver = handle.features.volume_limit_scaling
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Skip pods without claims and without in-line disks that are CSI volumes in truth."""
+        return None, SUCCESS if any(map(_may_be_attached, pod.spec.volumes)) else SKIP
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node if a driver's volumes, with the pod's new ones, are more than its limit."""
+        csi_node = self._cluster.csi_nodes.get(node_info.name)
+        try:
+            new = self._volumes_of(pod, csi_node, is_incoming=True)
+            if not new:
+                return SUCCESS
+            missing = self._missing_driver(new, csi_node)
+            if missing is not None:
+                return Status(Code.UNSCHEDULABLE, [f"{missing} CSI driver is not installed on the node"])
+            limits = volume_limits(csi_node)
+            if not limits:
+                return SUCCESS
+            used: AttachedVolumes = {}
+            for pod_info in node_info.pods:
+                if pod_info.pod.spec.volumes:
+                    used |= self._volumes_of(pod_info.pod, csi_node, is_incoming=False)
+        except ClaimNotFoundError as error:
+            conflict = details.VolumeConflict(claim=error.claim, problem="does not exist")
+            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [str(error)], detail=conflict)
+        except PluginError as error:
+            return Status(Code.ERROR, [str(error)])
+        return self._compare(limits, new, used, node_info.name)
+
+    def _compare(self, limits: dict[str, int], new: AttachedVolumes, used: AttachedVolumes, node_name: str) -> Status:
+        """Volumes that are attached without a pod count too, even those that the incoming pod brings, as upstream."""
+        counts = Counter(used.values())
+        attached = self._attachments.get(node_name, {})
+        counts.update(driver for name, driver in attached.items() if name not in used)
+        requested = Counter(driver for name, driver in new.items() if name not in used)
+        for driver, count in requested.items():
+            if driver in limits and counts[driver] + count > limits[driver]:
+                detail = details.VolumeLimitExceeded(driver, counts[driver], count, limits[driver])
+                return Status(Code.UNSCHEDULABLE, [REASON_LIMIT], detail=detail)
+        return SUCCESS
+
+    def _volumes_of(self, pod: Pod, csi_node: CSINode | None, *, is_incoming: bool) -> AttachedVolumes:
+        """The pod's CSI volumes. Claims that do not exist are an error of the incoming pod only."""
+        found: AttachedVolumes = {}
+        for volume in pod.spec.volumes:
+            name = claim_name_of(pod, volume)
+            if name is None:
+                handle = _inline_handle(volume, csi_node)
+            elif not name:
+                raise PluginError("PersistentVolumeClaim had no name")
+            else:
+                key = f"{pod.metadata.namespace}/{name}"
+                claim = self._cluster.persistent_volume_claims.get(key)
+                if claim is None:
+                    if is_incoming:
+                        reason = not_found("persistentvolumeclaim", name)
+                        raise ClaimNotFoundError(f"looking up PVC {key}: {reason}", key)
+                    continue
+                problem = ownership_error(pod, claim) if is_ephemeral(volume) else None
+                if problem is not None:
+                    raise PluginError(problem)
+                handle = self._handle_of_claim(claim, csi_node)
+            if handle is not None and handle.driver and (handle.volume_handle or name is None):
+                found[f"{handle.driver}/{handle.volume_handle}"] = handle.driver
+        return found
+
+    def _handle_of_claim(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> CSIHandle | None:
+        """The volume behind the claim; where there is none yet, one of the claim's own."""
+        volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+        if not claim.spec.volume_name or volume is None:
+            return self._handle_of_unbound(claim, csi_node)
+        if volume.spec.csi is not None:
+            return CSIHandle(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+        if csi_node is None:
+            return None
+        try:
+            return translate_volume(volume)
+        except TranslationError:
+            return None
+
+    def _handle_of_unbound(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> CSIHandle | None:
+        storage_class = self._cluster.storage_classes.get(class_of_claim(claim))
+        if storage_class is None:
+            return None
+        driver = storage_class.provisioner
+        if driver in IN_TREE_PLUGINS:
+            if csi_node is None or driver not in DRIVERS:
+                return None
+            driver = DRIVERS[driver]
+        return CSIHandle(driver, f"{_UNBOUND}{claim.key}")
+
+    def _missing_driver(self, new: AttachedVolumes, csi_node: CSINode | None) -> str | None:
+        """A driver that the node must have and has not, where the gate VolumeLimitScaling asks for it."""
+        if not self._needs_driver:
+            return None
+        installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
+        for name in new.values():
+            driver = self._cluster.csi_drivers.get(name)
+            if driver is not None and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
+                return name
+        return None
+
+    @cached_property
+    def _attachments(self) -> dict[str, AttachedVolumes]:
+        """The volumes that are attached to each node, or to be attached."""
+        by_node: dict[str, AttachedVolumes] = {}
+        for attachment in self._cluster.cluster.volume_attachments:
+            attacher = attachment.spec.attacher
+            volume = self._cluster.persistent_volumes.get(attachment.spec.source.persistent_volume_name or "")
+            if attacher and volume is not None and volume.spec.csi is not None:
+                name = f"{attacher}/{volume.spec.csi.volume_handle}"
+                by_node.setdefault(attachment.spec.node_name, {})[name] = attacher
+        return by_node
+
+
+def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
+    """How many volumes each driver takes on the node; drivers without a limit are left out."""
+    return {
+        driver.name: driver.allocatable.count
+        for driver in (csi_node.spec.drivers if csi_node else [])
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
+
+
+def _may_be_attached(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None or bool(in_tree_plugin(volume))
+
+
+def _inline_handle(volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
+    """An in-line disk as a CSI volume, on nodes that have any CSI driver at all."""
+    if csi_node is None:
+        return None
+    try:
+        return translate_inline(volume)
+    except TranslationError as error:
+        raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error

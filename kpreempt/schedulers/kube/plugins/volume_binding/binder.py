@@ -1,0 +1,214 @@
+"""Whether a node can have all volumes of a pod, and which ones they would be.
+
+Follows ``FindPodVolumes`` (``plugins/volumebinding/binder.go``, v1.36.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from kpreempt.model.node import Node
+from kpreempt.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.csi_translation import TranslationError, in_tree_plugin, translated_nodes
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.volumes import (
+    MIGRATED_PLUGINS_ANNOTATION,
+    NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
+    class_of_claim,
+    class_of_volume,
+    format_selector,
+    is_reachable,
+    requested_storage,
+    required_nodes,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.capacity import (
+    StorageCapacities,
+    admits_node,
+    format_topologies,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims
+from kpreempt.schedulers.kube.plugins.volume_binding.matching import SuitableVolumes
+from kpreempt.verdict.details import VolumeConflict
+
+REASON_NODE_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
+REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+REASON_NO_SPACE = "node(s) did not have enough free storage"
+REASON_VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+# The order in which upstream reports them.
+_REASONS = (REASON_NODE_AFFINITY, REASON_NO_VOLUME, REASON_NO_SPACE, REASON_VOLUME_MISSING)
+
+
+class Binding(NamedTuple):
+    """A claim and the existing volume that it would be bound to."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
+
+
+class Provision(NamedTuple):
+    """A claim for which a volume would be made, and the pool that it would come from, where that is known."""
+
+    claim: PersistentVolumeClaim
+    pool: CSIStorageCapacity | None
+
+
+class PodVolumes(NamedTuple):
+    """What a node can give the pod, and the conflicts where it cannot, by reason."""
+
+    bindings: list[Binding]
+    provisions: list[Provision]
+    conflicts: dict[str, VolumeConflict]
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons why the node cannot have the pod, in upstream's order."""
+        return [reason for reason in _REASONS if reason in self.conflicts]
+
+
+class ClaimMatches:
+    """The volumes that suit each claim of one pod, found once for all nodes."""
+
+    def __init__(self, claims: PodClaims) -> None:
+        self.claims = claims
+        # Smaller claims choose first, so that they leave the larger volumes to the others.
+        self.to_match = sorted(
+            (claim for claim in claims.delayed if SELECTED_NODE_ANNOTATION not in claim.metadata.annotations),
+            key=lambda claim: requested_storage(claim).nano,
+        )
+        self._suitable: dict[str, SuitableVolumes] = {}
+
+    def suitable(
+        self, claim: PersistentVolumeClaim, volumes: list[PersistentVolume], features: FeatureGates
+    ) -> SuitableVolumes:
+        """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
+        if claim.key not in self._suitable:
+            self._suitable[claim.key] = SuitableVolumes(
+                claim, volumes, has_attributes_classes=features.volume_attributes_class
+            )
+        return self._suitable[claim.key]
+
+
+class VolumeBinder:
+    """Finds volumes for the claims of pods in one cluster."""
+
+    def __init__(self, cluster: ClusterState, features: FeatureGates) -> None:
+        self._cluster = cluster
+        self._features = features
+        self._capacities = StorageCapacities(cluster)
+
+    @cached_property
+    def _volumes_by_class(self) -> dict[str, list[PersistentVolume]]:
+        by_class: dict[str, list[PersistentVolume]] = {}
+        for volume in self._cluster.cluster.persistent_volumes:
+            by_class.setdefault(class_of_volume(volume), []).append(volume)
+        return by_class
+
+    def find_pod_volumes(self, matches: ClaimMatches, node: Node) -> PodVolumes:
+        """Check the bound claims, choose volumes for the others, or see that they can be made.
+
+        Raises ``PluginError`` where upstream ends in an error.
+        """
+        found = PodVolumes([], [], {})
+        self._check_bound(matches.claims.bound, node, found.conflicts)
+        to_provision = []
+        for claim in matches.claims.delayed:
+            selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
+            if selected is None:
+                continue
+            if selected != node.name:
+                problem = f"its volume is being made for node {selected}"
+                found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
+                return found
+            to_provision.append(claim)
+        to_provision += self._bind(matches, node.labels, found.bindings)
+        for claim in to_provision:
+            if not self._provision(claim, matches, node.labels, found):
+                found.provisions.clear()
+                break
+        return found
+
+    def _check_bound(
+        self, claims: list[PersistentVolumeClaim], node: Node, conflicts: dict[str, VolumeConflict]
+    ) -> None:
+        """Stop at the first claim whose volume is missing or out of the node's reach."""
+        for claim in claims:
+            volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+            if volume is None:
+                missing = VolumeConflict(claim.key, claim.spec.volume_name, "the volume does not exist")
+                conflicts[REASON_VOLUME_MISSING] = missing
+                return
+            selector = required_nodes(volume)
+            plugin = in_tree_plugin(volume.spec)
+            if plugin is not None and plugin in self._migrated_plugins(node.name):
+                try:
+                    selector = translated_nodes(volume)
+                except TranslationError as error:
+                    raise PluginError(f"could not translate pv: {error}") from error
+            if selector is not None and not is_reachable(selector, node.labels):
+                problem = f"can be reached from {format_selector(selector)}"
+                conflicts[REASON_NODE_AFFINITY] = VolumeConflict(claim.key, volume.metadata.name, problem)
+                return
+
+    def _migrated_plugins(self, node_name: str) -> list[str]:
+        """The in-tree plugins whose volumes the node takes as CSI volumes."""
+        csi_node = self._cluster.csi_nodes.get(node_name)
+        return csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",") if csi_node else []
+
+    def _bind(
+        self, matches: ClaimMatches, node_labels: Mapping[str, str], bindings: list[Binding]
+    ) -> list[PersistentVolumeClaim]:
+        """Choose an existing volume for every claim; returns the claims for which there is none."""
+        chosen: set[str] = set()
+        unmatched = []
+        for claim in matches.to_match:
+            volumes = self._volumes_by_class.get(class_of_claim(claim), [])
+            volume = matches.suitable(claim, volumes, self._features).on_node(node_labels, chosen)
+            if volume is None:
+                unmatched.append(claim)
+                continue
+            chosen.add(volume.metadata.name)
+            bindings.append(Binding(claim, volume))
+        return unmatched
+
+    def _provision(
+        self, claim: PersistentVolumeClaim, matches: ClaimMatches, node_labels: Mapping[str, str], found: PodVolumes
+    ) -> bool:
+        """See whether a volume can be made for the claim; otherwise add the conflict."""
+        class_name = class_of_claim(claim)
+        if not class_name:
+            raise PluginError(f'no class for claim "{claim.key}"')
+        storage_class = self._cluster.storage_classes.get(class_name)
+        if storage_class is None:
+            raise PluginError(f'failed to find storage class "{class_name}"')
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            problem = self._problem_without_provisioner(claim, matches, class_name)
+            found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
+            return False
+        if not admits_node(storage_class.allowed_topologies, node_labels):
+            allowed = format_topologies(storage_class.allowed_topologies)
+            problem = f"storage class {class_name} makes volumes for {allowed} only"
+            found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
+            return False
+        check = self._capacities.check(claim, storage_class, node_labels)
+        if not check.is_sufficient:
+            largest = self._capacities.largest_in_reach(class_name, node_labels)
+            has = f"at most {largest} is free" if largest is not None else "no pool is"
+            problem = f"wants {requested_storage(claim)} of storage class {class_name}, {has} within the node's reach"
+            found.conflicts[REASON_NO_SPACE] = VolumeConflict(claim=claim.key, problem=problem)
+            return False
+        found.provisions.append(Provision(claim, check.pool))
+        return True
+
+    def _problem_without_provisioner(self, claim: PersistentVolumeClaim, matches: ClaimMatches, class_name: str) -> str:
+        wanted = f"{requested_storage(claim)} of storage class {class_name}"
+        volumes = self._volumes_by_class.get(class_name, [])
+        suitable = matches.suitable(claim, volumes, self._features).names
+        if not suitable:
+            return f"no available volume suits ({wanted})"
+        count = "1 volume suits" if len(suitable) == 1 else f"{len(suitable)} volumes suit"
+        return f"{count} ({wanted}), but none within the node's reach is free for it"

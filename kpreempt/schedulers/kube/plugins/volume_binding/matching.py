@@ -1,0 +1,102 @@
+"""The existing volume that suits a claim best.
+
+Follows ``FindMatchingVolume`` (``k8s.io/component-helpers`` v0.36.3 ``storage/volume/pv_helpers.go``): a volume that is
+bound to the claim beforehand, or else the smallest that is available and suits. Volumes of one size are taken in the
+order of the input, where upstream takes them in the random order of an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
+from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.label_selectors import selector_error
+from kpreempt.schedulers.kube.framework.volumes import (
+    class_of_claim,
+    class_of_volume,
+    is_reachable,
+    requested_storage,
+    required_nodes,
+    storage_capacity,
+)
+
+_FILESYSTEM = "Filesystem"
+
+
+class SuitableVolumes:
+    """The volumes that suit one claim, whatever the node: those bound to it beforehand, and others, smallest first."""
+
+    __slots__ = ("_available", "_prebound")
+
+    def __init__(
+        self, claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], *, has_attributes_classes: bool
+    ) -> None:
+        """Choose among the volumes of the claim's storage class.
+
+        ``has_attributes_classes`` is the gate VolumeAttributesClass. Raises ``PluginError`` where the claim cannot be
+        matched at all.
+        """
+        _check(claim, has_attributes_classes)
+        suitable = [volume for volume in volumes if _suits(volume, claim, has_attributes_classes)]
+        self._prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
+        available = [volume for volume in suitable if volume.spec.claim_ref is None and _is_available(volume, claim)]
+        self._available = sorted(available, key=lambda volume: storage_capacity(volume).nano)
+
+    def on_node(self, node_labels: Mapping[str, str], excluded: Container[str]) -> PersistentVolume | None:
+        """The best volume that the node reaches, without the excluded names; ``None`` where there is none.
+
+        A volume that is bound to the claim beforehand is the only choice.
+        """
+        for volume in self._prebound:
+            if volume.metadata.name not in excluded:
+                return volume if is_reachable(required_nodes(volume), node_labels) else None
+        for volume in self._available:
+            if volume.metadata.name not in excluded and is_reachable(required_nodes(volume), node_labels):
+                return volume
+        return None
+
+    @property
+    def names(self) -> list[str]:
+        """All suitable volumes, those that some nodes cannot reach included."""
+        return [volume.metadata.name for volume in (*self._prebound, *self._available)]
+
+
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume is kept for the claim; a UID counts only where the volume's reference has one."""
+    reference = volume.spec.claim_ref
+    if reference is None:
+        return False
+    if (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
+        return False
+    return not reference.uid or reference.uid == claim.metadata.uid
+
+
+def _check(claim: PersistentVolumeClaim, has_attributes_classes: bool) -> None:
+    if not has_attributes_classes and claim.spec.volume_attributes_class_name:
+        raise PluginError(
+            f"unsupported volumeAttributesClassName is set on claim {claim.key} "
+            "when the feature-gate VolumeAttributesClass is disabled"
+        )
+    error = selector_error(claim.spec.selector)
+    if error is not None:
+        raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, has_attributes_classes: bool) -> bool:
+    """What even a volume that is bound beforehand must fulfil: its size, mode and attributes class."""
+    if storage_capacity(volume).nano < requested_storage(claim).nano:
+        return False
+    if (claim.spec.volume_mode or _FILESYSTEM) != (volume.spec.volume_mode or _FILESYSTEM):
+        return False
+    wanted = (claim.spec.volume_attributes_class_name or "") if has_attributes_classes else ""
+    return (volume.spec.volume_attributes_class_name or "") == wanted and volume.metadata.deletion_timestamp is None
+
+
+def _is_available(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return (
+        volume.status.phase == "Available"
+        and (claim.spec.selector is None or claim.spec.selector.matches(volume.metadata.labels))
+        and class_of_volume(volume) == class_of_claim(claim)
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+    )

@@ -1,0 +1,112 @@
+"""VolumeBinding refuses nodes that cannot have the volumes of the pod's claims (``plugins/volumebinding``, v1.36.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PluginError,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
+from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
+    IllegalClaimError,
+    PodClaims,
+    claims_of,
+    problem_of_immediate,
+    sort_claims,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.scoring import score, shape_of, storage_use
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.details import VolumeConflict
+from kpreempt.verdict.status import SKIP
+
+REASON_UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+class BindingState:
+    """The pod's claims, and what was found for them on each node.
+
+    It has no ``clone``: as upstream, all copies of a cycle state share it. What is found on a node depends on neither
+    its pods nor those nominated to it, so that every look at the node comes to the same.
+    """
+
+    def __init__(self, claims: PodClaims) -> None:
+        self.matches = ClaimMatches(claims)
+        self.by_node: dict[str, PodVolumes] = {}
+
+
+class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Claims must be bound to volumes that the node reaches, or such volumes must exist or be possible to make."""
+
+    name = "VolumeBinding"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
+        self._binder = VolumeBinder(handle.cluster, handle.features)
+        self._shape = shape_of(args) if handle.features.storage_capacity_scoring else None
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Collect the claims; refuse pods with claims that should be bound and are not; skip pods without claims."""
+        try:
+            claims = claims_of(pod, self._cluster)
+            sorted_claims = sort_claims(claims, self._cluster)
+        except IllegalClaimError as error:
+            conflict = VolumeConflict(claim=error.claim, problem=error.problem)
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [str(error)], detail=conflict)
+        except PluginError as error:
+            return None, Status(Code.ERROR, [str(error)])
+        if sorted_claims.immediate:
+            first = sorted_claims.immediate[0]
+            conflict = VolumeConflict(claim=first.key, problem=problem_of_immediate(first, self._cluster))
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_UNBOUND_IMMEDIATE], detail=conflict)
+        state.write(self.name, BindingState(sorted_claims))
+        return None, SUCCESS if claims else SKIP
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node where a claim's volume is out of its reach, or none can be had there."""
+        binding = _state_of(state)
+        found = binding.by_node.get(node_info.name)
+        if found is None:
+            try:
+                found = self._binder.find_pod_volumes(binding.matches, node_info.node)
+            except PluginError as error:
+                return Status(Code.ERROR, [str(error)])
+            binding.by_node[node_info.name] = found
+        if not found.conflicts:
+            return SUCCESS
+        reasons = found.reasons
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, detail=found.conflicts[reasons[0]])
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip unless the gate StorageCapacityScoring is on."""
+        return SKIP if self._shape is None else SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The mean of the storage classes' scores; 0 where the pod takes no storage that can be rated."""
+        found = _state_of(state).by_node.get(node_info.name)
+        if self._shape is None or found is None:
+            return 0
+        return score(self._shape, storage_use(found))
+
+
+def default_args() -> PluginArgs:
+    """The arguments that configuration loading fills in; it gives the shape only with the gate on."""
+    return {"bindTimeoutSeconds": 600}
+
+
+def _state_of(state: CycleState) -> BindingState:
+    binding = state.read(VolumeBinding.name)
+    assert isinstance(binding, BindingState)
+    return binding

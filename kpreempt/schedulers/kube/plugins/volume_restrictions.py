@@ -1,0 +1,202 @@
+"""VolumeRestrictions refuses nodes where an in-line disk is in use, and all nodes while a claim for one pod is in use.
+
+Follows ``plugins/volumerestrictions`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.pod import GCEPersistentDisk, ISCSIVolume, Pod, RBDVolume, Volume
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PluginError,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.volumes import not_found
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_DISK = "node(s) had no available disk"
+REASON_READ_WRITE_ONCE_POD = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+_STATE_KEY = "PreFilterVolumeRestrictions"
+
+
+class ClaimsForOnePod:
+    """The pod's claims that only one pod may use, how often others use them, and who these are."""
+
+    def __init__(self, claims: frozenset[str], uses: int, holders: list[str]) -> None:
+        self.claims = claims
+        self.uses = uses
+        self.holders = holders
+
+    def clone(self) -> ClaimsForOnePod:
+        """An independent copy."""
+        return ClaimsForOnePod(self.claims, self.uses, list(self.holders))
+
+    def uses_by(self, pod: Pod) -> int:
+        """How many of the pod's volumes are such claims; upstream compares names only, not namespaces."""
+        return sum(
+            volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name in self.claims
+            for volume in pod.spec.volumes
+        )
+
+    def add(self, pod_info: PodInfo) -> None:
+        """Count the uses of a pod that was put on a node."""
+        uses = self.uses_by(pod_info.pod)
+        self.uses += uses
+        if uses:
+            self.holders.append(pod_info.key)
+
+    def remove(self, pod_info: PodInfo) -> None:
+        """No longer count the uses of a pod that was taken off a node."""
+        self.uses -= self.uses_by(pod_info.pod)
+        if pod_info.key in self.holders:
+            self.holders.remove(pod_info.key)
+
+
+class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
+    """Compares the pod's in-line disks with those on the node, and its ReadWriteOncePod claims with all pods'."""
+
+    name = "VolumeRestrictions"
+    has_extensions = True
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Count who uses the pod's ReadWriteOncePod claims; skip pods without such uses and without in-line disks."""
+        claims: set[str] = set()
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is None:
+                continue
+            name = volume.persistent_volume_claim.claim_name
+            key = f"{pod.metadata.namespace}/{name}"
+            claim = self._cluster.persistent_volume_claims.get(key)
+            if claim is None:
+                detail = details.VolumeConflict(claim=key, problem="does not exist")
+                reason = not_found("persistentvolumeclaim", name)
+                return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                claims.add(name)
+        in_use = self._in_use(pod, claims)
+        if not in_use and not any(map(_is_restricted, pod.spec.volumes)):
+            return None, SKIP
+        state.write(_STATE_KEY, ClaimsForOnePod(frozenset(claims), len(in_use), self._holders(in_use)))
+        return None, SUCCESS
+
+    def _in_use(self, pod: Pod, claims: set[str]) -> set[str]:
+        """The keys of the claims that pods on nodes use; a claim counts once, however many pods use it."""
+        keys = {f"{pod.metadata.namespace}/{claim}" for claim in claims}
+        if not keys:
+            return keys
+        return {key for key in keys if any(key in node_info.pvc_ref_counts for node_info in self._cluster.node_infos)}
+
+    def _holders(self, keys: set[str]) -> list[str]:
+        return [
+            pod_info.key
+            for node_info in self._cluster.node_infos
+            if not keys.isdisjoint(node_info.pvc_ref_counts)
+            for pod_info in node_info.pods
+            if not keys.isdisjoint(pod_info.claim_keys)
+        ]
+
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Count the claims of the pod that was put on the node."""
+        _claims_of(state).add(added)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """No longer count the claims of the pod that was taken off the node."""
+        _claims_of(state).remove(removed)
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse the node where a disk is in use, then every node while a claim for one pod is in use."""
+        for volume in pod.spec.volumes:
+            if not _is_restricted(volume):
+                continue
+            holders = [info.key for info in node_info.pods if _conflicts(volume, info.pod)]
+            if holders:
+                disk = details.VolumeConflict(volume=_disk_name(volume), problem="in use on the node", holders=holders)
+                return Status(Code.UNSCHEDULABLE, [REASON_DISK], detail=disk)
+        try:
+            claims = _claims_of(state)
+        except PluginError as error:
+            return Status(Code.ERROR, [str(error)])
+        if claims.uses > 0:
+            keys = ", ".join(f"{pod.metadata.namespace}/{name}" for name in sorted(claims.claims))
+            problem = f"{READ_WRITE_ONCE_POD}, for one pod at a time"
+            claim = details.VolumeConflict(claim=keys, problem=problem, holders=list(claims.holders))
+            return Status(Code.UNSCHEDULABLE, [REASON_READ_WRITE_ONCE_POD], detail=claim)
+        return SUCCESS
+
+
+def _claims_of(state: CycleState) -> ClaimsForOnePod:
+    claims = state.read(_STATE_KEY)
+    if not isinstance(claims, ClaimsForOnePod):
+        raise PluginError(f'cannot read "{_STATE_KEY}" from cycleState')
+    return claims
+
+
+def _is_restricted(volume: Volume) -> bool:
+    """Whether the volume is of a kind that pods on one node cannot freely share."""
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
+
+
+def _conflicts(volume: Volume, pod: Pod) -> bool:
+    return any(_is_same_disk(volume, existing) for existing in pod.spec.volumes)
+
+
+def _is_same_disk(wanted: Volume, existing: Volume) -> bool:
+    """Whether both are one disk; EBS volumes are never shared, the others only where both are read-only."""
+    aws, other_aws = wanted.aws_elastic_block_store, existing.aws_elastic_block_store
+    if aws is not None and other_aws is not None and aws.volume_id == other_aws.volume_id:
+        return True
+    gce, other_gce = wanted.gce_persistent_disk, existing.gce_persistent_disk
+    if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name and _is_written(gce, other_gce):
+        return True
+    iscsi, other_iscsi = wanted.iscsi, existing.iscsi
+    if (
+        iscsi is not None
+        and other_iscsi is not None
+        and iscsi.iqn == other_iscsi.iqn
+        and _is_written(iscsi, other_iscsi)
+    ):
+        return True
+    rbd, other_rbd = wanted.rbd, existing.rbd
+    return rbd is not None and other_rbd is not None and _is_same_image(rbd, other_rbd) and _is_written(rbd, other_rbd)
+
+
+def _is_same_image(one: RBDVolume, other: RBDVolume) -> bool:
+    return not set(one.monitors).isdisjoint(other.monitors) and one.pool == other.pool and one.image == other.image
+
+
+def _is_written(
+    one: GCEPersistentDisk | ISCSIVolume | RBDVolume, other: GCEPersistentDisk | ISCSIVolume | RBDVolume
+) -> bool:
+    return not (one.read_only and other.read_only)
+
+
+def _disk_name(volume: Volume) -> str:
+    if volume.gce_persistent_disk is not None:
+        return f"GCE disk {volume.gce_persistent_disk.pd_name}"
+    if volume.aws_elastic_block_store is not None:
+        return f"EBS volume {volume.aws_elastic_block_store.volume_id}"
+    if volume.iscsi is not None:
+        return f"iSCSI target {volume.iscsi.iqn}"
+    return f"RBD image {volume.rbd.pool}/{volume.rbd.image}" if volume.rbd is not None else volume.name

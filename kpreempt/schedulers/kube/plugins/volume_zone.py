@@ -1,0 +1,130 @@
+"""VolumeZone refuses nodes outside the zone or region that the labels of the pod's volumes name.
+
+Follows ``plugins/volumezone`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
+from kpreempt.schedulers.kube.framework.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.volumes import class_of_claim, not_found
+from kpreempt.verdict import SUCCESS, Code, Status, details
+from kpreempt.verdict.status import SKIP
+
+REASON_ZONE = "node(s) had no available volume zone"
+
+_TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_STABLE_LABELS = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+
+class VolumeTopology(NamedTuple):
+    """One topology label of a volume, with the values of which the node must have one."""
+
+    claim: str
+    volume: str
+    key: str
+    values: frozenset[str]
+
+    def admits(self, node_labels: Mapping[str, str]) -> bool:
+        """Whether the node has one of the values, under the label itself or the stable one in its place."""
+        value = node_labels.get(self.key)
+        if value is None:
+            value = node_labels.get(_STABLE_LABELS.get(self.key, self.key))
+        return value is not None and value in self.values
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin):
+    """Compares the zone and region labels of bound volumes with the node's."""
+
+    name = "VolumeZone"
+
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Collect the labels of the volumes behind the pod's claims; skip where there are none."""
+        topologies: list[VolumeTopology] = []
+        for each in pod.spec.volumes:
+            if each.persistent_volume_claim is None:
+                continue
+            name = each.persistent_volume_claim.claim_name
+            if not name:
+                return None, _refused("PersistentVolumeClaim had no name")
+            claim = self._cluster.persistent_volume_claims.get(f"{pod.metadata.namespace}/{name}")
+            if claim is None:
+                return None, _refused(not_found("persistentvolumeclaim", name))
+            if not claim.spec.volume_name:
+                problem = self._problem_of_unbound(claim)
+                if problem is not None:
+                    return None, _refused(problem, details.VolumeConflict(claim=claim.key, problem="not bound"))
+                continue
+            volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+            if volume is None:
+                missing = details.VolumeConflict(claim.key, claim.spec.volume_name, "the volume does not exist")
+                return None, _refused(not_found("persistentvolume", claim.spec.volume_name), missing)
+            topologies += _topologies(claim, volume)
+        if not topologies:
+            return None, SKIP
+        state.write(self.name, topologies)
+        return None, SUCCESS
+
+    def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> str | None:
+        """Why a claim without a volume refuses the pod; ``None`` where it waits for the pod's node."""
+        class_name = class_of_claim(claim)
+        if not class_name:
+            return "PersistentVolumeClaim had no pv name and storageClass name"
+        storage_class = self._cluster.storage_classes.get(class_name)
+        if storage_class is None:
+            return not_found("storageclass.storage.k8s.io", class_name)
+        if storage_class.volume_binding_mode is None:
+            return f'VolumeBindingMode not set for StorageClass "{class_name}"'
+        return None if storage_class.volume_binding_mode == "WaitForFirstConsumer" else "PersistentVolume had no name"
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all volumes."""
+        labels = node_info.node.labels
+        if not any(label in labels for label in _TOPOLOGY_LABELS):
+            return SUCCESS
+        topologies = state.read(self.name)
+        assert isinstance(topologies, list)
+        for topology in topologies:
+            if not topology.admits(labels):
+                return _refused(REASON_ZONE, _conflict(topology, labels))
+        return SUCCESS
+
+
+def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
+    """The volume's topology labels; a label with an empty zone in its list is ignored, as upstream."""
+    found = []
+    for key in _TOPOLOGY_LABELS:
+        if key in volume.metadata.labels:
+            values = [value.strip() for value in volume.metadata.labels[key].split(ZONE_DELIMITER)]
+            if all(values):
+                found.append(VolumeTopology(claim.key, volume.metadata.name, key, frozenset(values)))
+    return found
+
+
+def _conflict(topology: VolumeTopology, labels: Mapping[str, str]) -> details.VolumeConflict:
+    values = sorted(topology.values)
+    wanted = f"{topology.key}={values[0]}" if len(values) == 1 else f"{topology.key} in ({','.join(values)})"
+    has = labels.get(topology.key) or labels.get(_STABLE_LABELS.get(topology.key, topology.key)) or "none"
+    return details.VolumeConflict(topology.claim, topology.volume, f"wants {wanted}, the node has {has}")
+
+
+def _refused(reason: str, detail: details.VolumeConflict | None = None) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
