@@ -6,11 +6,11 @@ KPREEMPT := $(VENV)/bin/kpreempt
 # Installs exactly what a lock file names; nothing is resolved, and every file has a known hash.
 PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 CONFORMANCE := ../shared/conformance
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= --numprocesses auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench lock readme completions schema generated clean
+.PHONY: help demo test lint golden conformance bench generated lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile

@@ -20,7 +20,7 @@ README = ROOT / "README.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 COMPLETIONS = {"bash": "kpreempt.bash", "zsh": "_kpreempt", "fish": "kpreempt.fish"}
 # A comment with a command, and the block of code after it that shows the command and what it prints.
-_EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n.*?\n```\n", re.DOTALL)
+_EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
 
 def kpreempt(arguments: list[str], **environment: str) -> str:
@@ -67,7 +67,7 @@ def main() -> int:
     }
     for path, text in stale.items():
         if "--check" in sys.argv[1:]:
-            print(f"{path.relative_to(ROOT)} is out of date: run `make generated`", file=sys.stderr)
+            sys.stderr.write(f"{path.relative_to(ROOT)} is out of date: run `make generated`\n")
         else:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -4,7 +4,18 @@ from kpreempt.admission.admit import admit
 from kpreempt.admission.api_defaults import apply_api_defaults
 from kpreempt.admission.budgets import fill_budget_statuses
 from kpreempt.admission.claims import admit_claim
+from kpreempt.admission.cluster_defaults import apply_cluster_defaults
 from kpreempt.admission.daemon_sets import daemon_node_names
+from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
 
-__all__ = ["Admission", "admit", "admit_claim", "apply_api_defaults", "daemon_node_names", "fill_budget_statuses"]
+__all__ = [
+    "Admission",
+    "admit",
+    "admit_claim",
+    "admit_priority",
+    "apply_api_defaults",
+    "apply_cluster_defaults",
+    "daemon_node_names",
+    "fill_budget_statuses",
+]

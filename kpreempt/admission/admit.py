@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from kpreempt.admission.api_defaults import admit_api_defaults
 from kpreempt.admission.label_keys import admit_label_keys
-from kpreempt.admission.limit_ranges import admit_limit_ranges
+from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
-from kpreempt.admission.runtime_classes import admit_runtime_class
+from kpreempt.admission.runtime_classes import admit_runtime_class, check_overhead
 from kpreempt.admission.tolerations import admit_default_tolerations
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -35,6 +35,9 @@ def admit(pod: Pod, cluster: ClusterSnapshot) -> Admission:
         admit_default_tolerations,
         lambda pod: admit_runtime_class(pod, cluster),
         admit_label_keys,
+        lambda pod: _validated(pod, cluster),
+        # The stored pod is read back before the scheduler sees it, and gets the defaults once more.
+        admit_api_defaults,
     )
     for step in steps:
         admission = step(pod)
@@ -42,6 +45,13 @@ def admit(pod: Pod, cluster: ClusterSnapshot) -> Admission:
         changes += admission.changes
         assumptions += admission.assumptions
     return Admission(pod, changes, assumptions)
+
+
+def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+    """The same pod; validation comes after every plugin that may change it."""
+    check_limit_ranges(pod, cluster)
+    check_overhead(pod, cluster)
+    return Admission(pod)
 
 
 def _missing_namespace(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:

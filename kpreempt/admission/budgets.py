@@ -25,30 +25,31 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
     if all(budget.status is not None for budget in cluster.pod_disruption_budgets):
         return cluster, []
     scales = Scales(cluster)
+    waiting = {each.metadata.namespace for each in cluster.pod_disruption_budgets if each.status is None}
+    pods: dict[str, list[Pod]] = {namespace: [] for namespace in waiting}
+    for pod in cluster.pods:
+        if pod.metadata.namespace in pods:
+            pods[pod.metadata.namespace].append(pod)
     assumptions: list[Assumption] = []
     budgets = []
     for budget in cluster.pod_disruption_budgets:
         if budget.status is not None:
             budgets.append(budget)
             continue
-        status, message = _compute(budget, cluster, scales)
+        status, message = _compute(budget, pods[budget.metadata.namespace], scales)
         budgets.append(msgspec.structs.replace(budget, status=status))
         assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
 
 
 def _compute(
-    budget: PodDisruptionBudget, cluster: ClusterSnapshot, scales: Scales
+    budget: PodDisruptionBudget, candidates: Sequence[Pod], scales: Scales
 ) -> tuple[PodDisruptionBudgetStatus, str]:
+    """The status of a budget, and what is said of it; ``candidates`` are the pods of its namespace."""
     selector = budget.spec.selector
     if selector is not None and not selector.is_valid():
         return _failed("its selector is invalid")
-    namespace = budget.metadata.namespace
-    pods = [
-        pod
-        for pod in cluster.pods
-        if selector is not None and pod.metadata.namespace == namespace and selector.matches(pod.metadata.labels)
-    ]
+    pods = [pod for pod in candidates if selector is not None and selector.matches(pod.metadata.labels)]
     try:
         expected, desired, guessed = _expected_and_desired(budget, pods, scales)
     except ScaleError as error:

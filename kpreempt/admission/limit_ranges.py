@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import msgspec
 
-from kpreempt.admission.pod_resources import total_limits, total_requests
+from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import Admission, rejected
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
@@ -27,19 +27,27 @@ def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with the defaults of its namespace's LimitRanges.
 
     The first LimitRange that has a default for a resource wins. Upstream takes them in arbitrary order, so two that
-    differ are an assumption. Raises ``InputError`` where a LimitRange's bounds refuse the pod.
+    differ are an assumption.
     """
-    ranges = [each for each in cluster.limit_ranges if each.metadata.namespace == pod.metadata.namespace]
+    ranges = _ranges_of(pod, cluster)
     if not ranges:
         return Admission(pod)
     changes: list[Admitted] = []
     for limit_range in ranges:
         pod = _with_defaults(pod, limit_range, changes)
-    for limit_range in ranges:
+    return Admission(pod, changes, _contradictions(pod, ranges, changes))
+
+
+def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
+    """Raise ``InputError`` where the bounds of a LimitRange refuse the pod, which has its defaults already."""
+    for limit_range in _ranges_of(pod, cluster):
         problem = next(_violations(pod, limit_range), None)
         if problem is not None:
             raise rejected(pod, f"LimitRange {_name(limit_range)}: {problem}")
-    return Admission(pod, changes, _contradictions(pod, ranges, changes))
+
+
+def _ranges_of(pod: Pod, cluster: ClusterSnapshot) -> list[LimitRange]:
+    return [each for each in cluster.limit_ranges if each.metadata.namespace == pod.metadata.namespace]
 
 
 def _name(limit_range: LimitRange) -> str:
@@ -55,7 +63,7 @@ def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
             item_limits = {**item.max, **item.default}
             limits.update(item_limits)
             requests.update({**item.min, **item_limits, **item.default_request})
-    return ResourceRequirements(requests=requests, limits=limits)
+    return ResourceRequirements(requests=round_up_to_milli(requests), limits=round_up_to_milli(limits))
 
 
 def _with_defaults(pod: Pod, limit_range: LimitRange, changes: list[Admitted]) -> Pod:

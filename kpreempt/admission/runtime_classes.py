@@ -9,6 +9,7 @@ import difflib
 
 import msgspec
 
+from kpreempt.admission.pod_resources import round_up_to_milli
 from kpreempt.admission.records import Admission, rejected
 from kpreempt.admission.tolerations import merge_tolerations, toleration_changes
 from kpreempt.model.cluster import ClusterSnapshot
@@ -33,12 +34,22 @@ def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
             "is not counted",
         )
         return Admission(pod, assumptions=[assumption])
-    runtime_class = _find(pod, cluster) if name else None
+    if not name:
+        return Admission(pod)
+    runtime_class = _find(pod, cluster)
     overhead = _overhead(pod, runtime_class)
-    if runtime_class is None:
-        return overhead
     placed = _placement(overhead.pod, runtime_class)
     return Admission(placed.pod, [*overhead.changes, *placed.changes])
+
+
+def check_overhead(pod: Pod, cluster: ClusterSnapshot) -> None:
+    """Raise ``InputError`` for an overhead that no RuntimeClass gives; unknown ones are not held against the pod."""
+    name = pod.spec.runtime_class_name
+    if not pod.spec.overhead or (name and not cluster.runtime_classes):
+        return
+    if not name or _find(pod, cluster).overhead is None:
+        reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise rejected(pod, reason, path="spec.overhead")
 
 
 def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:
@@ -51,14 +62,11 @@ def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:
     raise rejected(pod, reason, path="spec.runtimeClassName", hint=near[0] if near else "")
 
 
-def _overhead(pod: Pod, runtime_class: RuntimeClass | None) -> Admission:
+def _overhead(pod: Pod, runtime_class: RuntimeClass) -> Admission:
     stated = pod.spec.overhead
-    if runtime_class is None or runtime_class.overhead is None:
-        if stated:
-            reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise rejected(pod, reason, path="spec.overhead")
+    if runtime_class.overhead is None:
         return Admission(pod)
-    fixed = runtime_class.overhead.pod_fixed
+    fixed = round_up_to_milli(runtime_class.overhead.pod_fixed)
     if stated and stated != fixed:
         raise rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead", path="spec.overhead")
     reason = f"RuntimeClass {runtime_class.metadata.name}"

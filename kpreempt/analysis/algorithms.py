@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers import kube
 from kpreempt.verdict import Assumption, Verdict
 
 ALGORITHMS = ("kube-1.36",)
@@ -18,8 +19,12 @@ DEFAULT_ALGORITHM = ALGORITHMS[0]
 class Scheduler(Protocol):
     """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime) -> Any:
-        """Make a cluster ready for any number of pods; ``now`` stands for missing start times."""
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Any:
+        """Make a cluster ready for any number of pods.
+
+        ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
+        they do in a cluster that runs.
+        """
 
     def decide(self, prepared: Any, pod: Pod) -> Verdict:
         """What becomes of a pod as the scheduler would see it."""
@@ -36,9 +41,6 @@ def scheduler_for(
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
     if config_text:
         raise ConfigurationError("a KubeSchedulerConfiguration is not read by this version")
-    from kpreempt.schedulers.kube import KubeScheduler
-    from kpreempt.schedulers.kube import feature_gates as kube_feature_gates
-
-    features, unknown = kube_feature_gates(feature_gates or {})
+    features, unknown = kube.feature_gates(feature_gates or {})
     assumptions = [Assumption("scheduler", f"feature gate {name}", "the gate is not modelled") for name in unknown]
-    return KubeScheduler(features=features, assumptions=assumptions)
+    return kube.KubeScheduler(features=features, assumptions=assumptions)

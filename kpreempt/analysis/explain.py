@@ -1,4 +1,4 @@
-"""The main question: what becomes of these pods in this cluster, each on its own?"""
+"""The main question: what becomes of pods in a cluster, each of them on its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _MINOR = re.compile(r"v?(\d+\.\d+)\b")
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the scheduler would see it, and what is known of how it came to look so.
 
-    ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod; ``admission`` what was filled in.
+    ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod. ``admission`` is what was filled
+    in.
     """
 
     pod: Pod

@@ -1,29 +1,56 @@
-"""The pods in question: from manifests, from a cluster, or from a few flags.
-
-Manifests are plain data, so that overrides can change them before they are decoded. What a controller adds when it makes
-a pod from a template follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go``,
-``pkg/controller/{deployment,statefulset,daemon,job}``; names that the controllers would make up are ``NAME-new``.
-"""
+"""The pods in question: those of manifests, one made from a few flags, or one that is in the cluster."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.daemon_template import add_daemon_tolerations, tie_to_node
+from kpreempt.analysis.daemon_template import tie_to_node
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.workload_pods import (
+    DEFAULT_NAMESPACE,
+    WORKLOAD_KINDS,
+    PodTemplate,
+    describe,
+    joined,
+    pods_of,
+)
 from kpreempt.errors import InputError, NotFoundError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod, PodStatus
+from kpreempt.verdict import Admitted, Assumption
 
-Document = dict[str, Any]
+__all__ = [
+    "InCluster",
+    "PodTemplate",
+    "Subjects",
+    "for_nodes",
+    "in_namespace",
+    "pod_from_flags",
+    "pod_in_cluster",
+    "pods_of",
+    "select",
+    "set_aside_namesakes",
+    "subjects_of",
+]
+
 
 class Subjects(msgspec.Struct, frozen=True):
     """The pods that some manifests ask for, and a note on each object that asks for none."""
 
     templates: list[PodTemplate]
     notes: list[str] = []
+
+
+class InCluster(msgspec.Struct, frozen=True):
+    """A pod of the cluster as if it were pending, the cluster without it, and what was changed for that."""
+
+    pod: Pod
+    cluster: ClusterSnapshot
+    changes: list[Admitted] = []
 
 
 def subjects_of(documents: Iterable[tuple[Document, str, int]]) -> Subjects:
@@ -111,8 +138,56 @@ def for_nodes(template: PodTemplate, node_names: Iterable[str]) -> list[PodTempl
     return tied
 
 
+def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT_NAMESPACE) -> InCluster:
+    """The pod ``NAME`` or ``pod/NAME`` of ``namespace``, which was admitted already.
+
+    A pending pod comes as it is, with its nomination. One that has a node, or has finished, comes as if it had just
+    been created, which a change says. Raises ``UsageError`` for another kind and ``NotFoundError`` for a name that
+    is not there.
+    """
+    kind, slash, rest = name.rpartition("/")
+    if slash and not _is_kind(kind, "Pod"):
+        raise UsageError(f'"{name}" is not a pod', hint=f"pod/{rest}, or -f FILE for a manifest")
+    pod = next((each for each in cluster.pods if each.key == f"{namespace}/{rest}"), None)
+    if pod is None:
+        raise _unknown_pod(cluster, rest, namespace)
+    remaining = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
+    if not pod.spec.node_name and not pod.is_terminal:
+        return InCluster(pod, remaining)
+    state = pod.status.phase or "assigned"
+    place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
+    reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
+    status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=None, deletion_grace_period_seconds=None)
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    pending = msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
+    return InCluster(pending, remaining, [Admitted("status.phase", "Pending", reason)])
+
+
+def set_aside_namesakes(cluster: ClusterSnapshot, keys: Iterable[str]) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster without the pods of these keys (``namespace/name``), which new pods of the same name replace."""
+    wanted = set(keys)
+    namesakes = [pod for pod in cluster.pods if pod.key in wanted]
+    if not namesakes:
+        return cluster, []
+    assumptions = [
+        Assumption(f"Pod {pod.key}", "metadata.name", "is in the cluster already; explained as if it were created anew")
+        for pod in namesakes
+    ]
+    pods = [pod for pod in cluster.pods if pod.key not in wanted]
+    return msgspec.structs.replace(cluster, pods=pods), assumptions
+
+
+def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoundError:
+    elsewhere = sorted(pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == name)
+    if elsewhere:
+        hint = f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}"
+        return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=hint)
+    names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
+    near = difflib.get_close_matches(name, names, n=3)
+    return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=", ".join(near))
+
+
 def _is_kind(text: str, kind: str) -> bool:
     text = text.partition(".")[0].lower()
     return text in (kind.lower(), f"{kind.lower()}s", *WORKLOAD_KINDS.get(kind, ()))
-
-

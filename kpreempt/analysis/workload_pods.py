@@ -7,21 +7,20 @@ statefulset,daemon,job,cronjob}``; what the controllers draw by chance (hashes, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.claim_documents import stateful_claims
 from kpreempt.analysis.daemon_template import add_daemon_tolerations
-from kpreempt.errors import InputError
-
-Document = dict[str, Any]
+from kpreempt.analysis.document_reader import Document, DocumentReader
 
 DEFAULT_NAMESPACE = "default"
 # Stands for what the controllers draw: hashes and the random ends of names.
 NEW = "new"
 _MAX_NAME = 253
+_SET_BY_SERVER = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 WORKLOAD_KINDS = {
     "Pod": ("po", "pods"),
@@ -61,8 +60,10 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
 
     ``document`` is not changed. Raises ``InputError`` where it has not the shape of its kind.
     """
-    reader = _Reader(describe(document), source, line)
-    kind = document.get("kind") or ""
+    reader = DocumentReader(describe(document), source, line)
+    kind = document.get("kind")
+    if not isinstance(kind, str) or (kind not in WORKLOAD_KINDS and not _has_template(document)):
+        return []
     spec = reader.mapping(document, "spec")
     if kind == "Pod":
         return [_plain_pod(document, reader)]
@@ -74,15 +75,20 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
     else:
         holder, path = spec, "spec"
     if not isinstance(holder.get("template"), dict):
-        if kind in WORKLOAD_KINDS:
-            raise reader.error("expected a pod template", f"{path}.template".lstrip("."))
-        return []
-    if kind not in WORKLOAD_KINDS and not isinstance(holder["template"].get("spec"), dict):
-        return []
+        raise reader.error("expected a pod template", f"{path}.template".lstrip("."))
     return [_Workload(document, holder, path, reader).template()]
 
 
+def _has_template(document: Document) -> bool:
+    """Whether an object of an unknown kind has a pod template where workloads have theirs."""
+    place: object = document
+    for key in ("spec", "template", "spec"):
+        place = place.get(key) if isinstance(place, dict) else None
+    return isinstance(place, dict) and isinstance(place.get("containers"), list)
+
+
 def describe(document: Document) -> str:
+    """An object's kind and name, as messages name it."""
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
@@ -96,49 +102,7 @@ def joined(name: str, end: str) -> str:
     return f"{name[: _MAX_NAME - len(end) - 1].rstrip('-.')}-{end}"
 
 
-class _Reader:
-    """Reads parts of one document, and words what is wrong with them."""
-
-    def __init__(self, object_name: str, source: str, line: int) -> None:
-        self.source, self.line = source, line
-        self._object_name = object_name
-
-    def error(self, problem: str, path: str) -> InputError:
-        return InputError(problem, source=self.source, line=self.line, object_name=self._object_name, path=path)
-
-    def mapping(self, parent: Mapping[str, Any], key: str, path: str = "") -> Document:
-        """A mapping below ``parent``; missing ones and nulls are empty."""
-        value = parent.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.error("expected a mapping", f"{path}.{key}".lstrip("."))
-        return value
-
-    def name(self, metadata: Mapping[str, Any], key: str, default: str = "") -> str:
-        value = metadata.get(key) or default
-        if not isinstance(value, str):
-            raise self.error(f"expected a string, got {value!r}", f"metadata.{key}")
-        return value
-
-    def count(self, parent: Mapping[str, Any], key: str, default: int) -> int:
-        value = parent.get(key)
-        if value is None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.error(f"expected a number of pods, got {value!r}", f"spec.{key}")
-        return value
-
-    def mappings(self, parent: Mapping[str, Any], key: str, path: str) -> list[Document]:
-        value = parent.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise self.error("expected a list of mappings", f"{path}.{key}")
-        return value
-
-
-def _plain_pod(document: Document, reader: _Reader) -> PodTemplate:
+def _plain_pod(document: Document, reader: DocumentReader) -> PodTemplate:
     pod = deepcopy(document)
     metadata = reader.mapping(pod, "metadata")
     name = reader.name(metadata, "name")
@@ -148,6 +112,9 @@ def _plain_pod(document: Document, reader: _Reader) -> PodTemplate:
             raise reader.error("a pod needs a name", "metadata.name")
         name = joined(generate_name.rstrip("-"), NEW)
     namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
+    # What the API server sets itself it does not take from a manifest.
+    pod.pop("status", None)
+    metadata = {key: value for key, value in metadata.items() if key not in _SET_BY_SERVER}
     pod["metadata"] = {**metadata, "name": name, "namespace": namespace}
     return PodTemplate(kind="Pod", name=name, namespace=namespace, document=pod, source=reader.source, line=reader.line)
 
@@ -155,15 +122,13 @@ def _plain_pod(document: Document, reader: _Reader) -> PodTemplate:
 class _Workload:
     """An object with a pod template, on its way to a pod."""
 
-    def __init__(self, document: Document, holder: Document, path: str, reader: _Reader) -> None:
+    def __init__(self, document: Document, holder: Document, path: str, reader: DocumentReader) -> None:
         metadata = reader.mapping(document, "metadata")
         self._document = document
         self._holder = holder
         self._path = f"{path}.template".lstrip(".")
         self._reader = reader
-        self.kind = document.get("kind") or ""
-        if not isinstance(self.kind, str):
-            raise reader.error("expected a string", "kind")
+        self.kind: str = document["kind"]
         self.name = reader.name(metadata, "name")
         if not self.name:
             raise reader.error("a workload needs a name", "metadata.name")
@@ -239,24 +204,7 @@ class _Workload:
         }
         selector = self._reader.mapping(self._holder, "selector", "spec")
         labels = self._reader.mapping(selector, "matchLabels", "spec.selector")
-        claims, volumes = [], []
-        for template in self._reader.mappings(self._holder, "volumeClaimTemplates", "spec"):
-            metadata = self._reader.mapping(template, "metadata", "spec.volumeClaimTemplates[]")
-            volume = self._reader.name(metadata, "name")
-            claim_name = f"{volume}-{name}"
-            volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claim_name}})
-            claim = deepcopy(template)
-            claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-            claim["metadata"] = {
-                **metadata,
-                "name": claim_name,
-                "namespace": self.namespace,
-                "labels": {
-                    **self._reader.mapping(metadata, "labels", "spec.volumeClaimTemplates[].metadata"),
-                    **labels,
-                },
-            }
-            claims.append(claim)
+        claims, volumes = stateful_claims(self._holder, name, self.namespace, labels, self._reader)
         taken = {volume["name"] for volume in volumes}
         others = [
             volume

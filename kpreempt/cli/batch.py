@@ -22,8 +22,9 @@ def batch(
     """Answer many scenarios, one JSON line each, in order.
 
     A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
-    KubeSchedulerConfiguration as text) and "featureGates". The pod is taken as the scheduler would see it: nothing but
-    the API's own defaults is filled in. With --snapshot that cluster is loaded once, and each line's objects are laid
+    KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
+    so that nominated ones keep their room). The pod is taken as the scheduler would see it: nothing but the API's own
+    defaults is filled in. With --snapshot that cluster is loaded once, and each line's objects are laid
     over it.
 
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others

@@ -10,15 +10,15 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from kpreempt.admission import apply_api_defaults
+from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, load_cluster, standard_input
+from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
-from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import render
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters
@@ -39,15 +39,14 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 def run_batch(request: BatchRequest) -> int:
     """Answer every line of the request's file, and return the exit code."""
     outputs = parse_outputs(request.outputs, ("jsonl",))
-    if request.file == "-" and "-" in request.snapshots:
-        raise UsageError("the scenarios and the snapshot cannot both come from standard input")
+    single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
     now = time_of_answer(request.now)
     source = "standard input" if request.file == "-" else request.file
     with _opened(request.file) as stream:
         base = None
         if request.snapshots:
             base = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects)
-        answers = _Answers(base, now)
+        answers = Answers(base, now)
         with _writing(outputs) as write:
             for number, line in read_lines(stream, source):
                 if not write(answers.to_line(line, source, number)):
@@ -86,7 +85,7 @@ def _writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
         yield write
 
 
-class _Answers:
+class Answers:
     """Answers to lines, and what their exit code is. A base cluster is prepared once for each scheduler."""
 
     def __init__(self, base: LoadedCluster | None, now: datetime) -> None:
@@ -129,7 +128,7 @@ class _Answers:
         return EXIT_GATE if strict and self._has_assumptions else 0
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        own = cluster_from_json(scenario.objects or [], source)
+        own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
         pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
         question = Question(pod=apply_api_defaults(pod))
         if self._base is None:
@@ -145,11 +144,14 @@ class _Answers:
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         scheduler = scheduler_for(scenario.algorithm or "", scenario.config or "", scenario.feature_gates)
-        return scheduler, scheduler.prepare(cluster, now=self._now)
+        # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
+        return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)
 
     def _prepare_once(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""
-        wanted = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
+        wanted = msgspec.json.encode(
+            (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
+        )
         if self._prepared is None or wanted != self._prepared_for:
             self._prepared, self._prepared_for = self._prepare(cluster, scenario), wanted
         return self._prepared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -11,9 +11,9 @@ import msgspec
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.cli.process import complain
 from kpreempt.cli.terminal import Progress
-from kpreempt.errors import InputError
+from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption
 
 
@@ -24,19 +24,38 @@ class LoadedCluster(msgspec.Struct, frozen=True):
     assumptions: list[Assumption]
 
 
-def load_cluster(paths: Sequence[str], *, skip_bad_objects: bool) -> LoadedCluster:
-    """Read and merge ``paths`` (``-`` is standard input). Objects that are set aside are listed on standard error.
+def load_cluster(
+    paths: Sequence[str], additions: Sequence[str] = (), *, skip_bad_objects: bool = False
+) -> LoadedCluster:
+    """Read and merge ``paths`` (``-`` is standard input), and lay the objects of ``additions`` over them.
 
-    Budgets without a status get the one that the disruption controller would compute. Raises ``InputError``.
+    Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
+    controller would compute. Raises ``InputError``.
     """
+    loaded = _load(paths, skip_bad_objects=skip_bad_objects)
+    cluster, set_aside = loaded.cluster, loaded.set_aside
+    if additions:
+        added = _load(additions, skip_bad_objects=skip_bad_objects)
+        cluster = merge_clusters(cluster, added.cluster)
+        set_aside = [*set_aside, *added.set_aside]
+    cluster, budget_assumptions = fill_budget_statuses(cluster)
+    return LoadedCluster(cluster, [*map(_set_aside, set_aside), *budget_assumptions])
+
+
+def _load(paths: Sequence[str], *, skip_bad_objects: bool) -> Loaded:
     progress = Progress()
     try:
-        loaded = load_snapshot(paths, stdin=standard_input(), skip_bad_objects=skip_bad_objects, progress=progress)
+        stdin = standard_input() if "-" in paths else None
+        return load_snapshot(paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress)
     finally:
         progress.close()
-    assumptions = [_set_aside(error) for error in loaded.set_aside]
-    cluster, budget_assumptions = fill_budget_statuses(loaded.cluster)
-    return LoadedCluster(cluster, [*assumptions, *budget_assumptions])
+
+
+def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:
+    """Raise ``UsageError`` where ``-`` is among the paths of two options, or twice among those of one."""
+    users = [option for option, given in paths.items() for path in given if path == "-"]
+    if len(users) > 1:
+        raise UsageError(f"standard input is asked for twice: by {users[0]} and by {users[1]}")
 
 
 def standard_input() -> BinaryIO:

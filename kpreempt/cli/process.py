@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import typer
 
@@ -43,6 +44,9 @@ def run(arguments: Sequence[str]) -> int:
 def _run_command(arguments: Sequence[str]) -> int:
     from kpreempt.cli.app import app
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal or locale without the character gets its code instead of a failure.
+        sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
     code = command.main(args=list(arguments), prog_name="kpreempt", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -16,7 +16,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
-    """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it."""
+    """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it.
+
+    ``queued`` says that the cluster's pending pods wait in the scheduler's queue, as they do in one that runs; without a
+    queue the scheduler knows nominated pods by name only.
+    """
 
     pod: msgspec.Raw
     name: str = ""
@@ -24,6 +28,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     config: str | None = None
     feature_gates: dict[str, bool] | None = None
     algorithm: str | None = None
+    queued: bool = False
 
 
 class _Named(msgspec.Struct):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
+
+# The API's times always say their offset; one without could not be compared with the others.
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,8 +31,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     labels: dict[str, str] = {}
     owner_references: list[OwnerReference] = []
     finalizers: list[str] = []
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     generation: int = 0
 

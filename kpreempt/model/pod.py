@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 
 from kpreempt.model.affinity import Affinity
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.meta import ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
@@ -98,9 +97,11 @@ class RBDVolume(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
-    """An Azure data disk."""
+    """An Azure data disk. ``kind`` is Shared unless it is given, as in the API; only Managed ones are CSI volumes."""
 
     disk_name: str = ""
+    disk_uri: str = msgspec.field(name="diskURI", default="")
+    kind: str = "Shared"
 
 
 class CinderVolume(msgspec.Struct, frozen=True, rename="camel"):
@@ -237,7 +238,7 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: datetime | None = None
+    last_transition_time: Time | None = None
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -259,7 +260,7 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
 
     phase: str = ""
-    start_time: datetime | None = None
+    start_time: Time | None = None
     nominated_node_name: str = ""
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []

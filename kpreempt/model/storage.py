@@ -130,7 +130,7 @@ class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     provisioner: str = ""
-    volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = None
+    volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = "Immediate"
     allowed_topologies: list[TopologySelectorTerm] = []
 
 
@@ -167,6 +167,7 @@ class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel"):
 
     storage_capacity: bool = False
     attach_required: bool | None = None
+    prevent_pod_scheduling_if_missing: bool = False
 
 
 class CSIDriver(msgspec.Struct, frozen=True, rename="camel"):

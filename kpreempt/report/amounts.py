@@ -97,6 +97,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
+def name_all(nodes: int) -> str:
+    """``both nodes``, ``all 5 nodes``."""
+    return "both nodes" if nodes == 2 else f"all {count(nodes, 'node')}"
+
+
 def plural(noun: str) -> str:
     """The plural of a noun."""
     if noun.endswith("y") and noun[-2] not in "aeiou":

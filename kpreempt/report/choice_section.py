@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
+from kpreempt.report.chance import add_odds, is_sampled_preemption
 from kpreempt.report.comparison import add_comparison
 from kpreempt.report.dry_run_section import order_by_survival
 from kpreempt.report.evidence import join_names
@@ -32,15 +33,17 @@ def add_choice_section(page: Page, verdict: Verdict, options: RenderOptions) -> 
     if selection is None or not verdict.candidates:
         return
     page.blank()
-    page.labelled(Span("4 CHOICE", "heading"), *_summary(verdict), column=LABEL_COLUMN)
+    page.labelled(Span("4 CHOICE", "heading"), *describe_choice(verdict), column=LABEL_COLUMN)
+    if verdict.odds is not None and is_sampled_preemption(verdict):
+        add_odds(page, verdict.odds, options)
     if not selection.rounds:
         return
     ordered = order_by_survival(verdict)
     # Nodes that tie have the same values; one of them stands for all.
     others = [candidate for candidate in ordered if candidate.node not in selection.tied]
     winners = [candidate for candidate in ordered if candidate.node in selection.tied]
-    limit = _COLUMNS if len(ordered) <= _COLUMNS else _COLUMNS_OF_MANY
-    columns = ordered if options.verbose else [*winners[:1], *others][:limit]
+    all_shown = options.verbose or len(ordered) <= _COLUMNS
+    columns = ordered if all_shown else [*winners[:1], *others][:_COLUMNS_OF_MANY]
     _add_rounds(page, selection.rounds, columns, ordered)
 
 
@@ -72,7 +75,8 @@ def _values(each: TieBreakRound, columns: Sequence[Candidate]) -> dict[str, str]
     return {node: value[5:-1].replace("T", " ") if value in times else value for node, value in values.items()}
 
 
-def _summary(verdict: Verdict) -> Phrase:
+def describe_choice(verdict: Verdict) -> Phrase:
+    """Which candidate wins by which rule, and whether chance plays a part."""
     tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
     if not tied:
         return (count(len(verdict.candidates), "candidate"),)
@@ -82,25 +86,33 @@ def _summary(verdict: Verdict) -> Phrase:
         equal = f" {agree(len(tied), 'is')} equal by every rule: "
         return (strong(join_names(tied)), equal, Span("the scheduler picks one at random", "warn"))
     rounds = verdict.selection.rounds if verdict.selection else []
-    decided = f" by rule {len(rounds)}, {name_of_rule(rounds[-1].criterion)}" if rounds else ""
+    decided = f" by rule {len(rounds)}" if rounds else ""
+    if is_sampled_preemption(verdict):
+        return (strong(tied[0]), decided, Span(", if the search comes to it", "warn"))
     return (strong(tied[0]), decided, "; nothing is random")
 
 
 def _add_rounds(
     page: Page, rounds: Sequence[TieBreakRound], columns: Sequence[Candidate], candidates: Sequence[Candidate]
 ) -> None:
-    """A row for each rule: the columns' values, and how many of all candidates fall where not all are shown."""
+    """A row for each rule with the columns' values.
+
+    Where not all candidates are shown, the rows are the rules that take some out, and say how many.
+    """
     nodes = [candidate.node for candidate in columns]
+    is_funnel = len(candidates) > len(columns)
     rows: list[tuple[str, list[Phrase]]] = []
     falls: list[Phrase] = []
     for number, each in enumerate(rounds, 1):
+        fell = len(each.values) - len(each.survivors)
+        if not fell and is_funnel:
+            continue
         values = _values(each, columns)
         cells = [_cell(values.get(candidate.node, ""), candidate.node in each.survivors) for candidate in columns]
         rows.append((f"{number} {name_of_rule(each.criterion)}", cells))
-        fell = len(each.values) - len(each.survivors)
-        falls.append((f"{fell:,} of {len(each.values):,}" if fell else "none",))
+        falls.append((f"{fell:,} of {len(each.values):,}",))
     nodes = [candidate.node for candidate in columns]
-    add_comparison(page, nodes, rows, ("FALL", falls) if len(candidates) > len(columns) else None)
+    add_comparison(page, nodes, rows, ("FALL", falls) if is_funnel else None)
 
 
 def _cell(value: str, survives: bool) -> Phrase:

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from kpreempt.report.evidence import join_names
 from kpreempt.report.failures import add_causes
 from kpreempt.report.grouping import find_nearest
+from kpreempt.report.headline import destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Assumption, Effect, Outcome, Verdict
+from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict
 
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
 _LINES_SHOWN = 4
+_FIELDS_SHOWN = 4
+_ADMITTED_LENGTH = 68
 
 
 def add_nearest_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -44,19 +47,34 @@ def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     if not lines:
         return
     page.blank()
-    nodes = verdict.nominated_nodes or verdict.chosen_nodes
+    nodes = destinations(verdict)
     if len(nodes) > 1:
-        page.labelled(Span("THEN", "heading"), f"if it is {nodes[0]} that is picked:", column=LABEL_COLUMN)
+        page.labelled(Span("THEN", "heading"), f"if {nodes[0]} is picked:", column=LABEL_COLUMN)
     for number, line in enumerate(lines, 1):
         label = Span("THEN", "heading") if number == 1 and len(nodes) < 2 else ""
-        page.labelled(label, f"{number}. ", *line, column=LABEL_COLUMN, hanging=3)
+        ordinal = f"{number}. " if len(lines) > 1 else ""
+        page.labelled(label, ordinal, *line, column=LABEL_COLUMN, hanging=len(ordinal))
 
 
 def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``FILLED IN``: what the API server adds before the scheduler looks."""
-    shown = verdict.admission if options.verbose else verdict.admission[:_LINES_SHOWN]
-    lines: list[Phrase] = [(f"{each.path} = {each.value}", Span(f"  {each.reason}", "dim")) for each in shown]
-    _add_listed(page, Span("FILLED IN", "heading"), lines, len(verdict.admission) - len(shown))
+    """``FILLED IN``: what the API server adds before the scheduler looks, by where it is from."""
+    by_reason: dict[str, list[Admitted]] = {}
+    for each in verdict.admission:
+        by_reason.setdefault(each.reason, []).append(each)
+    lines = [_admitted(reason, group) for reason, group in by_reason.items()]
+    if options.verbose:
+        lines = [(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim")) for each in verdict.admission]
+    shown = lines if options.verbose else lines[:_LINES_SHOWN]
+    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown))
+
+
+def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
+    """The fields with their values, or without where they would fill more than a line."""
+    source = Span(f"  ({reason})", "dim")
+    settings = ", ".join(f"{each.path} = {each.value}" for each in group)
+    if len(settings) <= _ADMITTED_LENGTH:
+        return (settings, source)
+    return (join_names([each.path for each in group], limit=_FIELDS_SHOWN), source)
 
 
 def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], options: RenderOptions) -> None:
@@ -81,7 +99,8 @@ def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> 
 
 
 def _every_write(effect: Effect) -> Phrase:
-    return (f"{effect.action} ", strong(effect.target), f": {effect.text}" if effect.text else "")
+    before, between = _EVERY.get(effect.action, (f"{effect.action} ", ": "))
+    return (before, strong(effect.target), f"{between}{effect.text}" if effect.text else "")
 
 
 def _in_short(verdict: Verdict) -> list[Phrase]:
@@ -106,6 +125,14 @@ _SHORT = {
     "keepNomination": ("leaves the nomination of ", ": "),
     "rejectWaiting": ("rejects the waiting ", ": "),
     "bind": ("binds ", " to "),
+}
+
+
+# The same for what is only shown write by write.
+_EVERY = _SHORT | {
+    "delete": ("deletes ", ", "),
+    "setCondition": ("sets a condition on ", ": "),
+    "event": ("records an event on ", ": "),
 }
 
 

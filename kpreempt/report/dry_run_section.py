@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_since
 from kpreempt.report.evidence import describe_shortage
-from kpreempt.report.failures import add_failures, is_crowd
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.failures import Depth, add_failures, is_crowd
+from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.report.victims_section import bare_name
 from kpreempt.verdict import Candidate, Reprieve, Verdict
 
+_ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left")
 _STEPS_SHOWN = 5
+_STEPS_SHOWN_OF_CROWD = 3
 _COSTS_SHOWN = 2
 _NODES_SHOWN = 3
 
@@ -46,8 +48,8 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     _add_summaries(page, ordered[in_full:])
     if verdict.dry_run:
         page.paragraph(Span("still refused without their lower-priority pods:", "dim"), indent=2)
-        is_terse = is_crowd(verdict.dry_run, options)
-        add_failures(page, verdict.dry_run, options, indent=4, is_terse=is_terse)
+        depth = Depth.REASONS if is_crowd(verdict, options) else Depth.CAUSES
+        add_failures(page, verdict.dry_run, options, indent=4, depth=depth)
 
 
 def order_by_survival(verdict: Verdict) -> list[Candidate]:
@@ -83,12 +85,21 @@ def _add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: 
     page.paragraph(strong(candidate.node), "  ", *_cost(candidate), indent=2, hanging=2)
     if not candidate.steps:
         return
-    page.paragraph(Span("put back in this order, each kept if the pod still fits beside it:", "dim"), indent=4)
-    steps = _shown_steps(candidate.steps, options)
+    in_short = is_crowd(verdict, options)
+    limit = _STEPS_SHOWN_OF_CROWD if in_short else _STEPS_SHOWN
+    steps = candidate.steps if options.verbose else _shown_steps(candidate.steps, limit)
     now = reference_time(verdict, options)
-    header: tuple[Phrase, ...] = tuple((Span(title, "dim"),) for title in ("POD", "PRIORITY", "RUNNING", ""))
-    rows = [_step_row(step, format_since(step.start_time, now)) for step in steps]
-    page.table([header, *rows], aligns=("left", "right", "left", "left"), indent=4)
+    ages = [format_since(step.start_time, now) for step in steps]
+    titles = ("POD", "PRIORITY", "RUNNING", "PUT BACK IN THIS ORDER")
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    rows += [_step_row(step, age) for step, age in zip(steps, ages, strict=True)]
+    if in_short:
+        # The victims' table has the ages.
+        page.table(
+            [(pod, priority, fate) for pod, priority, _, fate in rows], aligns=_ALIGNS[:2] + _ALIGNS[3:], indent=4
+        )
+    else:
+        page.table(rows, aligns=_ALIGNS, indent=4)
     hidden = [step for step in candidate.steps if step not in steps]
     if hidden:
         gone, kept = sum(not step.kept for step in hidden), sum(step.kept for step in hidden)
@@ -97,19 +108,17 @@ def _add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: 
         page.paragraph(Span(f"… {', '.join(parts)} (--verbose shows all)", "dim"), indent=4)
 
 
-def _shown_steps(steps: Sequence[Reprieve], options: RenderOptions) -> list[Reprieve]:
-    """The first steps, those that end in an eviction before those that do not, in the order that they were played."""
-    if options.verbose or len(steps) <= _STEPS_SHOWN:
-        return list(steps)
+def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:
+    """At most ``limit`` steps, evictions before the others, in the order that they were played."""
     by_weight = sorted(range(len(steps)), key=lambda index: (steps[index].kept, index))
-    return [steps[index] for index in sorted(by_weight[:_STEPS_SHOWN])]
+    return [steps[index] for index in sorted(by_weight[:limit])]
 
 
 def _step_row(step: Reprieve, age: str) -> tuple[Phrase, ...]:
     spent = _name_spent(step) if step.violates_budget else ""
     fate: Phrase
     if step.kept:
-        fate = (Span("stays", "good"), f" (tried early, {spent} is spent)" if spent else "")
+        fate = (Span("stays", "good"), f" (tried first: {spent} is spent)" if spent else "")
     else:
         why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
         fate = (Span("goes", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
@@ -154,4 +163,4 @@ def _add_summaries(page: Page, candidates: Sequence[Candidate]) -> None:
 
 def _range(numbers: Sequence[int], noun: str) -> str:
     low, high = min(numbers), max(numbers)
-    return count(low, noun) if low == high else f"{low:,} to {count(high, noun)}"
+    return count(low, noun) if low == high else f"{low:,} to {high:,} {plural(noun)}"

@@ -3,48 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
 from kpreempt.report.amounts import count
 from kpreempt.report.evidence import describe_shortage
-from kpreempt.report.grouping import Cause, FailureGroup, group_failures
+from kpreempt.report.grouping import Cause, FailureGroup, group_by_plugin, group_by_reasons
 from kpreempt.report.layout import Page, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Code, Status
+from kpreempt.verdict import Code, Status, Verdict
 
 # More nodes than this are told in short.
 _CROWD = 12
 _GROUPS_SHOWN = 6
-_GROUPS_SHOWN_OF_CROWD = 2
+_PLUGINS_SHOWN = 4
 _CAUSES_SHOWN = 3
 _NAMES_SHOWN = 3
 
 
-def is_crowd(statuses: Mapping[str, Status], options: RenderOptions) -> bool:
-    """Whether there are too many nodes to give each group more than its nearest one."""
-    return len(statuses) > _CROWD and not options.verbose
+class Depth(Enum):
+    """How much a group of nodes tells."""
+
+    REASONS = "only how many nodes, and why"
+    NEAREST = "besides, what the nearest node lacks"
+    CAUSES = "what was seen on the nodes, up to three causes"
+
+
+def is_crowd(verdict: Verdict, options: RenderOptions) -> bool:
+    """Whether there are too many nodes to tell what was seen on each."""
+    return len(verdict.filter) > _CROWD and not options.verbose
 
 
 def add_failures(
-    page: Page, statuses: Mapping[str, Status], options: RenderOptions, *, indent: int, is_terse: bool
+    page: Page, statuses: Mapping[str, Status], options: RenderOptions, *, indent: int, depth: Depth
 ) -> None:
-    """Refused nodes in groups of the same plugin and reasons, the largest first."""
-    groups = group_failures(statuses)
-    limit = len(groups) if options.verbose else _GROUPS_SHOWN_OF_CROWD if is_terse else _GROUPS_SHOWN
-    # One more group takes no more room than the line that says it was left out.
-    shown = groups if len(groups) == limit + 1 else groups[:limit]
+    """Refused nodes in groups, the largest first: of the same reasons, or in less depth of the same plugin."""
+    groups = _groups(statuses, depth)
+    shown = groups if options.verbose else groups[: _GROUPS_SHOWN if depth == Depth.CAUSES else _PLUGINS_SHOWN]
     width = max((len(f"{len(group.nodes):,}") for group in shown), default=0)
     for group in shown:
-        reasons = group.reasons or _status_in_words(group.code)
-        phrase: Phrase = (strong(reasons), Span(f"  {group.plugin}" if group.plugin else "", "dim"))
-        page.labelled(f"{len(group.nodes):,}".rjust(width), *phrase, indent=indent, column=width + 2)
-        below = indent + width + 2
-        if is_terse:
-            _add_nearest(page, group, statuses, indent=below)
-        else:
-            _add_causes(page, group, options, indent=below)
+        page.labelled(f"{len(group.nodes):,}".rjust(width), *_reasons(group), indent=indent, column=width + 2)
+        _add_evidence(page, group, statuses, options, indent=indent + width + 2, depth=depth)
     if rest := groups[len(shown) :]:
         nodes = sum(len(group.nodes) for group in rest)
-        page.paragraph(Span(f"… and {count(nodes, 'node')} for {len(rest):,} other reasons", "dim"), indent=indent)
+        more = f"… and {count(nodes, 'node')} for {count(len(rest), 'other reason')}"
+        page.paragraph(Span(more, "dim"), indent=indent)
+
+
+def add_titled_failures(
+    page: Page, title: Phrase, statuses: Mapping[str, Status], options: RenderOptions, *, depth: Depth
+) -> None:
+    """The same below a title, which takes in a group that is the only one."""
+    groups = _groups(statuses, depth)
+    if depth == Depth.CAUSES or len(groups) > 1:
+        page.paragraph(*title, indent=2)
+        add_failures(page, statuses, options, indent=4, depth=depth)
+        return
+    page.paragraph(*title, " ", *_reasons(groups[0]), indent=2, hanging=2)
+    _add_evidence(page, groups[0], statuses, options, indent=4, depth=depth)
 
 
 def name_some(nodes: Sequence[str], options: RenderOptions) -> str:
@@ -65,6 +80,30 @@ def add_causes(page: Page, causes: Sequence[Cause], options: RenderOptions, *, i
         page.paragraph(*names, indent=indent, hanging=2)
         if phrase[0]:
             page.paragraph(*phrase, indent=indent + 2, hanging=2)
+
+
+def _groups(statuses: Mapping[str, Status], depth: Depth) -> list[FailureGroup]:
+    return group_by_reasons(statuses) if depth == Depth.CAUSES else group_by_plugin(statuses)
+
+
+def _reasons(group: FailureGroup) -> Phrase:
+    reasons = group.reasons or _status_in_words(group.code)
+    return (strong(reasons), Span(f"  {group.plugin}" if group.plugin else "", "dim"))
+
+
+def _add_evidence(
+    page: Page,
+    group: FailureGroup,
+    statuses: Mapping[str, Status],
+    options: RenderOptions,
+    *,
+    indent: int,
+    depth: Depth,
+) -> None:
+    if depth == Depth.NEAREST:
+        _add_nearest(page, group, statuses, indent=indent)
+    elif depth == Depth.CAUSES:
+        _add_causes(page, group, options, indent=indent)
 
 
 def _add_causes(page: Page, group: FailureGroup, options: RenderOptions, *, indent: int) -> None:

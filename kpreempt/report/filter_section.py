@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.evidence import describe
-from kpreempt.report.failures import add_failures, is_crowd
+from kpreempt.report.failures import Depth, add_failures, add_titled_failures, is_crowd
 from kpreempt.report.grouping import may_be_mended
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
@@ -22,9 +20,9 @@ def add_filter_section(page: Page, verdict: Verdict, options: RenderOptions) -> 
         return
     failures = {node: status for node, status in verdict.filter.items() if not status.is_success}
     if len(failures) == len(verdict.filter):
-        _add_by_hope(page, failures, options)
+        _add_by_hope(page, verdict, options)
     else:
-        add_failures(page, failures, options, indent=2, is_terse=is_crowd(failures, options))
+        add_failures(page, failures, options, indent=2, depth=_depth(verdict, options))
 
 
 def _summary(verdict: Verdict) -> Phrase:
@@ -35,9 +33,10 @@ def _summary(verdict: Verdict) -> Phrase:
     if verdict.pre_filter is not None:
         return (Span("the pod is refused before any node is looked at", "bad"),)
     if not fitting:
-        return (Span(f"none of {total:,} nodes fits" if total > 1 else "the only node does not fit", "bad"),)
+        nobody = {1: "the only node does not fit", 2: "neither of 2 nodes fits"}
+        return (Span(nobody.get(total, f"none of {total:,} nodes fits"), "bad"),)
     if fitting == total:
-        return (Span(f"all {total:,} nodes fit" if total > 1 else "the only node fits", "good"),)
+        return (Span("the only node fits" if total == 1 else f"{name_all(total)} fit", "good"),)
     return (Span(f"{fitting:,} of {total:,} nodes {agree(fitting, 'fits')}", "good"),)
 
 
@@ -49,12 +48,20 @@ def _add_pre_filter(page: Page, status: Status) -> None:
     page.paragraph(f"evicting pods {may} change that", indent=2)
 
 
-def _add_by_hope(page: Page, failures: Mapping[str, Status], options: RenderOptions) -> None:
-    """Where no node fits: first the nodes on which evictions may help."""
-    is_terse = is_crowd(failures, options)
-    for hopeful, where in ((True, "where evicting pods may help"), (False, "where it cannot help")):
-        part = {node: status for node, status in failures.items() if may_be_mended(status.code) is hopeful}
-        if part:
-            subject = where if len(part) < len(failures) or hopeful else "where evicting pods cannot help"
-            page.paragraph(strong(count(len(part), "node")), f" {subject}:", indent=2)
-            add_failures(page, part, options, indent=4, is_terse=is_terse)
+def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
+    return Depth.NEAREST if is_crowd(verdict, options) else Depth.CAUSES
+
+
+def _add_by_hope(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """Where no node fits: first the nodes on which evictions may help, then the others."""
+    depth = _depth(verdict, options)
+    hopeful = {node: status for node, status in verdict.filter.items() if may_be_mended(status.code)}
+    hopeless = {node: status for node, status in verdict.filter.items() if node not in hopeful}
+    if hopeful:
+        title: Phrase = (strong(count(len(hopeful), "node")), " where evicting pods may help:")
+        add_titled_failures(page, title, hopeful, options, depth=depth)
+    if hopeless:
+        title = (strong(count(len(hopeless), "node")), f" where {'it' if hopeful else 'evicting pods'} cannot help:")
+        # What the hopeless nodes lack matters only where there is nothing better.
+        is_aside = depth == Depth.NEAREST and verdict.candidates
+        add_titled_failures(page, title, hopeless, options, depth=Depth.REASONS if is_aside else depth)

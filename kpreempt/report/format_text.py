@@ -14,15 +14,13 @@ from kpreempt.report.closing_section import (
 )
 from kpreempt.report.dry_run_section import add_dry_run_section, add_eligibility_section
 from kpreempt.report.filter_section import add_filter_section
-from kpreempt.report.headline import cluster_facts, headline, pod_facts
-from kpreempt.report.layout import Align, Page, Span, to_plain
+from kpreempt.report.headline import cluster_facts, headline, pod_facts, pod_name
+from kpreempt.report.layout import Page, Phrase, Span, to_plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.score_section import add_score_section
-from kpreempt.report.summary import SUMMARY_COLUMNS, summary_row
+from kpreempt.report.summary import name_destinations, outcome_in_words
 from kpreempt.report.victims_section import add_victims_section
 from kpreempt.verdict import Outcome, Verdict
-
-_SUMMARY_ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left", "right", "right", "left")
 
 
 def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
@@ -67,6 +65,7 @@ def _add_separator(page: Page) -> None:
 
 
 def _add_summary(page: Page, verdicts: Sequence[Verdict]) -> None:
-    rows = [summary_row(verdict) for verdict in verdicts]
-    header = tuple((Span(title, "dim"),) for title in SUMMARY_COLUMNS)
-    page.table([header, *(tuple((cell,) for cell in row) for row in rows)], aligns=_SUMMARY_ALIGNS)
+    titles = ("POD", "NODE", "OUTCOME")
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    rows += [((pod_name(each),), (name_destinations(each),), outcome_in_words(each)) for each in verdicts]
+    page.table(rows, aligns=("left", "left", "left"))

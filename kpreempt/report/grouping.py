@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kpreempt.report.evidence import describe, distance
@@ -18,7 +19,7 @@ class Cause(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """Nodes that were refused by the same plugin for the same reasons; the causes with the nearest misses first."""
+    """Nodes that were refused alike, with the nearest misses first; ``reasons`` are in the scheduler's words."""
 
     code: Code
     plugin: str
@@ -28,8 +29,8 @@ class FailureGroup(NamedTuple):
     is_about_resources: bool
 
 
-def group_failures(statuses: Mapping[str, Status]) -> list[FailureGroup]:
-    """The failed nodes by code, plugin and reasons: where eviction may help first, then the largest group first.
+def group_by_reasons(statuses: Mapping[str, Status]) -> list[FailureGroup]:
+    """The refused nodes by code, plugin and reasons, the largest group first.
 
     Within a group, nodes that lack resources come by how much they lack, others in order of the snapshot.
     """
@@ -37,11 +38,37 @@ def group_failures(statuses: Mapping[str, Status]) -> list[FailureGroup]:
     for node, status in statuses.items():
         if not status.is_success:
             members.setdefault((status.code, status.plugin, status.message), []).append(node)
-    groups = [
-        FailureGroup(code, plugin, reasons, nodes, _group_causes(nodes, statuses), _lacks_resources(nodes, statuses))
-        for (code, plugin, reasons), nodes in members.items()
-    ]
-    return sorted(groups, key=lambda group: (may_be_mended(group.code) is False, -len(group.nodes)))
+    return _largest_first(
+        _group(code, plugin, reasons, nodes, statuses) for (code, plugin, reasons), nodes in members.items()
+    )
+
+
+def group_by_plugin(statuses: Mapping[str, Status]) -> list[FailureGroup]:
+    """The refused nodes by plugin alone, the largest group first; ``reasons`` counts each reason where they differ."""
+    members: dict[tuple[Code, str], list[str]] = {}
+    for node, status in statuses.items():
+        if not status.is_success:
+            members.setdefault((status.code, status.plugin), []).append(node)
+    return _largest_first(
+        _group(code, plugin, _count_reasons(nodes, statuses), nodes, statuses)
+        for (code, plugin), nodes in members.items()
+    )
+
+
+def _group(code: Code, plugin: str, reasons: str, nodes: list[str], statuses: Mapping[str, Status]) -> FailureGroup:
+    causes = _group_causes(nodes, statuses)
+    return FailureGroup(code, plugin, reasons, nodes, causes, _lacks_resources(nodes, statuses))
+
+
+def _largest_first(groups: Iterable[FailureGroup]) -> list[FailureGroup]:
+    return sorted(groups, key=lambda group: -len(group.nodes))
+
+
+def _count_reasons(nodes: list[str], statuses: Mapping[str, Status]) -> str:
+    numbers = Counter(reason for node in nodes for reason in statuses[node].reasons)
+    if all(number == len(nodes) for number in numbers.values()):
+        return ", ".join(numbers)
+    return ", ".join(f"{number:,} {reason}" for reason, number in numbers.most_common())
 
 
 def may_be_mended(code: Code) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count, format_amount
+from kpreempt.report.amounts import agree, count, format_amount, name_all
+from kpreempt.report.chance import chance_of_landing, chance_of_preemption
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import join_names, refusal_of
 from kpreempt.report.layout import Phrase, Span, strong
@@ -13,6 +14,8 @@ from kpreempt.verdict import Candidate, Outcome, Verdict, Victim
 
 _MAX_TIED = 3
 _MAX_CLAUSES = 3
+# How the scheduler says that an earlier preemption of the pod is under way.
+_WAITING = "a terminating pod on the nominated node"
 
 
 def headline(verdict: Verdict) -> Phrase:
@@ -60,6 +63,11 @@ def name_nodes(nodes: Sequence[str]) -> Phrase:
     return ("one of ", strong(join_names(nodes, limit=_MAX_TIED)))
 
 
+def destinations(verdict: Verdict) -> list[str]:
+    """The nodes, one or those that tie, that the pod ends on now or after evictions."""
+    return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
+
+
 def violated_budgets(victims: Sequence[Victim]) -> list[str]:
     """The budgets that evicting these pods really overdraws, each once, in order."""
     return list(dict.fromkeys(use.budget for victim in victims for use in victim.budgets if use.left < 0))
@@ -75,16 +83,16 @@ def counted_budgets(candidate: Candidate) -> list[str]:
 
 
 def _lands(verdict: Verdict) -> Phrase:
-    nodes = verdict.chosen_nodes
+    nodes = destinations(verdict)
     nominated = " on the node that it is nominated to," if nodes == [verdict.pod.nominated_node_name] else " on"
-    tie = f" {'Both' if len(nodes) == 2 else 'They'} have the best score; the scheduler picks one at random."
+    tie = f"{'Both' if len(nodes) == 2 else 'They'} have the best score; the scheduler picks one at random."
     return (
         strong(pod_name(verdict)),
         Span(" would land", "good"),
         f"{nominated} ",
         *name_nodes(nodes or ["a node"]),
         "; nothing is evicted.",
-        tie if len(nodes) > 1 else "",
+        *_sentences(tie if len(nodes) > 1 else "", chance_of_landing(verdict)),
     )
 
 
@@ -93,18 +101,35 @@ def _preempts(verdict: Verdict) -> Phrase:
     victims = [verdict.victims.get(node, []) for node in nodes]
     sizes = sorted({len(each) for each in victims})
     evicted = count(sizes[0], "pod") if len(sizes) == 1 else f"{sizes[0]:,} to {count(sizes[-1], 'pod')}"
+    terminating = sum(victim.terminating for victim in victims[0])
     leaving = all(victim.terminating for each in victims for victim in each)
-    act: Phrase = (Span(" would evict ", "warn"), strong(evicted), " from ", *name_nodes(nodes), " and land there")
+    already = (
+        f" ({terminating:,} {agree(terminating, 'is')} terminating already)" if terminating and len(nodes) == 1 else ""
+    )
+    act: Phrase = (
+        Span(" would evict ", "warn"),
+        strong(evicted),
+        already,
+        " from ",
+        *name_nodes(nodes),
+        " and land there",
+    )
     if leaving:
         stop = f" on {agree(sizes[-1], 'its')} way out already"
         act = (" would wait for ", strong(evicted), " to leave ", *name_nodes(nodes), stop, ", and land there")
-    tie = f" {'Both' if len(nodes) == 2 else 'All'} are equal by every rule; the scheduler picks one at random."
-    return (strong(pod_name(verdict)), *act, "; ", *_budget_clause(verdict), ".", tie if len(nodes) > 1 else "")
+    tie = f"{'Both' if len(nodes) == 2 else 'All'} are equal by every rule; the scheduler picks one at random."
+    chance = _sentences(tie if len(nodes) > 1 else "", chance_of_preemption(verdict))
+    return (strong(pod_name(verdict)), *act, "; ", *_budget_clause(verdict), ".", *chance)
+
+
+def _sentences(*sentences: str) -> Phrase:
+    """Those that say something, each after a space."""
+    return tuple(f" {sentence}" for sentence in sentences if sentence)
 
 
 def _budget_clause(verdict: Verdict) -> Phrase:
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
-        return (Span("no disruption budget is violated", "good"),)
+        return (Span("no budget is violated", "good"),)
     overdrawn = list(
         dict.fromkeys(budget for victims in verdict.victims.values() for budget in violated_budgets(victims))
     )
@@ -126,9 +151,15 @@ def _named_budgets(budgets: Sequence[str]) -> str:
 
 def _never(verdict: Verdict) -> Phrase:
     name = strong(pod_name(verdict))
+    if not verdict.filter:
+        return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
+        if _WAITING in verdict.eligibility.reason:
+            where = f"; victims of its preemption on {verdict.pod.nominated_node_name} are still terminating"
+            until = ", and until they are gone it evicts no others"
+            return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict), where, until, ".")
         return (
             name,
             Span(" lands nowhere", "bad"),
@@ -157,8 +188,6 @@ def _refusals(verdict: Verdict) -> Phrase:
     if verdict.pre_filter is not None:
         return (verdict.pre_filter.message,)
     total = len(verdict.filter)
-    if not total:
-        return ("the cluster has no nodes",)
     numbers: dict[str, int] = {}
     for status in verdict.filter.values():
         clause = refusal_of(status)
@@ -170,7 +199,7 @@ def _refusals(verdict: Verdict) -> Phrase:
     if rest := sum(number for _, number in ranked[_MAX_CLAUSES:]):
         clauses.append(f"{rest:,} {agree(rest, 'refuses')} for other reasons")
     if len(ranked) == 1:
-        return (f"all {total:,} nodes {_for_many(ranked[0][0])}",)
+        return (f"{name_all(total)} {_for_many(ranked[0][0])}",)
     return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
 
 
@@ -188,11 +217,10 @@ def _uncertain(verdict: Verdict) -> Phrase:
     reason = verdict.reason or (verdict.assumptions[0].message if verdict.assumptions else "")
     because = (": ", reason.rstrip(".")) if reason else ()
     phrase: Phrase = ("What becomes of ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
-    if verdict.nominated_nodes:
-        return (*phrase, " Without that, it would evict pods from ", *name_nodes(verdict.nominated_nodes), ".")
-    if verdict.chosen_nodes:
-        return (*phrase, " Without that, it would land on ", *name_nodes(verdict.chosen_nodes), ".")
-    return phrase
+    if not (nodes := destinations(verdict)):
+        return phrase
+    act = "evict pods from" if verdict.nominated_nodes else "land on"
+    return (*phrase, f" Leaving that aside, it would {act} ", *name_nodes(nodes), ".")
 
 
 _HEADLINES = {

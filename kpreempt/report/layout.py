@@ -103,25 +103,30 @@ class Page:
             self._add(start + hanging, line)
 
     def table(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> None:
-        """Columns as wide as their widest cell. The last one, if on the left, wraps in place or below its row."""
+        """Columns as wide as their widest cell; the last one, if on the left, wraps in place.
+
+        Where the page is too narrow for that, each row becomes a paragraph.
+        """
         columns = len(aligns)
         widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
+        is_last_wrapped = aligns[-1] == "left"
         before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
-        in_place = self.width - before_last >= min(_NARROWEST_COLUMN, widths[-1])
+        if before_last + (min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]) > self.width:
+            for row in rows:
+                cells = [cell for cell in row if plain(cell)]
+                parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
+                self.paragraph(*parts, indent=indent, hanging=COLUMN_GAP)
+            return
         for row in rows:
-            fixed = row if aligns[-1] == "right" else row[:-1]
-            cells = [_aligned(cell, widths[column], aligns[column]) for column, cell in enumerate(fixed)]
-            line = _joined_cells(cells)
-            if aligns[-1] == "right" or not row[-1]:
+            fixed = row[:-1] if is_last_wrapped else row
+            line = _joined_cells([_aligned(cell, widths[at], aligns[at]) for at, cell in enumerate(fixed)])
+            if not is_last_wrapped:
                 self._add(indent, line)
-            elif in_place:
-                first, *rest = wrap(row[-1], self._room(before_last))
-                self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
-                for following in rest:
-                    self._add(before_last, following)
-            else:
-                self._add(indent, line)
-                self.paragraph(*row[-1], indent=indent + 2 * COLUMN_GAP)
+                continue
+            first, *rest = wrap(row[-1], self._room(before_last))
+            self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
+            for following in rest:
+                self._add(before_last, following)
 
     def fits(self, rows: Sequence[Sequence[Phrase]], *, indent: int = 0) -> bool:
         """Whether a table of these rows keeps to the width without wrapping."""

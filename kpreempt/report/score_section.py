@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.chance import describe_sampling
 from kpreempt.report.comparison import Row, add_comparison
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
@@ -21,7 +22,7 @@ def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> N
         return
     page.blank()
     page.labelled(Span("2 SCORES", "heading"), *_summary(verdict), column=LABEL_COLUMN)
-    if len(verdict.scores) < 2:
+    if len(verdict.scores) < 2 or (_is_taken_unscored(verdict) and not options.verbose):
         return
     ranked = sorted(verdict.scores, key=lambda node: -verdict.scores[node])
     others = [node for node in ranked if node not in verdict.chosen_nodes]
@@ -35,21 +36,33 @@ def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> N
         page.paragraph(Span(f"… and {count(rest, 'more node')} with the same or less", "dim"), indent=2)
 
 
+def _is_taken_unscored(verdict: Verdict) -> bool:
+    """Whether the pod lands on its nominated node, which the scheduler looks at before all others."""
+    return verdict.lands_on == [verdict.pod.nominated_node_name]
+
+
 def _summary(verdict: Verdict) -> Phrase:
     chosen = verdict.chosen_nodes
-    if not chosen:
-        return (count(len(verdict.feasible_nodes), "node"), " fit")
-    if len(verdict.scores) < 2:
-        nominated = verdict.pod.nominated_node_name == chosen[0]
-        why = (
-            "is the nominated node; no other is scored" if nominated else "is the only node that fits; it is not scored"
+    if _is_taken_unscored(verdict):
+        return (
+            strong(verdict.pod.nominated_node_name),
+            " is nominated and fits: the scheduler takes it without scoring",
         )
-        return (strong(chosen[0]), f" {why}")
+    if not chosen:
+        return (f"{count(len(verdict.feasible_nodes), 'node')} {agree(len(verdict.feasible_nodes), 'fits')}",)
+    if len(verdict.scores) < 2:
+        return (strong(chosen[0]), " is the only node that fits; it is not scored")
     best = verdict.scores.get(chosen[0], 0)
     if len(chosen) > 1:
         equal = f" have the best score, {best:,}: "
-        return (strong(join_names(chosen)), equal, Span("the scheduler picks one at random", "warn"))
-    return (strong(chosen[0]), f" has the best score, {best:,} (weights applied)")
+        return (
+            strong(join_names(chosen)),
+            equal,
+            Span("the scheduler picks one at random", "warn"),
+            *describe_sampling(verdict),
+        )
+    scored = f" has the best score, {best:,}"
+    return (strong(chosen[0]), scored, *(describe_sampling(verdict) or (" (weights applied)",)))
 
 
 def _add_table(page: Page, verdict: Verdict, nodes: Sequence[str]) -> None:
@@ -59,7 +72,7 @@ def _add_table(page: Page, verdict: Verdict, nodes: Sequence[str]) -> None:
         for plugin in _plugins(verdict)
         if plugin not in silent
     ]
-    rows.append(("total", [(strong(f"{verdict.scores[node]:,}"),) for node in nodes]))
+    rows.append(("total", [(strong(f"{verdict.scores.get(node, 0):,}"),) for node in nodes]))
     add_comparison(page, nodes, rows)
 
 

@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+from kpreempt.report.amounts import count
 from kpreempt.report.evidence import join_names
-from kpreempt.report.headline import pod_name
+from kpreempt.report.headline import destinations, pod_name
+from kpreempt.report.layout import Phrase, Span, Style
 from kpreempt.verdict import Outcome, Verdict
 
+_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+    Outcome.LANDS: ("lands", "good"),
+    Outcome.PREEMPTS: ("evicts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
+    Outcome.NEVER_LANDS: ("lands nowhere", "bad"),
+    Outcome.NOT_SCHEDULED: ("is not scheduled", "warn"),
+    Outcome.UNCERTAIN: ("is uncertain", "warn"),
+}
 SUMMARY_COLUMNS = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
 
 
 def summary_row(verdict: Verdict) -> tuple[str, ...]:
     """The cells for ``SUMMARY_COLUMNS``; a tie names its nodes, and its numbers as a range."""
-    nodes = verdict.nominated_nodes or verdict.chosen_nodes
-    victims = [len(verdict.victims.get(node, [])) for node in verdict.nominated_nodes]
-    violations = [
-        candidate.num_pdb_violations for candidate in verdict.candidates if candidate.node in verdict.nominated_nodes
-    ]
     return (
         pod_name(verdict),
         f"{verdict.pod.priority:,}",
         str(verdict.outcome),
-        join_names(nodes).replace(" and ", " or ", 1) if nodes else "-",
-        _range(victims),
-        _range(violations),
+        name_destinations(verdict),
+        _range(_victim_numbers(verdict)),
+        _range(_violation_numbers(verdict)),
         _reason(verdict),
     )
+
+
+def name_destinations(verdict: Verdict) -> str:
+    """The node, or the nodes that tie, that the pod ends on; a dash where there is none."""
+    nodes = destinations(verdict)
+    return join_names(nodes).replace(" and ", " or ", 1) if nodes else "-"
+
+
+def outcome_in_words(verdict: Verdict) -> Phrase:
+    """The outcome in a few words, with what it costs."""
+    words, style = _OUTCOMES[verdict.outcome]
+    if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
+        return (Span(words, style),)
+    victims, violations = _victim_numbers(verdict), _violation_numbers(verdict)
+    pods = count(victims[0], "pod") if len(set(victims)) == 1 else f"{_range(victims)} pods"
+    broken = f", budget violations: {_range(violations)}" if any(violations) else ""
+    return (Span(f"{words} {pods}{broken}", style),)
+
+
+def _victim_numbers(verdict: Verdict) -> list[int]:
+    return [len(verdict.victims.get(node, [])) for node in verdict.nominated_nodes]
+
+
+def _violation_numbers(verdict: Verdict) -> list[int]:
+    return [each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes]
 
 
 def _range(numbers: list[int]) -> str:

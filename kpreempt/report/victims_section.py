@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since
+from kpreempt.report.failures import is_crowd
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.verdict import BudgetUse, Verdict, Victim
 
 _NODES_SHOWN = 2
 _VICTIMS_SHOWN = 10
+_VICTIMS_SHOWN_OF_CROWD = 6
 _DEFAULT_GRACE_SECONDS = 30
-_TITLES = ("POD", "PRIORITY", "OWNER", "RUNNING", "BUDGET (allowed → left)")
+_TITLES = ("POD", "PRIORITY", "OWNER", "RUNNING", "BUDGET (allowed→left)")
 # What the last column needs at least, with the gap before it.
 _BUDGET_WIDTH = 26
+_FIXED_COLUMNS = 4
 _ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left", "left")
 
 
@@ -26,7 +29,7 @@ def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     for number, node in enumerate(shown):
         page.blank()
         label = Span("5 VICTIMS", "heading") if not number else ""
-        page.labelled(label, "on ", strong(node), ", most important first", column=LABEL_COLUMN)
+        page.labelled(label, *_title(node, verdict.victims[node]), column=LABEL_COLUMN)
         _add_table(page, verdict.victims[node], verdict, options)
     rest = len(nodes) - len(shown)
     if rest:
@@ -34,14 +37,14 @@ def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) ->
 
 
 def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
-    """``web (2 → 1)`` for every budget that protects the pod; those that are overdrawn are marked."""
+    """``web (2→1)`` for every budget that protects the pod; those that are overdrawn are marked."""
     parts: list[Span] = []
     for use in budgets:
         if parts:
             parts.append(Span(", "))
-        text = f"{bare_name(use.budget)} ({use.allowed:,} → {use.left:,})"
+        text = f"{bare_name(use.budget)} ({use.allowed:,}→{use.left:,})"
         parts.append(Span(f"{text} VIOLATED", "bad") if use.left < 0 else Span(text))
-    return tuple(parts) or ("-",)
+    return tuple(parts)
 
 
 def bare_name(key: str) -> str:
@@ -61,20 +64,31 @@ def longest_grace_seconds(victims: Sequence[Victim]) -> int:
     return max((_DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
 
 
+def _title(node: str, victims: Sequence[Victim]) -> Phrase:
+    seconds = longest_grace_seconds(victims)
+    stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
+    unprotected = "" if _have_budgets(victims) else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
+    return ("on ", strong(node), ", most important first" if len(victims) > 1 else "", stop, unprotected)
+
+
+def _have_budgets(victims: Sequence[Victim]) -> bool:
+    return any(victim.budgets for victim in victims)
+
+
 def _add_table(page: Page, victims: Sequence[Victim], verdict: Verdict, options: RenderOptions) -> None:
-    header: tuple[Phrase, ...] = tuple((Span(title, "dim"),) for title in _TITLES)
-    shown = victims if options.verbose else victims[:_VICTIMS_SHOWN]
-    rows = [_row(victim, verdict, options) for victim in shown]
-    if page.fits([each[:-1] for each in (header, *rows)], indent=2 + _BUDGET_WIDTH):
-        page.table([header, *rows], aligns=_ALIGNS, indent=2)
+    limit = _VICTIMS_SHOWN_OF_CROWD if is_crowd(verdict, options) else _VICTIMS_SHOWN
+    shown = victims if options.verbose else victims[:limit]
+    titles = _TITLES if _have_budgets(victims) else _TITLES[:-1]
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    rows += [_row(victim, verdict, options)[: len(titles)] for victim in shown]
+    budget_width = _BUDGET_WIDTH if len(titles) == len(_TITLES) else 0
+    if page.fits([row[:_FIXED_COLUMNS] for row in rows], indent=2 + budget_width):
+        page.table(rows, aligns=_ALIGNS[: len(titles)], indent=2)
     else:
-        for row in rows:
-            _add_stacked(page, row)
-    rest = len(victims) - len(shown)
-    if rest:
+        for victim in shown:
+            _add_stacked(page, victim, verdict, options)
+    if rest := len(victims) - len(shown):
         page.paragraph(Span(f"… and {count(rest, 'more victim')} (--verbose lists them)", "dim"), indent=2)
-    if seconds := longest_grace_seconds(victims):
-        page.paragraph(Span(f"stopping them takes up to {format_duration(seconds)}", "dim"), indent=2)
 
 
 def _row(victim: Victim, verdict: Verdict, options: RenderOptions) -> tuple[Phrase, ...]:
@@ -83,16 +97,14 @@ def _row(victim: Victim, verdict: Verdict, options: RenderOptions) -> tuple[Phra
         (f"{victim.priority:,}",),
         (victim.owner or "-",),
         (format_running(victim, verdict, options),),
-        format_budgets(victim.budgets),
+        format_budgets(victim.budgets) or ("-",),
     )
 
 
-def _add_stacked(page: Page, row: tuple[Phrase, ...]) -> None:
+def _add_stacked(page: Page, victim: Victim, verdict: Verdict, options: RenderOptions) -> None:
     """One victim over several lines, for names too long for columns."""
-    pod, priority, owner, running, budgets = row
-    page.paragraph(*pod, indent=2)
-    owned = (", ", *owner) if owner != ("-",) else (", no owner",)
-    age = running if isinstance(running[0], str) and running[0].startswith(("since", "-")) else ("running ", *running)
-    page.paragraph("priority ", *priority, *owned, *((", ", *age) if age != ("-",) else ()), indent=4, hanging=2)
-    if budgets != ("-",):
-        page.paragraph("budget ", *budgets, indent=4, hanging=2)
+    page.paragraph(strong(victim.pod), indent=2)
+    facts = [f"priority {victim.priority:,}", victim.owner or "no owner", format_running(victim, verdict, options)]
+    page.paragraph(" · ".join(facts), indent=4, hanging=2)
+    if victim.budgets:
+        page.paragraph("budget ", *format_budgets(victim.budgets), indent=4, hanging=2)

@@ -85,7 +85,8 @@ class SpreadConflict(_Detail, frozen=True, tag="SpreadConflict"):
 
     The skew would be ``count`` (matching pods in the node's domain) + ``self_match`` - ``minimum`` (over all domains);
     it may be at most ``max_skew``. ``topology_value`` is empty where the node lacks the label. ``counts`` gives the
-    matching pods of every domain.
+    matching pods of the domains that have the fewest and of the node's own, 20 at most. ``minimum`` is 0 where there
+    are fewer domains than ``min_domains``.
     """
 
     topology_key: str

@@ -134,6 +134,47 @@ class Selection(_Record, frozen=True):
     tied: list[str] = []
 
 
+class OddsGroup(_Record, frozen=True):
+    """Nodes that are equal in all rules of the choice, one of which wins from ``starts`` of the starts.
+
+    ``nodes`` gives for each how many of these starts bring it into the search; where several are in it, any may win.
+    """
+
+    starts: int
+    nodes: dict[str, int]
+
+
+class Odds(_Record, frozen=True):
+    """How the start of a search that stops early decides the choice: exact counts, searching node by node.
+
+    Each of the potential nodes is as likely a start; ``starts`` is their number, and the starts of the ``groups`` add
+    up to it (the most likely group first). The search ends once ``num_candidates`` candidates are found and one of them
+    violates no budget. With ``num_candidates`` 0, which a configuration can bring about, the real scheduler keeps no
+    candidate at all, and there are no groups.
+
+    The real search runs on ``parallelism`` workers, each of which takes ``chunk_size`` successive nodes at a time, so
+    that it may look at other nodes than the first ones, and at up to ``parallelism`` - 1 more once it has enough.
+    """
+
+    starts: int
+    num_candidates: int
+    groups: list[OddsGroup]
+    parallelism: int
+    chunk_size: int
+
+
+class Sampling(_Record, frozen=True):
+    """A search for nodes to score that stops before it has seen all nodes that fit.
+
+    It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes from where the last pod's search ended.
+    ``percentage`` is the ``percentageOfNodesToScore`` that applies.
+    """
+
+    nodes: int
+    nodes_to_find: int
+    percentage: int
+
+
 class Victim(_Record, frozen=True):
     """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; times are when it started and how long it may take.
 
@@ -166,7 +207,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
 
     ``filter`` has every node's status after PreFilter and Filter. ``nominated_nodes`` are all nodes that the choice can
     end with. Where the pod fits, ``chosen_nodes`` tie for the best score, and it ``lands_on`` one of these, or on its
-    nominated node, which the scheduler takes without scoring. ``victims`` are given per nominated
+    nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
+    scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
     node. ``message`` is the text of the FailedScheduling event.
     """
 
@@ -185,11 +227,13 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     plugin_scores: dict[str, dict[str, int]] = {}
     chosen_nodes: list[str] = []
     lands_on: list[str] = []
+    sampling: Sampling | None = None
     eligibility: Eligibility | None = None
     potential_nodes: list[str] = []
     dry_run: dict[str, Status] = {}
     candidates: list[Candidate] = []
     selection: Selection | None = None
+    odds: Odds | None = None
     nominated_nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
     effects: list[Effect] = []

@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.configuration.defaults import with_defaults
 from kpreempt.schedulers.kube.configuration.extension_points import IN_TREE, Plugins, check_plugins
 from kpreempt.schedulers.kube.configuration.field_errors import aggregate
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
-from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT
+from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.framework.features import feature_gates as gates_with
 from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugins
@@ -103,7 +103,7 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any]) -> Pr
             for point, at_point in plugins.items()
             if point != MULTI_POINT
         },
-        plugin_args={plugin: args[plugin] for plugin in args if plugin in REGISTRY},
+        plugin_args={plugin: args[plugin] for plugin in args if plugin in REGISTRY and plugin in PLUGIN_ARGS},
         percentage_of_nodes_to_score=configuration["percentageOfNodesToScore"] if percentage is None else percentage,
         has_extenders=any(extender.get("filterVerb") or extender.get("prioritizeVerb") for extender in extenders),
         parallelism=configuration["parallelism"],

@@ -150,7 +150,7 @@ def _scoring_strategy(path: str, strategy: Args) -> list[str]:
     kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
     problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
     for index, resource in enumerate(strategy["resources"]):
-        name, weight = resource["name"], resource["weight"]
+        name, weight = resource.get("name", ""), resource.get("weight", 0)
         if not 0 < weight <= 100:
             detail = f"resource weight of {name} not in valid range (0, 100]"
             problems.append(invalid(f"{path}.resources[{index}].weight", weight, detail))

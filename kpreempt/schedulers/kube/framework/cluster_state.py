@@ -55,6 +55,7 @@ class ClusterState:
                 self.assigned[node_name].append(pod)
         self.node_infos = [NodeInfo(node, self.assigned[node.metadata.name], features) for node in nodes]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
+        self.position = {node_info.name: index for index, node_info in enumerate(self.node_infos)}
         self._spread_images()
 
     def _nominate(self, pod: Pod) -> None:

@@ -19,6 +19,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
+MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
 DEFAULT_PARALLELISM = 16
 
@@ -191,6 +192,7 @@ def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
 __all__ = [
     "DEFAULT_PARALLELISM",
     "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
     "SUCCESS",
     "FilterPlugin",
     "FilterRunner",

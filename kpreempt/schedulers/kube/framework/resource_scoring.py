@@ -134,12 +134,12 @@ def least_allocated(requested: int, capacity: int) -> int:
     """The share that stays free, 0 to 100."""
     if requested > capacity:
         return 0
-    return (capacity - requested) * MAX_NODE_SCORE // capacity
+    return _share_of(capacity - requested, capacity)
 
 
 def most_allocated(requested: int, capacity: int) -> int:
     """The share that is used, 0 to 100."""
-    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+    return _share_of(min(requested, capacity), capacity)
 
 
 def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple[int, int]]) -> UsageScore:
@@ -151,7 +151,7 @@ def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple
             if not usage.allocatable:
                 continue
             is_over = usage.requested > usage.allocatable
-            utilization = MAX_UTILIZATION if is_over else usage.requested * MAX_UTILIZATION // usage.allocatable
+            utilization = MAX_UTILIZATION if is_over else _share_of(usage.requested, usage.allocatable)
             rating = piecewise_linear(shape, utilization)
             if rating > 0:
                 total += rating * weight
@@ -160,6 +160,12 @@ def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple
         return math.floor(total / weight_sum + 0.5) if weight_sum else 0
 
     return score
+
+
+def _share_of(part: int, whole: int) -> int:
+    """``part`` in percent of ``whole`` as Go counts it: 64 bits that wrap around, and division towards zero."""
+    product = (part * MAX_UTILIZATION + 2**63) % 2**64 - 2**63
+    return product // whole if product >= 0 else -(-product // whole)
 
 
 def piecewise_linear(shape: list[tuple[int, int]], utilization: int) -> int:

@@ -81,6 +81,16 @@ class Resource:
                 resource.scalar[name] = ceil_units(nano)
         return resource
 
+    def amount(self, name: str) -> int:
+        """How much there is of a resource: milli-CPU, bytes or units."""
+        if name == CPU:
+            return self.milli_cpu
+        if name == MEMORY:
+            return self.memory
+        if name == EPHEMERAL_STORAGE:
+            return self.ephemeral_storage
+        return self.allowed_pod_number if name == PODS else self.scalar.get(name, 0)
+
     def add(self, other: Resource, sign: int = 1) -> None:
         """Add ``other`` (``sign`` 1) or take it away (``sign`` -1)."""
         self.milli_cpu += sign * other.milli_cpu

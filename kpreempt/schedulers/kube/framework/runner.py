@@ -8,6 +8,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
     FilterPlugin,
     FrameworkError,
     NodeToStatus,
@@ -156,7 +158,7 @@ class Framework:
             if status.is_success or status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return result, status.of_plugin(plugin.name)
             if not status.is_rejected:
-                return None, status.of_plugin(plugin.name)
+                return result, status.of_plugin(plugin.name)
             last = result or last
             reasons.extend(status.reasons)
         return last, Status(Code.UNSCHEDULABLE, reasons)
@@ -181,10 +183,20 @@ class Framework:
             except PluginError as error:
                 doing = f'running Score plugins: plugin "{plugin.name}" failed with'
                 raise FrameworkError(_wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
-            weight = self.plugins.weights[plugin.name]
             for node_info, score in zip(nodes, normalized, strict=True):
-                scores[node_info.name][plugin.name] = score * weight
-        return scores
+                scores[node_info.name][plugin.name] = score
+        return {node: self._weighted(by_plugin) for node, by_plugin in scores.items()}
+
+    def _weighted(self, by_plugin: dict[str, int]) -> dict[str, int]:
+        """A node's scores times the plugins' weights. One that is out of range, by an overflow, ends the cycle."""
+        for name, score in by_plugin.items():
+            if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                reason = (
+                    f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {score},'
+                    f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+                )
+                raise FrameworkError(Status(Code.ERROR, [reason]))
+        return {name: score * self.plugins.weights[name] for name, score in by_plugin.items()}
 
 
 def is_same_pod(one: Pod, other: Pod) -> bool:

@@ -73,13 +73,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if not isinstance(requested, Resource):
             raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
-        if not shortfalls:
-            return SUCCESS
+        return self.refusal(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
+
+    def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
+        """The status of a node with ``num_pods`` pods on which these resources are short."""
         is_hopeless = any(shortfall.exceeds_node for shortfall in shortfalls)
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
             [_reason(shortfall.resource) for shortfall in shortfalls],
-            detail=details.InsufficientResources(shortfalls, pods=node_info.num_pods),
+            detail=details.InsufficientResources(shortfalls, pods=num_pods),
         )
 
     def shortfalls(self, requested: Resource, node_info: NodeInfo) -> list[Shortfall]:
@@ -102,17 +104,22 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
         for name, want in sorted(requested.scalar.items()):
             total, have = allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
-            if want and want > total - have and not self._is_left_to_others(name, total):
+            if want and want > total - have and not self.is_ignored(name) and not self._is_left_to_devices(name, total):
                 short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
         return short
 
-    def _is_left_to_others(self, name: str, allocatable: int) -> bool:
-        """Whether the configuration ignores the resource, or a device class stands for it on this node."""
-        if is_extended_resource(name) and (
+    def is_ignored(self, name: str) -> bool:
+        """Whether the configuration leaves the resource out of account."""
+        return is_extended_resource(name) and (
             name in self._ignored or name.split("/", maxsplit=1)[0] in self._ignored_groups
-        ):
-            return True
-        return self._features.dra_extended_resource and allocatable <= 0 and name in self._device_resources
+        )
+
+    def may_be_backed_by_devices(self, name: str) -> bool:
+        """Whether a device class stands for the resource on nodes that do not offer it themselves."""
+        return self._features.dra_extended_resource and name in self._device_resources
+
+    def _is_left_to_devices(self, name: str, allocatable: int) -> bool:
+        return allocatable <= 0 and self.may_be_backed_by_devices(name)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Compute the requests with which the pod counts in scores."""

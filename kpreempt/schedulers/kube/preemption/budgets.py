@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.verdict import BudgetUse
@@ -38,7 +39,15 @@ class BudgetIndex:
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:
         """The budgets that count the pod; a pod that a budget holds as disrupted already is not counted again."""
-        metadata = pod_info.pod.metadata
+        return [
+            budget
+            for budget in self.selecting(pod_info.pod)
+            if budget.status is None or pod_info.pod.metadata.name not in budget.status.disrupted_pods
+        ]
+
+    def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets whose selector matches the pod."""
+        metadata = pod.metadata
         if not metadata.labels:
             return []
         key = metadata.namespace, frozenset(metadata.labels.items())
@@ -49,9 +58,7 @@ class BudgetIndex:
                 for budget in self._by_namespace.get(metadata.namespace, ())
                 if budget.spec.selector is not None and budget.spec.selector.matches(metadata.labels)
             ]
-        return [
-            budget for budget in selecting if budget.status is None or metadata.name not in budget.status.disrupted_pods
-        ]
+        return selecting
 
     def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
         """What evicting all these pods, in this order, takes from the budgets.

@@ -148,8 +148,8 @@ def is_terminating_by_preemption(pod: Pod) -> bool:
 
 
 def _first_error(statuses: dict[str, Status]) -> Status | None:
-    errors = [status.message for status in statuses.values() if status.code == Code.ERROR]
+    errors = list(dict.fromkeys(status.message for status in statuses.values() if status.code == Code.ERROR))
     if not errors:
         return None
-    # As upstream's aggregate prints them: one alone, several as a list.
-    return Status(Code.ERROR, [errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"])
+    # As upstream's aggregate prints them: each once, one alone, several as a list.
+    return Status(Code.ERROR, [errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"])

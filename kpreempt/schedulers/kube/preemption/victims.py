@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterRunner
+from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import sort_by_importance
@@ -67,7 +67,11 @@ def _reprieve(
     info = candidate.pod_info
     node_info.add_pod(info)
     framework.run_pre_filter_add_pod(state, pod, info, node_info)
-    status = framework.run_filters_with_nominated_pods(state, pod, node_info)
+    try:
+        status = framework.run_filters_with_nominated_pods(state, pod, node_info)
+    except FrameworkError as error:
+        # To upstream an error here means the same as a refusal.
+        status = error.status
     if not status.is_success:
         node_info.remove_pod(info)
         framework.run_pre_filter_remove_pod(state, pod, info, node_info)

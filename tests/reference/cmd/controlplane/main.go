@@ -1,12 +1,95 @@
+// Command controlplane runs a throw-away Kubernetes control plane on loopback: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and, playing the kubelets of annotated nodes, kwok. Each has its own port and
+// writes its log into one folder. A line of JSON on standard output says when it is ready; it stops on SIGTERM, SIGINT,
+// and at the end of standard input.
 package main
 
 import (
-	_ "go.etcd.io/etcd/server/v3/embed"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	_ "sigs.k8s.io/kwok/pkg/kwok/cmd"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
 )
 
-func main() {}
+// options are what a control plane can be asked for.
+type options struct {
+	dir             string
+	schedulerConfig string
+	featureGates    string
+	kwok            bool
+	within          time.Duration
+	apiServer       arguments
+	manager         arguments
+	scheduler       arguments
+}
+
+// arguments is a repeatable flag: more arguments for a component.
+type arguments []string
+
+func (a *arguments) String() string { return strings.Join(*a, " ") }
+
+func (a *arguments) Set(text string) error {
+	*a = append(*a, text)
+	return nil
+}
+
+func main() {
+	// Components die with the thread that started them, and the main thread lives as long as the process.
+	runtime.LockOSThread()
+	if len(os.Args) > 2 && os.Args[1] == "component" {
+		os.Exit(runComponent(os.Args[2], os.Args[3:]))
+	}
+	var given options
+	flag.StringVar(&given.dir, "dir", "", "`folder` for data, certificates and logs (default: a temporary one, removed at the end)")
+	flag.StringVar(&given.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration `file` for the scheduler")
+	flag.StringVar(&given.featureGates, "feature-gates", "", "`NAME=true,…` for every component")
+	flag.BoolVar(&given.kwok, "kwok", true, "run kwok for nodes annotated kwok.x-k8s.io/node=fake")
+	flag.DurationVar(&given.within, "within", time.Minute, "give up when it isn't ready after this `time`")
+	flag.Var(&given.apiServer, "apiserver-arg", "one more `argument` for kube-apiserver (repeatable)")
+	flag.Var(&given.manager, "controller-manager-arg", "one more `argument` for kube-controller-manager (repeatable)")
+	flag.Var(&given.scheduler, "scheduler-arg", "one more `argument` for kube-scheduler (repeatable)")
+	flag.Parse()
+	if err := run(given); err != nil {
+		fmt.Fprintln(os.Stderr, "controlplane:", err)
+		os.Exit(1)
+	}
+}
+
+func run(given options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	plane, err := newPlane(given)
+	if err != nil {
+		return err
+	}
+	defer plane.stop()
+	begun := time.Now()
+	if err := plane.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	line, err := json.Marshal(map[string]any{
+		"kubeconfig": plane.path("kubeconfig"),
+		"server":     plane.server(),
+		"dir":        plane.dir,
+		"seconds":    time.Since(begun).Seconds(),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	return plane.wait(ctx)
+}

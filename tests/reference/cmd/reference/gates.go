@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -11,19 +12,25 @@ func setGates(gates map[string]bool) (reset func() error, err error) {
 	if len(gates) == 0 {
 		return func() error { return nil }, nil
 	}
+	// A refused setting stays in the gate's memory, so it is tried on a copy first.
+	trial := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	if err := trial.SetFromMap(gates); err != nil {
+		return nil, fmt.Errorf("feature gates: %w", err)
+	}
+	if errs := trial.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("feature gates: %w", errors.Join(errs...))
+	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return nil, fmt.Errorf("feature gates: %w", err)
 	}
-	reset = func() error {
-		for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
-			if err := utilfeature.DefaultMutableFeatureGate.ResetFeatureValueToDefault(name); err != nil {
-				return fmt.Errorf("feature gate %s: %w", name, err)
-			}
+	return resetGates, nil
+}
+
+func resetGates() error {
+	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+		if err := utilfeature.DefaultMutableFeatureGate.ResetFeatureValueToDefault(name); err != nil {
+			return fmt.Errorf("feature gate %s: %w", name, err)
 		}
-		return nil
 	}
-	if errs := utilfeature.DefaultMutableFeatureGate.Validate(); len(errs) > 0 {
-		return reset, fmt.Errorf("feature gates: %v", errs)
-	}
-	return reset, nil
+	return nil
 }

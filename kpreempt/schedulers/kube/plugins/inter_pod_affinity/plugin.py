@@ -68,15 +68,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Count the pod that was put on the node."""
-        _filter_state(state).update(added, node_info.node.labels, 1)
+        filter_state_of(state).update(added, node_info.node.labels, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """No longer count the pod that was taken off the node."""
-        _filter_state(state).update(removed, node_info.node.labels, -1)
+        filter_state_of(state).update(removed, node_info.node.labels, -1)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Check the pod's affinity, then its anti-affinity, then that of existing pods."""
-        return check_node(_filter_state(state), node_info)
+        return check_node(filter_state_of(state), node_info)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Sum up preferences over all nodes of the cluster; Skip where none applies."""
@@ -115,7 +115,8 @@ def default_args() -> PluginArgs:
     return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
 
 
-def _filter_state(state: CycleState) -> FilterState:
+def filter_state_of(state: CycleState) -> FilterState:
+    """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
     counts = state.read(_PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
         raise PluginError(f'error reading "{_PRE_FILTER_KEY}" from cycleState: not found')

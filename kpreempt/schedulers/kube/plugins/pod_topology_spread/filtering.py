@@ -116,6 +116,17 @@ class FilterState:
             if self._inclusion.is_included(node, constraint)
         ]
 
+    def is_counted(self, node: Node, index: int) -> bool:
+        """Whether pods on the node count for a constraint."""
+        return any(each == index for each, _ in self._eligible(node))
+
+    def lowest_of_others(self, index: int, domain: str) -> int:
+        """The lowest count of any other domain; 0 where there are fewer domains than there have to be."""
+        if len(self.counts[index]) < self.constraints[index].min_domains:
+            return 0
+        lowest = self.lowest[index]
+        return lowest.first[1] if lowest.first[0] != domain else lowest.second[1]
+
     def minimum(self, index: int) -> int:
         """The lowest count of any domain of a constraint; 0 where there are fewer domains than there have to be."""
         if len(self.counts[index]) < self.constraints[index].min_domains:

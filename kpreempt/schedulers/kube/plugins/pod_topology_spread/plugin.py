@@ -75,15 +75,15 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Count the pod that was put on the node."""
-        _filter_state(state).update(added.pod, node_info.node, 1)
+        filter_state_of(state).update(added.pod, node_info.node, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """No longer count the pod that was taken off the node."""
-        _filter_state(state).update(removed.pod, node_info.node, -1)
+        filter_state_of(state).update(removed.pod, node_info.node, -1)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Check the constraints in their order."""
-        return check_node(_filter_state(state), node_info.node)
+        return check_node(filter_state_of(state), node_info.node)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""
@@ -134,7 +134,8 @@ def default_args() -> PluginArgs:
     return {"defaultingType": "System"}
 
 
-def _filter_state(state: CycleState) -> FilterState:
+def filter_state_of(state: CycleState) -> FilterState:
+    """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
     counts = state.read(_PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
         raise PluginError(f'reading "{_PRE_FILTER_KEY}" from cycleState: not found')

@@ -7,8 +7,10 @@ order of the input, where upstream takes them in the random order of an index.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from heapq import merge
 
+from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
@@ -41,7 +43,7 @@ class SuitableVolumes:
         suitable = [volume for volume in volumes if _suits(volume, claim, has_attributes_classes)]
         self._prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
         available = [volume for volume in suitable if volume.spec.claim_ref is None and _is_available(volume, claim)]
-        self._available = sorted(available, key=lambda volume: storage_capacity(volume).nano)
+        self._available = VolumesByReach(sorted(available, key=lambda volume: storage_capacity(volume).nano))
 
     def on_node(self, node_labels: Mapping[str, str], excluded: Container[str]) -> PersistentVolume | None:
         """The best volume that the node reaches, without the excluded names; ``None`` where there is none.
@@ -51,15 +53,52 @@ class SuitableVolumes:
         for volume in self._prebound:
             if volume.metadata.name not in excluded:
                 return volume if is_reachable(required_nodes(volume), node_labels) else None
-        for volume in self._available:
-            if volume.metadata.name not in excluded and is_reachable(required_nodes(volume), node_labels):
-                return volume
-        return None
+        reachable = self._available.reachable(node_labels)
+        return next((volume for volume in reachable if volume.metadata.name not in excluded), None)
 
     @property
     def names(self) -> list[str]:
         """All suitable volumes, those that some nodes cannot reach included."""
-        return [volume.metadata.name for volume in (*self._prebound, *self._available)]
+        return [volume.metadata.name for volume in (*self._prebound, *self._available.volumes)]
+
+
+class VolumesByReach:
+    """Volumes in a given order, from which those within a node's reach are found without a look at all of them.
+
+    Local volumes are many, and each can be reached from one node. A volume whose only term asks for one of some values
+    of a label is kept under these values; the selector still decides.
+    """
+
+    __slots__ = ("_by_label", "_others", "volumes")
+
+    def __init__(self, volumes: Sequence[PersistentVolume]) -> None:
+        self.volumes = volumes
+        self._by_label: dict[str, dict[str, list[int]]] = {}
+        self._others: list[int] = []
+        for index, volume in enumerate(volumes):
+            requirement = _label_requirement(volume)
+            if requirement is None:
+                self._others.append(index)
+                continue
+            by_value = self._by_label.setdefault(requirement.key, {})
+            for value in set(requirement.values):
+                by_value.setdefault(value, []).append(index)
+
+    def reachable(self, node_labels: Mapping[str, str]) -> Iterator[PersistentVolume]:
+        """The volumes that a node with these labels reaches, in order."""
+        found = [by_value.get(node_labels.get(key, ""), []) for key, by_value in self._by_label.items()]
+        for index in merge(self._others, *found):
+            if is_reachable(required_nodes(self.volumes[index]), node_labels):
+                yield self.volumes[index]
+
+
+def _label_requirement(volume: PersistentVolume) -> NodeSelectorRequirement | None:
+    """A requirement of certain values of a label, without which no node reaches the volume."""
+    selector = required_nodes(volume)
+    if selector is None or len(selector.node_selector_terms) != 1:
+        return None
+    expressions = selector.node_selector_terms[0].match_expressions
+    return next((each for each in expressions if each.operator == "In"), None)
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

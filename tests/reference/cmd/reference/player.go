@@ -1,12 +1,84 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// player answers scenarios one after the other (feature gates belong to the process). It keeps the last session for
+// scenarios that bring no objects of their own.
+type player struct {
+	options
+	cluster     []runtime.Object
+	kept        *session
+	keptFor     string
+	parallelism int
+	reset       func() error
+
+	panics sync.Mutex
+	first  any
+}
+
+// panicked notes a panic in a goroutine of the scheduler's code.
+func (p *player) panicked(_ context.Context, problem any) {
+	p.panics.Lock()
+	defer p.panics.Unlock()
+	if p.first == nil {
+		p.first = problem
+	}
+}
+
+func (p *player) play(line []byte) (result answer) {
+	var given scenario
+	if err := json.Unmarshal(line, &given); err != nil {
+		return answer{Error: &problem{"not a scenario: " + err.Error()}}
+	}
+	result.Name = given.Name
+	p.first = nil
+	defer func() {
+		trouble := recover()
+		p.panics.Lock()
+		defer p.panics.Unlock()
+		if trouble == nil {
+			trouble = p.first
+		}
+		if trouble != nil {
+			result = answer{Name: given.Name, Error: &problem{fmt.Sprintf("panic: %v", trouble)}}
+			p.drop()
+		}
+	}()
+	if err := p.answer(&given, &result); err != nil {
+		return answer{Name: given.Name, Error: &problem{err.Error()}}
+	}
+	return result
+}
+
+func (p *player) answer(given *scenario, result *answer) error {
+	pod, err := decodePod(given.Pod)
+	if err != nil {
+		return err
+	}
+	own, err := decodeObjects(given.Objects)
+	if err != nil {
+		return err
+	}
+	using, err := p.prepare(given, pod, own)
+	if err != nil {
+		return err
+	}
+	if p.bench > 0 {
+		result.Bench, err = using.bench(pod, p.bench, p.parallelism)
+		return err
+	}
+	result.Verdict, err = using.decide(pod, p.offsets)
+	return err
+}
 
 // prepare sets the scenario's feature gates and gives the session to play it in: the kept one where nothing differs.
 // A pod that is in the cluster already is placed as if it were not there.

@@ -1,0 +1,1 @@
+complete --command kpreempt --no-files --arguments "(env _KPREEMPT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) kpreempt)" --condition "env _KPREEMPT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) kpreempt"

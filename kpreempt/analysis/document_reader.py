@@ -1,0 +1,56 @@
+"""Parts of one object that is still plain data, with one clear error for a part of the wrong type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kpreempt.errors import InputError
+
+Document = dict[str, Any]
+
+
+class DocumentReader:
+    """Reads parts of one document, and words what is wrong with them."""
+
+    def __init__(self, object_name: str, source: str, line: int) -> None:
+        self.source, self.line = source, line
+        self._object_name = object_name
+
+    def error(self, problem: str, path: str) -> InputError:
+        """An error at a field of the object."""
+        return InputError(problem, source=self.source, line=self.line, object_name=self._object_name, path=path)
+
+    def mapping(self, parent: Mapping[str, Any], key: str, path: str = "") -> Document:
+        """A mapping below ``parent``; missing ones and nulls are empty."""
+        value = parent.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error("expected a mapping", f"{path}.{key}".lstrip("."))
+        return value
+
+    def name(self, metadata: Mapping[str, Any], key: str, default: str = "") -> str:
+        """A text of the metadata, or ``default`` where it is missing or empty."""
+        value = metadata.get(key) or default
+        if not isinstance(value, str):
+            raise self.error(f"expected a string, got {value!r}", f"metadata.{key}")
+        return value
+
+    def count(self, parent: Mapping[str, Any], key: str, default: int) -> int:
+        """A number of pods below ``parent``, at least 0."""
+        value = parent.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.error(f"expected a number of pods, got {value!r}", f"spec.{key}")
+        return value
+
+    def mappings(self, parent: Mapping[str, Any], key: str, path: str) -> list[Document]:
+        """A list of mappings below ``parent``; a missing one and null are empty."""
+        value = parent.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self.error("expected a list of mappings", f"{path}.{key}")
+        return value

@@ -1,0 +1,215 @@
+"""Answering ``kpreempt explain``: options to records, the rooms wired together, verdicts to outputs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.cluster_overrides import cordon, set_budget, without
+from kpreempt.analysis.explain import explain_pods
+from kpreempt.analysis.field_paths import Assignment, split_assignment
+from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster, select, subjects_of
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.clock import time_of_answer
+from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.process import EXIT_GATE, complain
+from kpreempt.cli.terminal import terminal_width, wants_colour
+from kpreempt.errors import UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.quantity import quantity
+from kpreempt.report import FORMATS, RenderOptions, render
+from kpreempt.snapshot import decode_object, parse_yaml_value, read_manifest
+from kpreempt.verdict import Outcome, Verdict
+
+_EXIT_CODES = {
+    Outcome.LANDS: 0,
+    Outcome.PREEMPTS: 10,
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: 11,
+    Outcome.NEVER_LANDS: 12,
+    Outcome.NOT_SCHEDULED: 12,
+    Outcome.UNCERTAIN: 13,
+}
+
+
+class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options of ``kpreempt explain`` ask for."""
+
+    pod: str | None
+    files: list[str]
+    select: list[str]
+    snapshots: list[str]
+    namespace: str | None
+    cpu: str | None
+    memory: str | None
+    resources: list[str]
+    priority: int | None
+    priority_class: str | None
+    preemption_policy: str | None
+    settings: list[str]
+    without: list[str]
+    additions: list[str]
+    cordons: list[str]
+    budgets: list[str]
+    outputs: list[str]
+    verbose: bool
+    colour: str
+    exit_code: bool
+    strict: bool
+    skip_bad_objects: bool
+    now: str | None
+
+
+def run_explain(request: ExplainRequest) -> int:
+    """Answer the request, write the answer to its outputs, and return the exit code."""
+    outputs = parse_outputs(request.outputs, FORMATS)
+    colour = wants_colour(request.colour, sys.stdout)
+    now = time_of_answer(request.now)
+    _check(request)
+    overrides = _overrides(request)
+    # The manifest is read first: it is small, and most mistakes are in it.
+    templates = _templates(request)
+    loaded = load_cluster(request.snapshots, request.additions, skip_bad_objects=request.skip_bad_objects)
+    cluster = _overridden(loaded.cluster, request)
+    if request.pod:
+        found = pod_in_cluster(cluster, request.pod, request.namespace or "default")
+        asked = question_in_cluster(found, overrides, decode_object)
+    else:
+        asked = questions_of(cluster, templates, overrides, decode_object)
+    verdicts = explain_pods(asked.cluster, asked.questions, scheduler_for(), now=now, assumptions=loaded.assumptions)
+    options = RenderOptions(
+        width=terminal_width(),
+        verbose=request.verbose,
+        now=_time_of_ages(request, asked, now),
+        as_list=len(verdicts) > 1,
+    )
+    _write(verdicts, outputs, options, colour=colour)
+    return _exit_code(verdicts, request)
+
+
+def _check(request: ExplainRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    amounts = {"--cpu": request.cpu, "--memory": request.memory, "--resource": request.resources}
+    ways = {
+        "-f": request.files,
+        "by name": request.pod,
+        next((name for name, value in amounts.items() if value), "--cpu"): any(amounts.values()),
+    }
+    given = [way if way.startswith("by") else f"by {way}" for way, value in ways.items() if value]
+    if not given:
+        raise UsageError("no pod is given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
+    if len(given) > 1:
+        raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
+    if request.select and not request.files:
+        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    if not request.snapshots:
+        raise UsageError("no cluster is given", hint="--snapshot cluster.yaml")
+    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
+
+
+def _overrides(request: ExplainRequest) -> Overrides:
+    settings = [split_assignment(text) for text in request.settings]
+    return Overrides(
+        priority=request.priority,
+        priority_class=request.priority_class,
+        preemption_policy=request.preemption_policy,
+        assignments=[Assignment(path, parse_yaml_value(value)) for path, value in settings],
+    )
+
+
+def _templates(request: ExplainRequest) -> list[PodTemplate]:
+    """The pods of the manifests or of the amounts; none where the pod is named."""
+    if request.files:
+        documents = [
+            (each.document, each.source, each.line)
+            for file in request.files
+            for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
+        ]
+        subjects = subjects_of(documents)
+        templates = subjects.templates
+        if request.select:
+            templates = [each for wanted in request.select for each in select(templates, wanted)]
+        else:
+            _tell_ignored(subjects.notes, verbose=request.verbose)
+    elif not request.pod:
+        templates = [_pod_of_amounts(request)]
+    else:
+        return []
+    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
+
+
+def _pod_of_amounts(request: ExplainRequest) -> PodTemplate:
+    resources = {}
+    for text in request.resources:
+        name, _, amount = text.partition("=")
+        if not name or not amount:
+            raise UsageError(f"--resource {text}: NAME=QUANTITY is expected", hint="--resource nvidia.com/gpu=1")
+        _check_quantity("--resource", amount, f"--resource {name}=1")
+        resources[name] = amount
+    cpu, memory = request.cpu or "", request.memory or ""
+    if cpu:
+        _check_quantity("--cpu", cpu, "--cpu 1500m")
+    if memory:
+        _check_quantity("--memory", memory, "--memory 4Gi")
+    return pod_from_flags(cpu=cpu, memory=memory, resources=resources)
+
+
+def _check_quantity(option: str, text: str, example: str) -> None:
+    try:
+        quantity(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}", hint=example) from None
+
+
+def _tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
+    if len(notes) > 1 and not verbose:
+        complain(f"{len(notes)} objects of the manifest have no pod template and are ignored (--verbose lists them)")
+        return
+    for note in notes:
+        complain(note)
+
+
+def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSnapshot:
+    for target in request.without:
+        cluster = without(cluster, target, request.namespace or "default")
+    for node_name in request.cordons:
+        cluster = cordon(cluster, node_name)
+    for budget in request.budgets:
+        cluster = set_budget(cluster, budget)
+    return cluster
+
+
+def _time_of_ages(request: ExplainRequest, asked: Asked, now: datetime) -> datetime | None:
+    """What ages of pods count to: ``--now``, else the time of the dump (``None``) where it is known, else the clock."""
+    return None if request.now is None and asked.cluster.taken_at is not None else now
+
+
+def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOptions, *, colour: bool) -> None:
+    """Render each output once, then write the files, then standard output, which alone has colour."""
+    with ExitStack() as stack:
+        for output in outputs:
+            if output.path:
+                file = stack.enter_context(whole_file(output.path))
+                file.write(render(verdicts, output.format, options=options))
+    on_stdout = msgspec.structs.replace(options, colour=colour)
+    for output in outputs:
+        if not output.path and not write_stdout(render(verdicts, output.format, options=on_stdout)):
+            return
+
+
+def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
+    assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
+    if request.strict and assumptions:
+        first = min(assumptions, key=lambda each: (each.subject, each.field))
+        others = f", and {len(assumptions) - 1} more" if len(assumptions) > 1 else ""
+        complain(
+            f"--strict: the answer rests on an assumption: {first.subject}: {first.field}: {first.message}{others}"
+        )
+        return EXIT_GATE
+    return max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0

@@ -1,0 +1,69 @@
+"""InterPodAffinity's anti-affinity as limits: of the pods that may not be beside each other there must be none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kpreempt.schedulers.kube.bulk.limits import ALWAYS, Excess, Limit, PluginLimits
+from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
+    REASON_ANTI_AFFINITY,
+    REASON_EXISTING_ANTI_AFFINITY,
+    FilterState,
+    TopologyCounts,
+)
+from kpreempt.verdict import Code, Status
+
+
+def affinity_limits(
+    plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo], features: FeatureGates
+) -> PluginLimits | None:
+    """One limit per topology key of the pod's own anti-affinity terms, and of those of existing pods.
+
+    ``None`` for a pod with required affinity: there victims may be what the pod wants beside it.
+    """
+    if state.incoming.affinity_terms:
+        return None
+    terms = state.incoming.anti_affinity_terms
+    own_keys = list(dict.fromkeys(term.topology_key for term in terms))
+    existing_keys = sorted({key for key, _ in state.existing_anti_affinity})
+    limits = []
+    for key in own_keys:
+        matching = [term for term in terms if term.topology_key == key]
+        _, representatives = table.label_groups
+        amounts = table.per_group([sum(term.matches(pod, None) for term in matching) for pod in representatives])
+        limits.append(_limit(state.anti_affinity, key, amounts, nodes))
+    for key, amounts in _existing_amounts(existing_keys, state, table, features).items():
+        limits.append(_limit(state.existing_anti_affinity, key, amounts, nodes))
+
+    def refuse(excess: Excess) -> Status:
+        is_own = any(excess.exceeded[: len(own_keys)])
+        return Status(Code.UNSCHEDULABLE, [REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY])
+
+    return PluginLimits(plugin, limits, refuse)
+
+
+def _existing_amounts(
+    keys: list[str], state: FilterState, table: PodTable, features: FeatureGates
+) -> dict[str, Integers]:
+    """Per topology key, how many of its anti-affinity terms each pod holds against the incoming one."""
+    amounts = {key: np.zeros(len(table.pods), dtype=np.int64) for key in keys}
+    if not keys:
+        return amounts
+    incoming = state.incoming
+    for position in table.with_required_anti_affinity:
+        for term in PodInfo(table.pods[position], features).required_anti_affinity_terms:
+            if term.topology_key in amounts and term.matches(incoming.pod, incoming.namespace_labels):
+                amounts[term.topology_key][position] += 1
+    return amounts
+
+
+def _limit(counts: TopologyCounts, key: str, amounts: Integers, nodes: Sequence[NodeInfo]) -> Limit:
+    values = [node_info.node.labels.get(key) for node_info in nodes]
+    used = [0 if value is None else counts.get((key, value), 0) for value in values]
+    most = [ALWAYS if value is None else 0 for value in values]
+    return Limit(np.array(used, dtype=np.int64), np.array(most, dtype=np.int64), amounts)

@@ -1,0 +1,69 @@
+"""NodeResourcesFit as limits: requests and the number of pods against what is allocatable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kpreempt.schedulers.kube.bulk.limits import Excess, Limit, PluginLimits
+from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.verdict import Status
+from kpreempt.verdict.details import Shortfall
+
+
+class _Check(NamedTuple):
+    resource: str
+    wanted: int
+    allocatable: Integers
+
+
+def resource_limits(
+    plugin: NodeResourcesFit, requested: Resource, table: PodTable, nodes: Sequence[NodeInfo], asked: Integers
+) -> PluginLimits | None:
+    """The limits on ``nodes``, which are at the positions ``asked`` of the snapshot.
+
+    ``None`` where a device class may stand for one of the resources.
+    """
+    names = [CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requested.scalar)]
+    wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
+    if any(plugin.may_be_backed_by_devices(name) for name in wanted):
+        return None
+    checks = [_Check(PODS, 1, _allocatable(nodes, PODS))]
+    checks += [
+        _Check(name, amount, _allocatable(nodes, name))
+        for name, amount in wanted.items()
+        if not plugin.is_ignored(name)
+    ]
+    limits = [_limit(check, table, asked) for check in checks]
+
+    def refuse(excess: Excess) -> Status:
+        return plugin.refusal(
+            [
+                Shortfall(
+                    check.resource,
+                    check.wanted,
+                    used,
+                    int(check.allocatable[excess.node]),
+                    exceeds_node=check.resource != PODS and check.wanted > int(check.allocatable[excess.node]),
+                )
+                for check, used, is_short in zip(checks, excess.sums, excess.exceeded, strict=True)
+                if is_short
+            ],
+            excess.num_pods,
+        )
+
+    return PluginLimits(plugin.name, limits, refuse)
+
+
+def _allocatable(nodes: Sequence[NodeInfo], name: str) -> Integers:
+    return np.array([node_info.allocatable.amount(name) for node_info in nodes], dtype=np.int64)
+
+
+def _limit(check: _Check, table: PodTable, asked: Integers) -> Limit:
+    amounts = np.ones(len(table.pods), dtype=np.int64) if check.resource == PODS else table.resource(check.resource)
+    return Limit(table.total(amounts)[asked], check.allocatable - check.wanted, amounts)

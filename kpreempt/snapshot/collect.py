@@ -1,0 +1,232 @@
+"""Objects to a cluster: kinds told apart, each object once, everything in the order of the input."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batches_of_list
+from kpreempt.snapshot.decode import (
+    BadObjectError,
+    Json,
+    Record,
+    as_served,
+    decode_carefully,
+    decoder_of,
+    parse_json,
+)
+from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
+from kpreempt.snapshot.sharing import Sharing
+
+# How kubectl and the API server begin an object; then its end need not be looked for.
+_USUAL_START = re.compile(
+    rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
+)
+_MAX_LISTS = 20
+_DEFAULT_NAMESPACE = "default"
+_LONGEST_VERSION = 20
+
+
+class _Header(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+
+
+_HEADER = msgspec.json.Decoder(_Header)
+
+
+class _Shelf:
+    """The records of one kind, in order, each name once."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.decode = decoder_of(kind.record).decode
+        self.records: list[Any] = []
+        self.index_of: dict[tuple[str, str], int] = {}
+        # From which index on the records come from which source.
+        self._starts: list[int] = []
+        self._sources: list[str] = []
+
+    def begin(self, source: str) -> None:
+        """The next records come from ``source``."""
+        if not self._sources or self._sources[-1] != source:
+            self._starts.append(len(self.records))
+            self._sources.append(source)
+
+    def source_of(self, index: int) -> str:
+        """Where the record at ``index`` comes from."""
+        return self._sources[bisect_right(self._starts, index) - 1]
+
+
+class Collector:
+    """Takes objects in, and gives the cluster that they make.
+
+    ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
+    With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised.
+    """
+
+    def __init__(self, *, defaults_namespace: bool, skips_bad_objects: bool = False) -> None:
+        self.set_aside: list[InputError] = []
+        self._defaults_namespace = defaults_namespace
+        self._skips_bad_objects = skips_bad_objects
+        self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
+        self._sharing = Sharing()
+        self._skipped: Counter[str] = Counter()
+        self._known_starts: dict[bytes, _What] = {}
+        self._version = ""
+        self._taken_at: datetime | None = None
+
+    def add(self, batch: Batch, *, depth: int = 0) -> None:
+        """Take the objects of a batch in. Raises ``InputError``."""
+        self._version = batch.version or self._version
+        if batch.taken_at:
+            self._taken_at = _time(batch)
+        for shelf in self._shelves.values():
+            shelf.begin(batch.source)
+        for index, json in enumerate(batch.objects):
+            try:
+                what = self._what_is(json, batch)
+                if what.shelf is None:
+                    self._pass_over(what.name, json, batch, index, depth)
+                else:
+                    self._take(what.shelf, what.api_version, json, batch, index)
+            except BadObjectError as error:
+                bad = error.at(batch.source, batch.line_of(index))
+                if not self._skips_bad_objects:
+                    raise bad from None
+                self.set_aside.append(bad)
+
+    def cluster(self) -> ClusterSnapshot:
+        """The cluster of all the objects so far."""
+        records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}
+        return ClusterSnapshot(**records, version=self._version, taken_at=self._taken_at, skipped=dict(self._skipped))
+
+    def _what_is(self, json: Json, batch: Batch) -> _What:
+        """The kind of an object, from its first bytes where it begins as usual."""
+        match = _USUAL_START.match(json)
+        if match is None:
+            name, api_version = _names(json, batch)
+            return self._what(name, api_version)
+        start = match[0]
+        what = self._known_starts.get(start)
+        if what is None:
+            name, api_version = match[2] or match[3] or b"", match[1] or match[4] or b""
+            what = self._known_starts[start] = self._what(name.decode(), api_version.decode())
+        return what
+
+    def _what(self, name: str, api_version: str) -> _What:
+        kind = find_kind(name, api_version)
+        return _What(self._shelves[kind.name] if kind else None, name, api_version)
+
+    def _take(self, shelf: _Shelf, api_version: str, json: Json, batch: Batch, index: int) -> None:
+        """Decode an object and keep it, or settle which of two of one name counts."""
+        try:
+            record = shelf.decode(json)
+        except (msgspec.ValidationError, UnicodeDecodeError):
+            record = decode_carefully(shelf.kind, json)
+        if api_version == "policy/v1beta1":
+            record = as_served(record)
+        meta = record.metadata
+        if not meta.name or not meta.namespace:
+            record = self._named(shelf.kind, record)
+            meta = record.metadata
+        if shelf.kind.record is Pod:
+            self._sharing.share(record)
+        records = shelf.records
+        at = shelf.index_of.setdefault((meta.namespace, meta.name), len(records))
+        if at == len(records):
+            records.append(record)
+        else:
+            self._settle(shelf, at, record, batch, index)
+
+    def _named(self, kind: Kind, record: Record) -> Record:
+        """The record with a name and, where its kind has one, a namespace."""
+        meta = record.metadata
+        if not meta.name:
+            raise BadObjectError(f"{kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
+        if not kind.is_namespaced or not self._defaults_namespace:
+            return record
+        meta = msgspec.structs.replace(meta, namespace=_DEFAULT_NAMESPACE)
+        return msgspec.structs.replace(record, metadata=meta)
+
+    def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
+        known = shelf.records[at]
+        if is_later(record, known):
+            shelf.records[at] = record
+        elif not is_later(known, record) and record != known:
+            other = shelf.source_of(at)
+            there = f" and in {other}" if other != batch.source else ""
+            raise InputError(
+                f"is there twice, here{there}, with different content and no resourceVersion that tells which is later",
+                source=batch.source,
+                line=batch.line_of(index),
+                object_name=f"{shelf.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " "),
+            )
+
+    def _pass_over(self, name: str, json: Json, batch: Batch, index: int, depth: int) -> None:
+        """Count an object of a kind that is not kept, or take the items of a list within a list in."""
+        top = TOP_LEVEL.decode(json) if name.endswith("List") else None
+        if top is None or top.items is None:
+            self._skipped[name] += 1
+            return
+        if depth >= _MAX_LISTS:
+            raise BadObjectError(name, "", "is nested too deeply")
+        line = batch.line_of(index)
+        for inner in batches_of_list(batch.source, top, lambda _: line):
+            self.add(inner, depth=depth + 1)
+
+
+class _What(msgspec.Struct, frozen=True, gc=False):
+    """What an object is; ``shelf`` is ``None`` for kinds that are not kept."""
+
+    shelf: _Shelf | None
+    name: str
+    api_version: str
+
+
+def is_later(record: Record, than: Record) -> bool:
+    """Whether both have a numeric ``resourceVersion`` and that of ``record`` is the higher one."""
+    mine, other = record.metadata.resource_version, than.metadata.resource_version
+    return all(_is_version(each) for each in (mine, other)) and int(mine) > int(other)
+
+
+def _is_version(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_VERSION
+
+
+def _names(json: Json, batch: Batch) -> tuple[str, str]:
+    """Kind and version of an object that does not begin with them."""
+    try:
+        header = _HEADER.decode(json)
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        document = parse_json(json)
+        if document is None:
+            return "null", ""
+        if not isinstance(document, dict):
+            raise BadObjectError("", "", "is not an object") from None
+        field = next(key for key in ("kind", "apiVersion") if not isinstance(document.get(key, ""), str))
+        raise BadObjectError("", field, "expected a string") from None
+    except RecursionError:
+        raise BadObjectError("", "", "is nested too deeply") from None
+    name, api_version = header.kind or batch.kind, header.api_version or batch.api_version
+    if not name:
+        raise BadObjectError("", "kind", "is missing")
+    return name, api_version
+
+
+def _time(batch: Batch) -> datetime:
+    try:
+        time = msgspec.convert(batch.taken_at, datetime)
+    except msgspec.ValidationError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise InputError(f'"{batch.taken_at[:40]}" is not a time', source=batch.source, path="metadata.annotations")
+    return time

@@ -1,0 +1,116 @@
+"""One object to its typed record: fast where it is right, with one exact message where it is wrong."""
+
+from __future__ import annotations
+
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_values
+
+Json = bytes | bytearray | memoryview | msgspec.Raw
+Record = Any
+
+_V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+
+
+class BadObjectError(Exception):
+    """An object that cannot be its kind's record; where it came from is not known here."""
+
+    def __init__(self, object_name: str, path: str, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.object_name = object_name
+        self.path = path
+        self.problem = problem
+        self.hint = hint
+
+    def at(self, source: str, line: int) -> InputError:
+        """The error for the user, with its place."""
+        return InputError(
+            self.problem, source=source, line=line, object_name=self.object_name, path=self.path, hint=self.hint
+        )
+
+
+@cache
+def decoder_of(record: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    """The decoder of a record. Numbers with a point reach quantities as the text that the input has."""
+    return msgspec.json.Decoder(record, dec_hook=to_quantity, float_hook=str)
+
+
+def decode_carefully(kind: Kind, json: Json) -> Record:
+    """The record of an object that its decoder refused: for a ``null``, or because it is wrong.
+
+    Raises ``BadObjectError``.
+    """
+    return _convert(kind.name, kind.record, parse_json(json))
+
+
+def parse_json(json: Json) -> Any:
+    """Plain data. Raises ``BadObjectError``."""
+    try:
+        return msgspec.json.decode(json)
+    except UnicodeDecodeError:
+        raise BadObjectError("", "", "is not UTF-8") from None
+    except msgspec.ValidationError:
+        raise BadObjectError("", "", "has a number that is too long") from None
+    except RecursionError:
+        raise BadObjectError("", "", "is nested too deeply") from None
+
+
+def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
+    """The record of an object that is plain data, which stays as it is. ``kind`` is one of ``KINDS``.
+
+    Raises ``InputError`` that names ``source`` and ``line`` and the field that is wrong.
+    """
+    try:
+        return _convert(kind, KINDS[kind].record, document)
+    except BadObjectError as error:
+        raise error.at(source, line) from None
+
+
+def _convert(kind: str, record: type[msgspec.Struct], document: Any) -> Record:
+    try:
+        return msgspec.convert(with_zero_values(document, record), record, dec_hook=to_quantity)
+    except FieldError as error:
+        raise BadObjectError(describe(kind, document), error.path, error.problem, error.hint) from None
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$.")
+        raise BadObjectError(
+            describe(kind, document), path.rstrip("`"), problem.replace("Expected", "expected")
+        ) from None
+    except RecursionError:
+        raise BadObjectError(describe(kind, document), "", "is nested too deeply") from None
+
+
+def describe(kind: str, document: Any) -> str:
+    """``Pod shop/api-7f9``, as far as the object says it."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    if not isinstance(metadata, dict):
+        return kind
+    parts = [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
+    name = "/".join(part for part in parts if isinstance(part, str) and part)
+    return f"{kind} {name}".rstrip()
+
+
+def as_served(record: Record) -> Record:
+    """A record of ``policy/v1beta1`` as the API server has it in ``policy/v1``.
+
+    In ``policy/v1beta1`` an empty selector selects no pod, in ``policy/v1`` every pod (upstream
+    ``pkg/apis/policy/v1beta1/conversion.go``, v1.36.3).
+    """
+    selector = record.spec.selector if isinstance(record, PodDisruptionBudget) else None
+    if selector is None:
+        return record
+    expressions = [each for each in selector.match_expressions if each.key != _V1BETA1_EMPTY_SELECTOR]
+    if selector.is_empty():
+        expressions = [LabelSelectorRequirement(_V1BETA1_EMPTY_SELECTOR, "Exists")]
+    elif len(expressions) == len(selector.match_expressions):
+        return record
+    converted = LabelSelector(match_labels=selector.match_labels, match_expressions=expressions)
+    return msgspec.structs.replace(record, spec=msgspec.structs.replace(record.spec, selector=converted))

@@ -1,0 +1,88 @@
+"""Which kinds of object a snapshot keeps, from which API groups, and as which records.
+
+A kind counts only in its own group: a custom resource that happens to be called ``Job`` is another thing.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
+from kpreempt.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from kpreempt.model.workloads import (
+    DaemonSet,
+    Deployment,
+    Job,
+    LimitRange,
+    Namespace,
+    ReplicaSet,
+    ReplicationController,
+    RuntimeClass,
+    Service,
+    StatefulSet,
+)
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served."""
+
+    name: str
+    field: str
+    record: type[msgspec.Struct]
+    groups: tuple[str, ...] = ("",)
+    is_namespaced: bool = True
+
+
+_WORKLOADS = ("apps", "extensions")
+_STORAGE = ("storage.k8s.io",)
+_DEVICES = ("resource.k8s.io",)
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("Node", "nodes", Node, is_namespaced=False),
+        Kind("Pod", "pods", Pod),
+        Kind("PodDisruptionBudget", "pod_disruption_budgets", PodDisruptionBudget, ("policy",)),
+        Kind("PriorityClass", "priority_classes", PriorityClass, ("scheduling.k8s.io",), is_namespaced=False),
+        Kind("Namespace", "namespaces", Namespace, is_namespaced=False),
+        Kind("PersistentVolumeClaim", "persistent_volume_claims", PersistentVolumeClaim),
+        Kind("PersistentVolume", "persistent_volumes", PersistentVolume, is_namespaced=False),
+        Kind("StorageClass", "storage_classes", StorageClass, _STORAGE, is_namespaced=False),
+        Kind("CSINode", "csi_nodes", CSINode, _STORAGE, is_namespaced=False),
+        Kind("CSIDriver", "csi_drivers", CSIDriver, _STORAGE, is_namespaced=False),
+        Kind("CSIStorageCapacity", "csi_storage_capacities", CSIStorageCapacity, _STORAGE),
+        Kind("VolumeAttachment", "volume_attachments", VolumeAttachment, _STORAGE, is_namespaced=False),
+        Kind("RuntimeClass", "runtime_classes", RuntimeClass, ("node.k8s.io",), is_namespaced=False),
+        Kind("LimitRange", "limit_ranges", LimitRange),
+        Kind("Service", "services", Service),
+        Kind("ReplicationController", "replication_controllers", ReplicationController),
+        Kind("ReplicaSet", "replica_sets", ReplicaSet, _WORKLOADS),
+        Kind("StatefulSet", "stateful_sets", StatefulSet, ("apps",)),
+        Kind("Deployment", "deployments", Deployment, _WORKLOADS),
+        Kind("DaemonSet", "daemon_sets", DaemonSet, _WORKLOADS),
+        Kind("Job", "jobs", Job, ("batch",)),
+        Kind("ResourceClaim", "resource_claims", ResourceClaim, _DEVICES),
+        Kind("ResourceSlice", "resource_slices", ResourceSlice, _DEVICES, is_namespaced=False),
+        Kind("DeviceClass", "device_classes", DeviceClass, _DEVICES, is_namespaced=False),
+    )
+}
+
+
+def find_kind(name: str, api_version: str) -> Kind | None:
+    """The kept kind of that name in that group, or ``None``. Without a version the name decides alone."""
+    kind = KINDS.get(name)
+    if kind is None or not api_version:
+        return kind
+    group, slash, _ = api_version.partition("/")
+    return kind if (group if slash else "") in kind.groups else None

@@ -1,0 +1,83 @@
+"""Snapshots: files of every shape to one cluster."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot.batches import Batch
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.read import read_batches
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+
+Progress = Callable[[str, float], None]
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A cluster, the objects that were set aside because they are bad, and how many files had objects or had none."""
+
+    cluster: ClusterSnapshot
+    set_aside: list[InputError]
+    files: int
+    files_skipped: int
+
+
+def load_snapshot(
+    paths: Sequence[str],
+    *,
+    stdin: BinaryIO | None = None,
+    skip_bad_objects: bool = False,
+    progress: Progress | None = None,
+) -> Loaded:
+    """Read and merge files, folders and, for ``-``, ``stdin``.
+
+    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done. Raises ``InputError``.
+    """
+    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects)
+    files = files_skipped = 0
+    with _without_collection():
+        for path in paths:
+            found = 0
+            for source in read_sources([path], stdin):
+                has_objects = False
+                for batch in read_batches(source):
+                    has_objects = True
+                    if progress is not None:
+                        progress(source.name, batch.share)
+                    collector.add(batch)
+                found += has_objects
+                files_skipped += not has_objects
+            files += found
+            if not found:
+                raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+    return Loaded(collector.cluster(), collector.set_aside, files, files_skipped)
+
+
+def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> ClusterSnapshot:
+    """The cluster of objects in JSON, in their order; ``source`` is named in errors.
+
+    Namespaces are taken as they are: an object without one has none. Raises ``InputError``.
+    """
+    collector = Collector(defaults_namespace=False)
+    collector.add(Batch(source, list(items), lambda _: 0))
+    return collector.cluster()
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Leave the cyclic garbage collector out: it would look through all the records again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            # The records stay until the end: later collections need not look at them either.
+            gc.freeze()
+            gc.enable()

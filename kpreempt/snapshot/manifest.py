@@ -1,0 +1,68 @@
+"""Manifests: the objects of a file as plain data, and single YAML values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batches_of_list
+from kpreempt.snapshot.decode import BadObjectError, parse_json
+from kpreempt.snapshot.read import read_batches
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+
+
+class ManifestObject(msgspec.Struct, frozen=True):
+    """One object of a manifest as plain data, and where it is written."""
+
+    source: str
+    line: int
+    document: dict[str, Any]
+
+
+def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
+    """The objects of a file, a folder or, for ``-``, of ``stdin``; lists are taken apart. Raises ``InputError``."""
+    objects = [
+        found
+        for source in read_sources([path], stdin)
+        for batch in read_batches(source)
+        for found in _objects_of(batch)
+    ]
+    if not objects:
+        raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+    return objects
+
+
+def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
+    for index, json in enumerate(batch.objects):
+        line = batch.line_of(index)
+        try:
+            document = parse_json(json)
+        except BadObjectError as error:
+            raise error.at(batch.source, line) from None
+        if not isinstance(document, dict):
+            raise InputError("is not an object", source=batch.source, line=line)
+        kind = document.get("kind")
+        if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
+            top = TOP_LEVEL.decode(json)
+            for inner in batches_of_list(batch.source, top, lambda _, line=line: line):
+                yield from _objects_of(inner)
+            continue
+        if batch.kind:
+            document = {"apiVersion": batch.api_version, "kind": batch.kind, **document}
+        yield ManifestObject(batch.source, line, document)
+
+
+def parse_yaml_value(text: str) -> Any:
+    """One YAML value, as kubectl means it: ``1`` is a number, ``"1"`` and ``1500m`` are texts. Raises ``UsageError``."""
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents
+
+    try:
+        documents = list(load_documents(text))
+    except YamlError as error:
+        raise UsageError(f'"{text[:80]}": {error.problem}', hint="put the value in quotes") from None
+    if len(documents) > 1:
+        raise UsageError(f'"{text[:80]}" is more than one value')
+    return documents[0][1] if documents else None

@@ -1,0 +1,40 @@
+"""One cluster laid over another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot.kinds import KINDS
+
+
+def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:
+    """``base`` with the objects of ``over``: those of the same kind, namespace and name replaced in place, new ones last.
+
+    What ``base`` says of version and time stays, unless it says nothing.
+    """
+    changes: dict[str, Any] = {}
+    for kind in KINDS.values():
+        added = getattr(over, kind.field)
+        if added:
+            changes[kind.field] = _laid_over(getattr(base, kind.field), added)
+    return msgspec.structs.replace(
+        base,
+        **changes,
+        version=base.version or over.version,
+        taken_at=base.taken_at or over.taken_at,
+        skipped=dict(Counter(base.skipped) + Counter(over.skipped)),
+    )
+
+
+def _laid_over(below: list[Any], above: list[Any]) -> list[Any]:
+    latest = {_identity(record): record for record in above}
+    merged = [latest.pop(_identity(record), record) for record in below]
+    return merged + list(latest.values())
+
+
+def _identity(record: Any) -> tuple[str, str]:
+    return record.metadata.namespace, record.metadata.name

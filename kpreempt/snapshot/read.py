@@ -1,0 +1,35 @@
+"""Which reader a source's text is for: JSON or YAML, or none because it holds no objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kpreempt.snapshot.batches import Batch
+from kpreempt.snapshot.json_text import json_batches
+from kpreempt.snapshot.sources import Source
+from kpreempt.snapshot.yaml_text import yaml_batches
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\[)')
+_LOOKED_AT = 2**16
+_OBJECT_SIGNS = re.compile(
+    rb'^(?:- | {0,4})(?:apiVersion|serverVersion):|\A\s*[\[{][^\0]*"(?:apiVersion|serverVersion)"', re.MULTILINE
+)
+
+
+def read_batches(source: Source) -> Iterator[Batch]:
+    """The objects of a source. Nothing comes from a found file that holds no objects. Raises ``InputError``."""
+    content = source.content
+    if content is None or (not source.is_named and not _OBJECT_SIGNS.search(content[:_LOOKED_AT])):
+        return
+    start: int | None = len(_BYTE_ORDER_MARK) if content[:3] == _BYTE_ORDER_MARK else 0
+    if _JSON_START.match(content, start or 0):
+        position, start = start or 0, None
+        for each in json_batches(source.name, content, position, is_named=source.is_named):
+            if isinstance(each, int):
+                start = each
+            else:
+                yield each
+    if start is not None:
+        yield from yaml_batches(source.name, content, start, is_named=source.is_named)

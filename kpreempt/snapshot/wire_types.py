@@ -1,0 +1,240 @@
+"""What is wrong with an object, told by walking it beside the record that it should become.
+
+The fast decoder stops at the first mistake and cannot name the key of a map. This walk finds the same mistake with its
+exact path. On the way it does what Go's JSON decoder does and the fast one does not: ``null`` is the zero value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from kpreempt.model.quantity import Quantity, quantity
+
+_NUMBER_WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+_CORES = ("core", "cores", "cpu", "cpus", "vcpu", "vcpus")
+_UNITS = {
+    **dict.fromkeys(("k", "kb", "kib"), ("k", "Ki")),
+    **dict.fromkeys(("m", "mb", "mib"), ("M", "Mi")),
+    **dict.fromkeys(("g", "gb", "gib"), ("G", "Gi")),
+    **dict.fromkeys(("t", "tb", "tib"), ("T", "Ti")),
+}
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
+_SHOWN = 40
+
+
+class FieldError(Exception):
+    """A mistake at one field of an object. ``hint`` is advice, or empty."""
+
+    def __init__(self, path: str, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.path = path
+        self.problem = problem
+        self.hint = hint
+
+
+def to_quantity(expected: type, value: object) -> object:
+    """The decoder's hook: the quantity that a text or a number says. Raises ``ValueError``."""
+    if expected is not Quantity:
+        raise NotImplementedError(expected)
+    if isinstance(value, str):
+        return quantity(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return quantity(str(value))
+    raise ValueError(f"expected a quantity, got {_kind_of(value)}")
+
+
+def with_zero_values(value: object, record: type[msgspec.Struct]) -> object:
+    """``value`` with every ``null`` replaced as Go reads it, ready for the decoder. Raises ``FieldError``."""
+    return _walk(value, _type_of(record), "")
+
+
+@lru_cache(maxsize=256)
+def _type_of(record: type[msgspec.Struct]) -> inspect.Type:
+    return inspect.type_info(record)
+
+
+def _walk(value: object, expected: inspect.Type, path: str) -> object:
+    walker = _WALKERS.get(type(expected))
+    return walker(value, expected, path) if walker else value
+
+
+def _walk_struct(value: object, expected: inspect.StructType, path: str) -> object:
+    if not isinstance(value, dict):
+        raise _wrong(path, "an object", value)
+    result: dict[str, object] = {}
+    for field in expected.fields:
+        given = value.get(field.encode_name)
+        if given is not None:
+            result[field.encode_name] = _walk(given, field.type, _below(path, field.encode_name))
+        elif field.required:
+            raise FieldError(_below(path, field.encode_name), "is missing")
+    return result
+
+
+def _walk_dict(value: object, expected: inspect.DictType, path: str) -> object:
+    if not isinstance(value, dict):
+        raise _wrong(path, "an object", value)
+    return {key: _element(each, expected.value_type, _below(path, key)) for key, each in value.items()}
+
+
+def _walk_list(value: object, expected: inspect.ListType, path: str) -> object:
+    if not isinstance(value, list):
+        raise _wrong(path, "a list", value)
+    return [_element(each, expected.item_type, f"{path}[{index}]") for index, each in enumerate(value)]
+
+
+def _element(value: object, expected: inspect.Type, path: str) -> object:
+    """A value of a map or list; there ``null`` is not left out but is the zero value."""
+    if value is None:
+        value = _zero(expected)
+    return _walk(value, expected, path)
+
+
+def _zero(expected: inspect.Type) -> object:
+    zeros: dict[type[inspect.Type], object] = {
+        inspect.StrType: "",
+        inspect.IntType: 0,
+        inspect.BoolType: False,
+        inspect.StructType: {},
+        inspect.DictType: {},
+        inspect.ListType: [],
+        inspect.CustomType: "0",
+    }
+    return zeros.get(type(expected))
+
+
+def _walk_union(value: object, expected: inspect.UnionType, path: str) -> object:
+    choices = [each for each in expected.types if not isinstance(each, inspect.NoneType)]
+    if len(choices) == 1:
+        return _walk(value, choices[0], path)
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise _wrong(path, "a number or a percentage", value)
+    return value
+
+
+def _walk_str(value: object, expected: inspect.StrType, path: str) -> object:
+    if not isinstance(value, str):
+        hint = f'"{_text(value)}" in quotes' if isinstance(value, (int, float)) else ""
+        raise _wrong(path, "a string", value, hint)
+    return value
+
+
+def _walk_int(value: object, expected: inspect.IntType, path: str) -> object:
+    if isinstance(value, bool) or not isinstance(value, int):
+        if isinstance(value, float) and value.is_integer():
+            return _walk_int(int(value), expected, path)
+        hint = f"{value} without quotes" if isinstance(value, str) and re.fullmatch("-?[0-9]{1,18}", value) else ""
+        raise _wrong(path, "an integer", value, hint)
+    low = -(2**63) if expected.ge is None else expected.ge
+    high = 2**63 - 1 if expected.le is None else expected.le
+    if not low <= value <= high:
+        raise FieldError(path, f"{_text(value)} is out of range ({low} to {high})")
+    return value
+
+
+def _walk_bool(value: object, expected: inspect.BoolType, path: str) -> object:
+    if not isinstance(value, bool):
+        raise _wrong(path, "true or false", value)
+    return value
+
+
+def _walk_time(value: object, expected: inspect.DateTimeType, path: str) -> object:
+    try:
+        time = msgspec.convert(value, type=inspect_datetime()) if isinstance(value, str) else None
+    except msgspec.ValidationError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise _wrong(path, "a time such as 2026-11-21T03:12:00Z", value)
+    return value
+
+
+def _walk_literal(value: object, expected: inspect.LiteralType, path: str) -> object:
+    if not isinstance(value, str):
+        raise _wrong(path, "a string", value)
+    if value not in expected.values:
+        allowed = [str(each) for each in expected.values if each]
+        near = difflib.get_close_matches(value, allowed, n=1) or [
+            each for each in allowed if each.lower() == value.lower()
+        ]
+        raise FieldError(path, f'"{value[:_SHOWN]}" is not one of {", ".join(allowed)}', near[0] if near else "")
+    return value
+
+
+def _walk_custom(value: object, expected: inspect.CustomType, path: str) -> object:
+    try:
+        to_quantity(expected.cls, value)
+    except ValueError as error:
+        raise FieldError(path, str(error), _quantity_hint(value)) from error
+    return value
+
+
+def inspect_datetime() -> Any:
+    """The type of a time, imported where it is needed only."""
+    from datetime import datetime
+
+    return datetime
+
+
+_WALKERS: dict[type[inspect.Type], Callable[[object, Any, str], object]] = {
+    inspect.StructType: _walk_struct,
+    inspect.DictType: _walk_dict,
+    inspect.ListType: _walk_list,
+    inspect.UnionType: _walk_union,
+    inspect.StrType: _walk_str,
+    inspect.IntType: _walk_int,
+    inspect.BoolType: _walk_bool,
+    inspect.DateTimeType: _walk_time,
+    inspect.LiteralType: _walk_literal,
+    inspect.CustomType: _walk_custom,
+}
+
+
+def _below(path: str, key: str) -> str:
+    """The path of a key; one with dots is put in brackets, so that the path can be read back."""
+    if not _PLAIN_KEY.fullmatch(key):
+        return f'{path}["{key}"]'
+    return f"{path}.{key}" if path else key
+
+
+def _wrong(path: str, wanted: str, value: object, hint: str = "") -> FieldError:
+    return FieldError(path, f"expected {wanted}, got {_kind_of(value)}", hint)
+
+
+def _kind_of(value: object) -> str:
+    """A value in a few words. Lists and objects are never shown: they could hold what must not be printed."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return f'"{value[:_SHOWN]}"'
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _quantity_hint(value: object) -> str:
+    """What may have been meant: ``2 cores`` is 2, ``4 GB`` is 4G or 4Gi."""
+    match = _NUMBER_WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return ""
+    number, unit = match.groups()
+    if not unit or unit.lower() in _CORES:
+        milli = float(number) * 1000
+        return f"{number}, {int(milli)}m" if milli.is_integer() else number
+    suffixes = _UNITS.get(unit.lower().removesuffix("ytes").removesuffix("yte"))
+    return ", ".join(number + suffix for suffix in suffixes) if suffixes else ""

@@ -1,0 +1,28 @@
+"""Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
+
+A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.golden.cases import ROOT, case_names, expected_files, explain
+
+
+def main(names: list[str]) -> int:
+    """Rewrite the named cases, or all; says which files changed."""
+    for name in names or case_names():
+        with tempfile.TemporaryDirectory() as folder:
+            outputs = explain(name, Path(folder))
+        for format_name, path in expected_files(name).items():
+            if path.read_text(encoding="utf-8") != outputs[format_name]:
+                path.write_text(outputs[format_name], encoding="utf-8")
+                sys.stdout.write(f"rewritten: {path.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,15 @@
+"""kpreempt's answers to scenarios, by the code that runs ``kpreempt batch``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kpreempt.cli.batch_run import Answers
+from tests.conformance.cases import NOW
+
+
+def kpreempt_answer(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one scenario: its verdict or its error."""
+    answer: dict[str, Any] = json.loads(Answers(None, NOW).to_line(json.dumps(scenario).encode(), "scenario", 1))
+    return answer

@@ -1,0 +1,76 @@
+"""What kpreempt and the real scheduler say differently about a scenario."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.comparison import disagreements
+
+# The keys that both write in the same way.
+KEYS = (
+    "preFilter",
+    "filter",
+    "feasibleNodes",
+    "scores",
+    "pluginScores",
+    "chosenNodes",
+    "eligibility",
+    "potentialNodes",
+    "dryRun",
+    "candidates",
+    "nominatedNodes",
+    "message",
+)
+STATUS_KEYS = ("code", "plugin", "reasons")
+CANDIDATE_KEYS = ("node", "victims", "numPDBViolations")
+
+
+def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    """What differs between two answers, one line each; nothing where they say the same."""
+    if "error" in ours:
+        return [f"kpreempt fails: {ours['error']['message']}"]
+    verdict = ours["verdict"]
+    if "error" in genuine:
+        return _error_differences(genuine["error"]["message"], verdict)
+    expected = genuine["verdict"]
+    if "preEnqueue" in expected:
+        return _reason_differences("; ".join(expected["preEnqueue"]["reasons"]), verdict)
+    wanted = {key: expected[key] for key in KEYS if key in expected}
+    got = {key: _without_evidence(key, verdict[key]) for key in KEYS if key in verdict}
+    # In both directions: neither may hold a key, or a node, that the other lacks.
+    lines = disagreements(wanted, got) or [f"the other way round: {line}" for line in disagreements(got, wanted)]
+    nominated = verdict["pod"].get("nominatedNodeName")
+    if expected.get("nominatedNodeFits", False) != (nominated is not None and verdict.get("landsOn") == [nominated]):
+        if not expected.get("nominatedNodeFits") and expected.get("chosenNodes") == [nominated]:
+            return lines
+        lines.append(f".landsOn: the nominated node fits is {expected.get('nominatedNodeFits', False)}")
+    return lines
+
+
+def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
+    """The cycle ends with an error, or no cycle is run for such a pod."""
+    if verdict.get("outcome") == "NotScheduled":
+        return []
+    if verdict.get("message") == message and "filter" not in verdict:
+        return []
+    return [f"the scheduler ends in an error: {message!r}, got {verdict.get('message')!r}"]
+
+
+def _reason_differences(reason: str, verdict: dict[str, Any]) -> list[str]:
+    if verdict.get("outcome") == "NotScheduled" and verdict.get("reason") == reason:
+        return []
+    return [f"the pod is held back: {reason!r}, got {verdict.get('outcome')!r} {verdict.get('reason')!r}"]
+
+
+def _without_evidence(key: str, value: Any) -> Any:
+    if key in ("filter", "dryRun"):
+        return {node: _only(STATUS_KEYS, status) for node, status in value.items()}
+    if key == "preFilter":
+        return _only(STATUS_KEYS, value)
+    if key == "candidates":
+        return [_only(CANDIDATE_KEYS, candidate) for candidate in value]
+    return value
+
+
+def _only(keys: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
+    return {key: value[key] for key in keys if key in value}

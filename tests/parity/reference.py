@@ -1,0 +1,125 @@
+"""The reference program: built once from ``tests/reference``, then asked over pipes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import selectors
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SOURCES = CHECKOUT / "tests" / "reference"
+CACHE = CHECKOUT / ".cache" / "reference"
+ANSWER_SECONDS = 60
+BUILD_SECONDS = 1800
+
+Scenario = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class Unavailable(Exception):
+    """The programs cannot be built here; the text says why."""
+
+
+def program(name: str) -> Path:
+    """The path of ``reference`` or ``controlplane``, built where the sources have changed since the last time.
+
+    Raises ``Unavailable`` where Go or the modules are missing, and ``RuntimeError`` where the build fails.
+    """
+    path = CACHE / _fingerprint() / name
+    if path.exists():
+        return path
+    if shutil.which("go") is None:
+        raise Unavailable("Go is not installed")
+    # Finds missing modules, without compiling anything.
+    known = subprocess.run(
+        ["go", "list", "-deps", f"./cmd/{name}"], cwd=SOURCES, capture_output=True, text=True, check=False
+    )
+    if known.returncode:
+        raise Unavailable(f"the Go modules of tests/reference are not there: {known.stderr.strip().splitlines()[-1]}")
+    partial = path.parent / f"{name}.{os.getpid()}"
+    built = subprocess.run(
+        [SOURCES / "build", partial, name], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
+    )
+    if built.returncode:
+        raise RuntimeError(f"building {name} failed:\n{built.stderr}")
+    (partial / name).replace(path)
+    partial.rmdir()
+    return path
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*")):
+        if path.suffix in (".go", ".mod", ".sum", ".yaml") or path.name == "build":
+            digest.update(f"{path.relative_to(SOURCES)}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Reference:
+    """One running reference program. It answers one scenario after the other."""
+
+    def __init__(self, path: Path, arguments: Sequence[str] = ()) -> None:
+        self._process = subprocess.Popen([path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+
+    def ask(self, scenario: Scenario, *, seconds: float = ANSWER_SECONDS) -> Answer:
+        """The answer to one scenario: its verdict or its error.
+
+        Raises ``RuntimeError`` where the program ends or takes too long.
+        """
+        self._input.write(json.dumps(scenario).encode() + b"\n")
+        self._input.flush()
+        line = b""
+        while not line.endswith(b"\n"):
+            if not self._selector.select(seconds):
+                raise RuntimeError(f"no answer within {seconds} s")
+            piece = os.read(self._output.fileno(), 1 << 20)
+            if not piece:
+                raise RuntimeError(f"the reference ended with {self._process.wait()}")
+            line += piece
+        answer: Answer = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """End the program."""
+        self._selector.close()
+        self._input.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._output.close()
+
+
+class Genuine:
+    """The real scheduler's verdicts, with and without a scheduling queue."""
+
+    def __init__(self, path: Path) -> None:
+        self._bare = Reference(path)
+        self._queued = Reference(path, ["-live"])
+
+    def __enter__(self) -> Genuine:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._bare.close()
+        self._queued.close()
+
+    def answer(self, scenario: Scenario) -> Answer:
+        """The answer to a scenario, which may be ``queued``."""
+        program = self._queued if scenario.get("queued") else self._bare
+        return program.ask(scenario)

@@ -1,0 +1,68 @@
+"""Any verdict at all, built from the records' own types: also those that no scheduler would return."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from kpreempt.verdict import Verdict
+
+# Few names, so that the parts of a verdict often speak of the same node; some of them hostile.
+NAMES = (
+    "node-a",
+    "node-b",
+    "shop/api-7f9",
+    "cpu",
+    "memory",
+    "pods",
+    "NodeResourcesFit",
+    "prioritySum",
+    "latestStart",
+    "delete",
+    "bind",
+    "",
+    "a very long name that does not fit anywhere " * 3,
+    "gke-prod-cluster-default-pool-9a8b7c6d-x1y2-with-a-name-that-goes-on-and-on-for-ever",
+    "\x1b[31mred\x1b[0m",
+    "right-to-left \u202e mark",
+    "two\nlines",
+    "`tick` | pipe | <b> * _ # @someone [x](http://example.com)",
+    "名前",
+)
+_TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
+_MOST_ITEMS = 3
+
+
+def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
+    match kind:
+        case inspect.StrType():
+            return _TEXTS
+        case inspect.IntType():
+            return st.integers(-5, 3000) | st.integers(-(2**63), 2**63 - 1)
+        case inspect.BoolType():
+            return st.booleans()
+        case inspect.NoneType():
+            return st.none()
+        case inspect.DateTimeType():
+            return st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - the bounds are naive by contract
+        case inspect.EnumType():
+            return st.sampled_from(list(kind.cls))
+        case inspect.ListType():
+            return st.lists(_strategy(kind.item_type), max_size=_MOST_ITEMS)
+        case inspect.DictType():
+            return st.dictionaries(_strategy(kind.key_type), _strategy(kind.value_type), max_size=_MOST_ITEMS)
+        case inspect.UnionType():
+            return st.one_of(*(_strategy(each) for each in kind.types))
+        case inspect.StructType():
+            fields = {field.name: _strategy(field.type) for field in kind.fields}
+            return st.fixed_dictionaries(fields).map(lambda values: kind.cls(**values))
+    raise NotImplementedError(str(kind))
+
+
+def verdicts(**fixed: Any) -> st.SearchStrategy[Verdict]:
+    """Verdicts of every outcome with anything in them; ``fixed`` sets fields."""
+    return _strategy(inspect.type_info(Verdict)).map(lambda verdict: msgspec.structs.replace(verdict, **fixed))

@@ -1,0 +1,170 @@
+"""Random scheduler configurations and feature gates."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import strategies as st
+
+from tests.strategies import EXTENDED, HOSTNAME, ZONE, Object, maybe, node_affinities, without_none
+
+FILTERS = ("NodeResourcesFit", "PodTopologySpread", "TaintToleration", "InterPodAffinity", "NodePorts", "NodeAffinity")
+SCORERS = (
+    "NodeResourcesFit",
+    "NodeAffinity",
+    "TaintToleration",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+)
+# Gates whose other value changes a decision on objects that are modelled, with those that depend on them.
+GATES: tuple[dict[str, bool], ...] = (
+    {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False},
+    {"InPlacePodLevelResourcesVerticalScaling": False},
+    {"MatchLabelKeysInPodTopologySpread": False, "MatchLabelKeysInPodTopologySpreadSelectorMerge": False},
+    {
+        "NodeDeclaredFeatures": False,
+        "ExtendWebSocketsToKubelet": False,
+        "InPlacePodLevelResourcesVerticalScaling": False,
+        "InPlacePodVerticalScalingInitContainers": False,
+        "RestartAllContainersOnContainerExits": False,
+    },
+    {"TaintTolerationComparisonOperators": True},
+    {"StorageCapacityScoring": True},
+    {"VolumeLimitScaling": True},
+    {"DRAExtendedResource": False},
+)
+
+weights = st.integers(1, 5)
+
+
+@st.composite
+def scored_resources(draw: st.DrawFn) -> list[Object]:
+    """Resources with their weights."""
+    names = draw(st.sampled_from([("cpu", "memory"), ("cpu",), ("memory", EXTENDED), ("cpu", "ephemeral-storage")]))
+    return [{"name": name, "weight": draw(weights)} for name in names]
+
+
+@st.composite
+def fit_args(draw: st.DrawFn) -> Object:
+    """Arguments of NodeResourcesFit."""
+    strategy: Object = {
+        "type": draw(st.sampled_from(["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"])),
+        "resources": draw(scored_resources()),
+    }
+    if strategy["type"] == "RequestedToCapacityRatio":
+        shape = draw(
+            st.sampled_from([[(0, 0), (70, 10), (100, 3)], [(0, 10), (100, 0)], [(0, 0), (100, 10)], [(40, 4)]])
+        )
+        points = [{"utilization": utilization, "score": score} for utilization, score in shape]
+        strategy["requestedToCapacityRatio"] = {"shape": points}
+    return without_none(
+        {
+            "scoringStrategy": draw(maybe(st.just(strategy), one_in=2)),
+            "ignoredResources": draw(maybe(st.just([EXTENDED]), one_in=4)),
+            "ignoredResourceGroups": draw(maybe(st.just(["example.com"]), one_in=4)),
+        }
+    )
+
+
+@st.composite
+def affinity_args(draw: st.DrawFn) -> Object:
+    """Arguments of InterPodAffinity."""
+    return without_none(
+        {
+            "hardPodAffinityWeight": draw(maybe(st.sampled_from([0, 50, 100]), one_in=2)),
+            "ignorePreferredTermsOfExistingPods": draw(maybe(st.just(True))),
+        }
+    )
+
+
+@st.composite
+def spread_args(draw: st.DrawFn) -> Object:
+    """Arguments of PodTopologySpread."""
+    if draw(st.booleans()):
+        return {"defaultingType": "System"}
+    constraints = [
+        {
+            "maxSkew": draw(st.integers(1, 2)),
+            "topologyKey": key,
+            "whenUnsatisfiable": draw(st.sampled_from(["DoNotSchedule", "ScheduleAnyway"])),
+        }
+        for key in draw(st.sampled_from([(ZONE,), (HOSTNAME,), (ZONE, HOSTNAME), ()]))
+    ]
+    return {"defaultingType": "List", "defaultConstraints": constraints}
+
+
+@st.composite
+def preemption_args(draw: st.DrawFn) -> Object:
+    """Arguments of DefaultPreemption; with few nodes they never matter to what is possible, only to the odds."""
+    return {
+        "minCandidateNodesPercentage": draw(st.sampled_from([1, 50, 100])),
+        "minCandidateNodesAbsolute": draw(st.sampled_from([1, 10, 100])),
+    }
+
+
+@st.composite
+def plugin_config(draw: st.DrawFn) -> list[Object]:
+    """Arguments of some plugins."""
+    kinds = {
+        "NodeResourcesFit": fit_args(),
+        "InterPodAffinity": affinity_args(),
+        "PodTopologySpread": spread_args(),
+        "DefaultPreemption": preemption_args(),
+        "NodeAffinity": st.fixed_dictionaries({"addedAffinity": node_affinities()}),
+        "NodeResourcesBalancedAllocation": st.fixed_dictionaries(
+            {
+                "resources": st.sampled_from(
+                    [
+                        [{"name": "cpu", "weight": 1}],
+                        [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}, {"name": EXTENDED, "weight": 1}],
+                    ]
+                )
+            }
+        ),
+    }
+    return [{"name": name, "args": draw(args)} for name, args in kinds.items() if draw(st.integers(0, 3)) == 3]
+
+
+@st.composite
+def plugin_sets(draw: st.DrawFn) -> Object:
+    """Plugins taken away and added, at some extension points."""
+    plugins: Object = {}
+    if draw(st.integers(0, 2)) == 2:
+        plugins["filter"] = {"disabled": [{"name": draw(st.sampled_from(FILTERS))}]}
+    scoring = draw(st.sampled_from(["default", "default", "only", "reweighted", "none"]))
+    if scoring == "only":
+        names = draw(st.lists(st.sampled_from(SCORERS), min_size=1, max_size=3, unique=True))
+        enabled = [{"name": name, "weight": draw(weights)} for name in names]
+        plugins["score"] = {"disabled": [{"name": "*"}], "enabled": enabled}
+    elif scoring == "reweighted":
+        name = draw(st.sampled_from(SCORERS))
+        plugins["score"] = {"disabled": [{"name": name}], "enabled": [{"name": name, "weight": draw(weights)}]}
+    elif scoring == "none":
+        plugins["score"] = {"disabled": [{"name": "*"}]}
+    if draw(st.integers(0, 7)) == 7:
+        plugins["postFilter"] = {"disabled": [{"name": draw(st.sampled_from(["DefaultPreemption", "*"]))}]}
+    if draw(st.integers(0, 7)) == 7:
+        plugins["multiPoint"] = {"disabled": [{"name": draw(st.sampled_from(SCORERS))}]}
+    return plugins
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> str:
+    """A KubeSchedulerConfiguration as text."""
+    profile: Object = {"schedulerName": "default-scheduler", "plugins": draw(plugin_sets())}
+    profile["pluginConfig"] = draw(plugin_config())
+    configuration: Object = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    if draw(st.integers(0, 3)) == 3:
+        configuration["profiles"].append({"schedulerName": "other-scheduler"})
+    return json.dumps(configuration)
+
+
+feature_gates = st.lists(st.sampled_from(GATES), min_size=1, max_size=2).map(
+    lambda drawn: {name: value for gates in drawn for name, value in gates.items()}
+)

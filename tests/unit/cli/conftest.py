@@ -1,0 +1,37 @@
+"""The program run within the test's own process, which is much faster than starting it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from kpreempt.cli import process
+
+
+class Run(NamedTuple):
+    """How a run ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Kpreempt = Callable[..., Run]
+
+
+@pytest.fixture
+def kpreempt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kpreempt:
+    """Runs ``kpreempt ARGUMENTS`` with ``stdin``, at 80 columns and off a terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: str, stdin: str = "") -> Run:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = process.run(arguments)
+        written = capsys.readouterr()
+        return Run(code, written.out, written.err)
+
+    return run

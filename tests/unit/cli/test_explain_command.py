@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CLUSTER = str(ROOT / "fixtures/demo/cluster.yaml")
+API = str(ROOT / "fixtures/demo/api.yaml")
+NOW = ["--now", "2026-11-21T03:12:00Z"]
+ASK = ["explain", "-f", API, "--snapshot", CLUSTER, *NOW]
+
+
+Kpreempt = Callable[..., Any]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "COLUMNS": "80", **more}
+
+
+@pytest.fixture
+def names(kpreempt: Kpreempt) -> Callable[..., str]:
+    """The nodes that an answer names, of a run that ends well and says nothing else."""
+
+    def ask(*arguments: str, stdin: str = "") -> str:
+        code, stdout, stderr = kpreempt(*arguments, "-o", "name", stdin=stdin)
+        assert (code, stderr) == (0, "")
+        return str(stdout)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], "node/node-b\n", id="as it is"),
+        pytest.param(
+            ["--set", "spec.containers[0].resources.requests.cpu=900m"], "node/node-d\n", id="with a smaller request"
+        ),
+        pytest.param(["--without", "node/node-b"], "node/node-e\n", id="without a node"),
+        pytest.param(["--cordon", "node-b"], "node/node-e\n", id="with a node cordoned"),
+        pytest.param(["--priority-class", "batch"], "", id="with a class that may not preempt"),
+        pytest.param(["--preemption-policy", "Never"], "", id="told not to preempt"),
+        pytest.param(["--priority", "5"], "", id="with a priority below all others"),
+        pytest.param(["--cordon", "node-b", "--cordon", "node-e"], "node/node-d\n", id="with two nodes cordoned"),
+        pytest.param(
+            ["--cordon", "node-b", "--cordon", "node-e", "--budget", "shop/search=0", "--budget", "shop/web=1"],
+            "node/node-a\n",
+            id="with other budgets",
+        ),
+    ],
+)
+def test_what_if(names: Callable[..., str], arguments: list[str], expected: str) -> None:
+    assert names(*ASK, *arguments) == expected
+
+
+def test_a_pod_that_is_pending_in_the_cluster(kpreempt: Kpreempt) -> None:
+    run = kpreempt("explain", "pod/report-29385-qqlrd", "-n", "batch", "--snapshot", CLUSTER, *NOW, "-o", "json")
+    verdict = json.loads(run.stdout)
+    assert (verdict["outcome"], verdict["pod"]["namespace"]) == ("NeverLands", "batch")
+    assert verdict["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
+
+
+def test_a_pod_made_from_amounts_and_objects_laid_over_the_cluster(names: Callable[..., str], tmp_path: Path) -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "fresh"},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+    }
+    (tmp_path / "node.json").write_text(json.dumps(node))
+    ask = ["explain", "--cpu", "3", "--memory", "4Gi", "--priority-class", "batch", "--snapshot", CLUSTER]
+    assert names(*ask) == ""
+    assert names(*ask, "--with", str(tmp_path / "node.json")) == "node/fresh\n"
+
+
+def test_a_manifest_from_standard_input(names: Callable[..., str]) -> None:
+    assert names("explain", "-f", "-", "--snapshot", CLUSTER, stdin=Path(API).read_text()) == "node/node-b\n"
+
+
+def test_a_cluster_from_standard_input(names: Callable[..., str]) -> None:
+    assert names("explain", "-f", API, "--snapshot", "-", stdin=Path(CLUSTER).read_text()) == "node/node-b\n"
+
+
+def test_several_documents_are_a_list_and_select_picks_one(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    manifest = tmp_path / "two.yaml"
+    manifest.write_text(f"{Path(API).read_text()}---\n{Path(API).read_text().replace('name: api', 'name: other')}")
+    ask = ["explain", "-f", str(manifest), "--snapshot", CLUSTER, "-o", "json"]
+    both = json.loads(kpreempt(*ask).stdout)
+    assert both["kind"] == "VerdictList"
+    assert [item["pod"]["origin"] for item in both["items"]] == ["Deployment shop/api", "Deployment shop/other"]
+    one = json.loads(kpreempt(*ask, "--select", "deploy/other").stdout)
+    assert (one["kind"], one["pod"]["origin"]) == ("Verdict", "Deployment shop/other")
+
+
+def test_objects_without_a_pod_are_noted_on_standard_error(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    manifest = tmp_path / "two.yaml"
+    manifest.write_text(
+        f"{Path(API).read_text()}---\napiVersion: v1\nkind: Service\nmetadata: {{name: api, namespace: shop}}\n"
+    )
+    run = kpreempt("explain", "-f", str(manifest), "--snapshot", CLUSTER, "-o", "name")
+    assert run.stdout == "node/node-b\n"
+    assert run.stderr == "Service shop/api has no pod template and is ignored\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        pytest.param(["--set", "spec.containers[0].resources.requests.cpu=900m"], 0, id="lands"),
+        pytest.param([], 10, id="lands by preemption"),
+        pytest.param(
+            ["--without", "node/node-b", "--without", "node/node-d", "--without", "node/node-e"],
+            11,
+            id="lands by preemption that violates a budget",
+        ),
+        pytest.param(["--preemption-policy", "Never"], 12, id="never lands"),
+    ],
+)
+def test_exit_code_tells_the_outcome_when_asked(kpreempt: Kpreempt, arguments: list[str], code: int) -> None:
+    assert kpreempt(*ASK, *arguments, "-o", "name", "--exit-code").returncode == code
+    assert kpreempt(*ASK, *arguments, "-o", "name").returncode == 0
+
+
+def test_strict_fails_on_an_assumption_and_says_which(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "mail", "namespace": "batch"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "mail"}}},
+    }
+    (tmp_path / "budget.json").write_text(json.dumps(budget))
+    assert kpreempt(*ASK, "-o", "name", "--strict").returncode == 0
+    run = kpreempt(*ASK, "-o", "name", "--strict", "--with", str(tmp_path / "budget.json"))
+    assert (run.returncode, run.stdout) == (1, "node/node-b\n")
+    assert run.stderr.startswith("--strict: the answer rests on an assumption: PodDisruptionBudget batch/mail: status")
+
+
+def test_outputs_go_to_files_and_standard_output_at_once(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    run = kpreempt(
+        *ASK, "-o", "name", "-o", f"json={tmp_path}/v.json", "-o", f"text={tmp_path}/v.txt", "--color=always"
+    )
+    assert run.stdout == "node/node-b\n"
+    assert json.loads((tmp_path / "v.json").read_text())["nominatedNodes"] == ["node-b"]
+    assert "\x1b" not in (tmp_path / "v.txt").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.json", "v.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["explain", "-f", API, "--snapshot", "absent.yaml"], "absent.yaml: ", id="a snapshot that is not there"
+        ),
+        pytest.param(
+            ["explain", "-f", "absent.yaml", "--snapshot", CLUSTER], "absent.yaml: ", id="a manifest likewise"
+        ),
+        pytest.param(
+            ["explain", "pod/nobody", "--snapshot", CLUSTER],
+            'there is no pod "nobody" in namespace "default"',
+            id="a pod that is not there",
+        ),
+        pytest.param(
+            [*ASK, "--priority-class", "hihg"],
+            "Pod shop/api-new: spec.priorityClassName: there is no PriorityClass",
+            id="a priority class that is not there",
+        ),
+        pytest.param(
+            [*ASK, "-o", "json=/absent/v.json"],
+            "/absent/v.json: cannot be written: No such file or directory",
+            id="a file that cannot be written",
+        ),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_3(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
+    run = kpreempt(*arguments)
+    assert (run.returncode, run.stdout) == (3, "")
+    first, *hints = run.stderr.splitlines()
+    assert first.startswith(message)
+    assert all(hint.startswith("  try: ") for hint in hints[:1])
+    assert len(hints) <= 1
+
+
+def in_a_pipe(*arguments: str, **more: str) -> str:
+    """What the program writes into a pipe."""
+    command = [sys.executable, "-m", "kpreempt", *arguments]
+    return subprocess.run(
+        command,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment(**more),
+    ).stdout
+
+
+def on_a_terminal(*arguments: str, **more: str) -> str:
+    """What the program writes to a terminal of 100 columns."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kpreempt", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+        cwd=ROOT,
+        env=environment(COLUMNS="100", TERM="xterm-256color", **more),
+    )
+    os.close(slave)
+    written = b""
+    try:
+        while piece := os.read(master, 65536):
+            written += piece
+    except OSError:
+        # The other end of a terminal is closed with an error, where that of a pipe ends.
+        pass
+    finally:
+        os.close(master)
+        process.wait()
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_colour_that_only_adds_to_the_words(kpreempt: Kpreempt) -> None:
+    coloured = on_a_terminal(*ASK)
+    plain = on_a_terminal(*ASK, NO_COLOR="1")
+    assert "\x1b[" in coloured
+    assert "\x1b" not in plain
+    assert on_a_terminal(*ASK, "--color", "never") == plain
+    assert in_a_pipe(*ASK, COLUMNS="100") == plain
+
+
+def test_a_locale_without_the_characters_gets_their_codes(kpreempt: Kpreempt) -> None:
+    plain = in_a_pipe(*ASK)
+    assert in_a_pipe(*ASK, PYTHONIOENCODING="ascii") == plain.encode("ascii", "backslashreplace").decode()
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    command = [sys.executable, "-m", "kpreempt", *ASK, "--exit-code"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=ROOT, env=environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaint = process.stderr.read()
+    assert (process.returncode, complaint) == (10, b"")

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kpreempt.cli import process
+from kpreempt.errors import InputError
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
+    def broken(_: object) -> object:
+        raise error
+
+    monkeypatch.setattr(process.typer.main, "get_command", broken)
+    return process.run(["explain"])
+
+
+def test_a_failure_is_one_line_and_its_hint_and_control_characters_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = InputError("bad\x1b[31m\n", source="a.yaml", line=3, object_name="Pod a/b", path="spec", hint="this")
+    assert fail_with(monkeypatch, error) == 3
+    assert capsys.readouterr().err == "a.yaml:3: Pod a/b: spec: bad\\x1b[31m\\x0a\n  try: this\n"
+
+
+def test_a_bug_is_reported_by_place_and_never_by_content(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fail_with(monkeypatch, KeyError("secret")) == 4
+    report = capsys.readouterr().err
+    assert report.startswith("kpreempt failed through a bug of its own: KeyError\n  at kpreempt/cli/process.py:")
+    assert "secret" not in report
+    assert "Traceback" not in report
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(KeyboardInterrupt(), 130, id="an interruption is quiet"),
+        pytest.param(MemoryError(), 3, id="too little memory is the input's fault"),
+    ],
+)
+def test_other_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int
+) -> None:
+    assert fail_with(monkeypatch, error) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_ctrl_c_while_reading_ends_quietly_with_130() -> None:
+    command = [sys.executable, "-m", "kpreempt", "batch", "-"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        # An answer shows that the program is up and waits for the next line.
+        child.stdin.write(b'{"name": "a"}\n')
+        child.stdin.flush()
+        answer = child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        _, complaint = child.communicate(timeout=60)
+    assert b"error" in answer
+    assert (child.returncode, complaint) == (130, b"")
+
+
+def test_closed_standard_streams_are_no_crash() -> None:
+    run = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m kpreempt batch - <&- >&-', sys.executable],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert run.returncode == 3
+    assert run.stderr == "standard input: it is closed\n"

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.report.evidence import describe, describe_shortage, join_names
+from kpreempt.verdict import Code, Detail, Status
+from kpreempt.verdict.details import (
+    AffinityConflict,
+    InsufficientResources,
+    MissingFeatures,
+    NodeAffinityMismatch,
+    NodeNameMismatch,
+    PortConflict,
+    Shortfall,
+    SpreadConflict,
+    UnmodelledClaims,
+    UntoleratedTaint,
+    VolumeConflict,
+    VolumeLimitExceeded,
+)
+
+MI, GI = 1024**2, 1024**3
+CPU = Shortfall("cpu", requested=2000, used=3500, allocatable=4000)
+MEMORY = Shortfall("memory", requested=GI, used=8 * GI, allocatable=8 * GI)
+SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
+
+
+@pytest.mark.parametrize(
+    ("detail", "expected"),
+    [
+        pytest.param(
+            InsufficientResources([CPU], pods=6),
+            "cpu: asks 2, free 500m of 4 (3.5 used by 6 pods)",
+            id="one resource is short",
+        ),
+        pytest.param(
+            InsufficientResources([CPU, MEMORY], pods=1),
+            "cpu: asks 2, free 500m of 4 (3.5 used); memory: asks 1Gi, free 0 of 8Gi (8Gi used); 1 pod",
+            id="two resources are short",
+        ),
+        pytest.param(
+            InsufficientResources([SLOTS], pods=110), "pods: 110 of 110 slots taken", id="no slot for another pod"
+        ),
+        pytest.param(
+            InsufficientResources([Shortfall("cpu", 2000, 500, 1000, exceeds_node=True)]),
+            "cpu: asks 2, the whole node has 1",
+            id="more than the node has",
+        ),
+        pytest.param(
+            InsufficientResources([Shortfall("nvidia.com/gpu", 1, 0, 0, exceeds_node=True)]),
+            "nvidia.com/gpu: asks 1, the whole node has none",
+            id="a device that the node does not have",
+        ),
+        pytest.param(
+            InsufficientResources([Shortfall("cpu", 1000, 5000, 4000)]),
+            "cpu: asks 1, free 0 of 4 (5 used)",
+            id="an overcommitted node has nothing free",
+        ),
+        pytest.param(
+            InsufficientResources([Shortfall("memory", GI, 0, GI - 1)]),
+            "memory: asks 1Gi, free 1073741823 of 1073741823 (0 used)",
+            id="amounts that would look equal are exact",
+        ),
+        pytest.param(
+            UntoleratedTaint("dedicated", "gpu", "NoSchedule"), "taint dedicated=gpu:NoSchedule", id="a taint"
+        ),
+        pytest.param(UntoleratedTaint("spot", "", "NoExecute"), "taint spot:NoExecute", id="a taint without a value"),
+        pytest.param(
+            NodeAffinityMismatch("nodeSelector", ["disk=ssd"]), "nodeSelector wants disk=ssd", id="a node selector"
+        ),
+        pytest.param(NodeNameMismatch("node-x"), "the pod names node node-x", id="another node is named"),
+        pytest.param(
+            PortConflict(443, "TCP", "0.0.0.0", ["shop/a"]),
+            "host port 443/TCP is held by shop/a",
+            id="a port on all addresses",
+        ),
+        pytest.param(
+            PortConflict(53, "UDP", "10.0.0.1", ["a", "b", "c", "d"]),
+            "host port 10.0.0.1:53/UDP is held by a, b, c and 1 more",
+            id="a port on one address",
+        ),
+        pytest.param(
+            AffinityConflict("affinity", "zone", "z1", "app=db"),
+            "no pod that its affinity wants (app=db) in zone=z1",
+            id="no pod to be with",
+        ),
+        pytest.param(
+            AffinityConflict("antiAffinity", "zone", "z1", "app=api", ["shop/api-1"]),
+            "its anti-affinity (app=api) refuses shop/api-1 in zone=z1",
+            id="a pod to stay away from",
+        ),
+        pytest.param(
+            AffinityConflict("existingAntiAffinity", "zone", "z1", "app=api", ["shop/api-1", "shop/api-2"]),
+            "anti-affinity of shop/api-1 and shop/api-2 (app=api) refuses it in zone=z1",
+            id="pods that keep it away",
+        ),
+        pytest.param(
+            SpreadConflict("zone", "z1", count=3, self_match=1, minimum=1, skew=3, max_skew=1),
+            "zone=z1 would have 4 pods, the least has 1: skew 3, at most 1",
+            id="too many in one zone",
+        ),
+        pytest.param(SpreadConflict("zone", ""), "the node has no label zone", id="no topology label"),
+        pytest.param(
+            VolumeConflict("shop/data", "pv-1", "in another zone"),
+            "claim shop/data volume pv-1: in another zone",
+            id="a volume elsewhere",
+        ),
+        pytest.param(
+            VolumeLimitExceeded("ebs.csi.aws.com", used=24, requested=2, limit=25),
+            "ebs.csi.aws.com: 24 of 25 volumes attached, the pod adds 2",
+            id="too many volumes",
+        ),
+        pytest.param(MissingFeatures(["Swap"]), "the node does not declare Swap", id="a missing feature"),
+        pytest.param(UnmodelledClaims(["shop/a", "shop/b"]), "resource claims shop/a and shop/b", id="claims"),
+        pytest.param(None, "", id="nothing recorded"),
+    ],
+)
+def test_evidence_reads_as_a_phrase_with_numbers_and_names(detail: Detail | None, expected: str) -> None:
+    assert describe(detail) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(
+            Status(Code.UNSCHEDULABLE, ["Insufficient cpu"], detail=InsufficientResources([CPU, MEMORY])),
+            "short of cpu 1.5, memory 1Gi",
+            id="resources",
+        ),
+        pytest.param(
+            Status(Code.UNSCHEDULABLE, ["Too many pods"], detail=InsufficientResources([SLOTS, CPU])),
+            "no pod slot left, short of cpu 1.5",
+            id="slots and resources",
+        ),
+        pytest.param(
+            Status(Code.UNSCHEDULABLE, ["taken"], detail=PortConflict(443, "TCP", "", [])),
+            "host port 443/TCP is taken",
+            id="something else",
+        ),
+        pytest.param(Status(Code.UNSCHEDULABLE, ["some reason"]), "some reason", id="only the scheduler's words"),
+        pytest.param(Status(Code.ERROR), "Error", id="not even those"),
+    ],
+)
+def test_a_shortage_says_how_much_is_missing(status: Status, expected: str) -> None:
+    assert describe_shortage(status) == expected
+
+
+def test_names_are_joined_and_the_rest_is_counted() -> None:
+    assert join_names(["a"]) == "a"
+    assert join_names(["a", "b"]) == "a and b"
+    assert join_names(["a", "b", "c"]) == "a, b and c"
+    assert join_names([str(number) for number in range(1500)]) == "0, 1, 2 and 1,497 more"

@@ -1,0 +1,114 @@
+"""Feature gates: the option's text, what the scheduler refuses, and what is not modelled."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.errors import UsageError
+from kpreempt.schedulers.kube import FeatureGates, feature_gates, parse_feature_gates, scheduler_from_configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        pytest.param("A=true,B=false", {"A": True, "B": False}, id="two gates"),
+        pytest.param(" A = T ,B=0,", {"A": True, "B": False}, id="spaces, Go's other booleans, an empty part"),
+        pytest.param("A=true,A=false", {"A": False}, id="the last setting counts"),
+        pytest.param("", {}, id="nothing"),
+    ],
+)
+def test_the_option_is_read_as_the_scheduler_reads_it(text: str, settings: dict[str, bool]) -> None:
+    assert parse_feature_gates(text) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("A", "missing bool value for A", id="no value"),
+        pytest.param(
+            "A=yes",
+            'invalid value of A=yes, err: strconv.ParseBool: parsing "yes": invalid syntax',
+            id="a value that is not a boolean",
+        ),
+    ],
+)
+def test_the_option_is_refused_with_the_schedulers_reason(text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_feature_gates(text)
+    assert raised.value.message == f"--feature-gates: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param({"Foo": True}, "unrecognized feature gate: Foo", id="a gate that there is not"),
+        pytest.param(
+            {"DynamicResourceAllocation": False},
+            "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
+            id="a locked gate",
+        ),
+        pytest.param(
+            {"SidecarContainers": False, "GitRepoVolumeDriver": True},
+            "[cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false, "
+            "cannot set feature gate SidecarContainers to false, feature is locked to true]",
+            id="two locked gates",
+        ),
+        pytest.param(
+            {"GangScheduling": True},
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+            id="a gate that needs another",
+        ),
+        pytest.param(
+            {"PodLevelResources": False},
+            "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
+            "[PodLevelResources]",
+            id="a gate that another needs",
+        ),
+    ],
+)
+def test_settings_are_refused_with_the_schedulers_reason(settings: dict[str, bool], reason: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        feature_gates(settings)
+    assert raised.value.message == f"--feature-gates: {reason}"
+
+
+def test_a_gate_in_wrong_case_is_hinted_at() -> None:
+    with pytest.raises(UsageError) as raised:
+        feature_gates({"podlevelresources": True})
+    assert raised.value.hint == "PodLevelResources"
+
+
+@pytest.mark.parametrize(
+    ("settings", "not_modelled"),
+    [
+        pytest.param({"DynamicResourceAllocation": True}, [], id="a locked gate set to what it is"),
+        pytest.param({"APIServerTracing": True, "WatchList": False}, [], id="gates of other components"),
+        pytest.param({"TaintTolerationComparisonOperators": True}, [], id="a gate that is modelled"),
+        pytest.param({"DRAPrioritizedList": False}, ["DRAPrioritizedList"], id="a gate that is not modelled"),
+        pytest.param({"DRAPrioritizedList": True}, [], id="a gate that is not modelled, set to its default"),
+    ],
+)
+def test_what_is_not_modelled_is_named(settings: dict[str, bool], not_modelled: list[str]) -> None:
+    assert feature_gates(settings)[1] == not_modelled
+
+
+def test_no_settings_give_the_defaults() -> None:
+    assert feature_gates({}) == (FeatureGates(), [])
+
+
+def test_all_alpha_switches_every_gate_of_that_stage_but_those_that_are_set() -> None:
+    gates, _ = feature_gates({"AllAlpha": True, "VolumeLimitScaling": False})
+    assert gates.storage_capacity_scoring
+    assert not gates.volume_limit_scaling
+
+
+def test_all_beta_switches_off_what_is_on_by_default() -> None:
+    gates, _ = feature_gates({"AllBeta": False, "PodLevelResources": True})
+    assert not gates.dra_extended_resource
+    assert gates.pod_level_resources
+    assert gates.dynamic_resource_allocation
+
+
+def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None:
+    (assumption,) = scheduler_from_configuration(None, {"DRADeviceTaints": False}).assumptions
+    assert assumption.field == "feature gate DRADeviceTaints"
