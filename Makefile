@@ -32,8 +32,7 @@ golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden
 	@$(PYTHON) -m tests.golden.rewrite
 
 conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real scheduler
-	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- \
-		$(foreach suite,core ports nodeaffinity requests eligibility,$(CONFORMANCE)/kube-1.36/generated/$(suite).jsonl)
+	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl))
 
 bench: $(VENV)/.development ## Measure start-up and the loading of big clusters
 	@$(PYTHON) -m benchmarks.startup

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from kpreempt.errors import ConfigurationError, UsageError
+from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers import kube
-from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict import Verdict
 
 ALGORITHMS = ("kube-1.36",)
 DEFAULT_ALGORITHM = ALGORITHMS[0]
@@ -31,16 +31,15 @@ class Scheduler(Protocol):
 
 
 def scheduler_for(
-    algorithm: str = "", config_text: str = "", feature_gates: Mapping[str, bool] | None = None
+    algorithm: str = "",
+    configuration: Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> Scheduler:
-    """The scheduler of that name (the default for an empty one), with a configuration and feature gates.
+    """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
 
-    Raises ``UsageError`` for a name that there is not, and ``ConfigurationError`` for a configuration.
+    Raises ``UsageError`` for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
+    the real scheduler rejects.
     """
     if (algorithm or DEFAULT_ALGORITHM) not in ALGORITHMS:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
-    if config_text:
-        raise ConfigurationError("a KubeSchedulerConfiguration is not read by this version")
-    features, unknown = kube.feature_gates(feature_gates or {})
-    assumptions = [Assumption("scheduler", f"feature gate {name}", "the gate is not modelled") for name in unknown]
-    return kube.KubeScheduler(features=features, assumptions=assumptions)
+    return kube.scheduler_from_configuration(configuration, feature_gates)

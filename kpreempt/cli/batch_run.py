@@ -21,7 +21,7 @@ from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_line
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import render
-from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters
+from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 from kpreempt.verdict import Verdict
 
 
@@ -143,15 +143,14 @@ class Answers:
         return explain_pod(cluster, question, scheduler, prepared, now=self._now, assumptions=assumptions)
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
-        scheduler = scheduler_for(scenario.algorithm or "", scenario.config or "", scenario.feature_gates)
+        configuration = parse_document(scenario.config, "config") if scenario.config else None
+        scheduler = scheduler_for(scenario.algorithm or "", configuration, scenario.feature_gates)
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)
 
     def _prepare_once(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""
-        wanted = msgspec.json.encode(
-            (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
-        )
+        wanted = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
         if self._prepared is None or wanted != self._prepared_for:
             self._prepared, self._prepared_for = self._prepare(cluster, scenario), wanted
         return self._prepared

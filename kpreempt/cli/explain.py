@@ -48,6 +48,12 @@ def explain(
     budget: Annotated[
         Texts, Option(metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable.")
     ] = None,
+    scheduler_config: Annotated[
+        Text, Option(metavar="FILE", help="What if the scheduler had this KubeSchedulerConfiguration.")
+    ] = None,
+    feature_gates: Annotated[
+        Texts, Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
+    ] = None,
     output: Outputs = None,
     verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False,
     color: Colour = "auto",
@@ -87,6 +93,8 @@ def explain(
             additions=with_ or [],
             cordons=cordon or [],
             budgets=budget or [],
+            scheduler_config=scheduler_config,
+            feature_gates=feature_gates or [],
             outputs=output or [],
             verbose=verbose,
             colour=color,

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.cluster_overrides import cordon, set_budget, without
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -25,7 +25,8 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
-from kpreempt.snapshot import decode_object, parse_yaml_value, read_manifest
+from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.snapshot import decode_object, parse_yaml_value, read_document, read_manifest
 from kpreempt.verdict import Outcome, Verdict
 
 _EXIT_CODES = {
@@ -59,6 +60,8 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     budgets: list[str]
     outputs: list[str]
     verbose: bool
+    scheduler_config: str | None
+    feature_gates: list[str]
     colour: str
     exit_code: bool
     strict: bool
@@ -73,6 +76,7 @@ def run_explain(request: ExplainRequest) -> int:
     now = time_of_answer(request.now)
     _check(request)
     overrides = _overrides(request)
+    scheduler = _scheduler(request)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request)
     loaded = load_cluster(request.snapshots, request.additions, skip_bad_objects=request.skip_bad_objects)
@@ -82,7 +86,7 @@ def run_explain(request: ExplainRequest) -> int:
         asked = question_in_cluster(found, overrides, decode_object)
     else:
         asked = questions_of(cluster, templates, overrides, decode_object)
-    verdicts = explain_pods(asked.cluster, asked.questions, scheduler_for(), now=now, assumptions=loaded.assumptions)
+    verdicts = explain_pods(asked.cluster, asked.questions, scheduler, now=now, assumptions=loaded.assumptions)
     options = RenderOptions(
         width=terminal_width(),
         verbose=request.verbose,
@@ -91,6 +95,13 @@ def run_explain(request: ExplainRequest) -> int:
     )
     _write(verdicts, outputs, options, colour=colour)
     return _exit_code(verdicts, request)
+
+
+def _scheduler(request: ExplainRequest) -> Scheduler:
+    """The scheduler with the configuration file and the gates that were asked for."""
+    configuration = read_document(request.scheduler_config) if request.scheduler_config else None
+    gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
+    return scheduler_for("", configuration, gates)
 
 
 def _check(request: ExplainRequest) -> None:

@@ -5,7 +5,7 @@ Heavy readers (YAML, zstandard) are imported by the functions that need them.
 
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
-from kpreempt.snapshot.manifest import ManifestObject, parse_yaml_value, read_manifest
+from kpreempt.snapshot.manifest import ManifestObject, parse_document, parse_yaml_value, read_document, read_manifest
 from kpreempt.snapshot.merge import merge_clusters
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "decode_object",
     "load_snapshot",
     "merge_clusters",
+    "parse_document",
     "parse_yaml_value",
+    "read_document",
     "read_manifest",
 ]

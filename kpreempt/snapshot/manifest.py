@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
@@ -53,6 +54,33 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
         if batch.kind:
             document = {"apiVersion": batch.api_version, "kind": batch.kind, **document}
         yield ManifestObject(batch.source, line, document)
+
+
+def parse_document(text: str, source: str) -> dict[str, Any]:
+    """The one object that a text in YAML or JSON holds, such as a configuration. Raises ``InputError``."""
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents
+
+    try:
+        documents = [document for _, document in load_documents(text) if document is not None]
+    except YamlError as error:
+        raise InputError(error.problem, source=source, line=error.line) from None
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise InputError(
+            "holds not one object" if len(documents) == 1 else f"holds {len(documents)} documents, not one",
+            source=source,
+        )
+    return documents[0]
+
+
+def read_document(path: str) -> dict[str, Any]:
+    """The one object of a file. Raises ``InputError``."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", source=path) from None
+    return parse_document(text, path)
 
 
 def parse_yaml_value(text: str) -> Any:

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kpreempt.report import FORMATS, RenderOptions, render
 from kpreempt.report.schema import verdict_schema
@@ -82,8 +83,8 @@ def test_the_schema_accepts_every_verdict_and_every_list(several: list[Verdict])
 @given(verdict=verdicts(), width=st.sampled_from([40, 80, 120]))
 def test_a_line_is_wider_than_the_page_only_for_a_name_that_cannot_be_broken(verdict: Verdict, width: int) -> None:
     for line in render([verdict], "text", options=RenderOptions(width=width, now=NOW)).splitlines():
-        if _cells(line) > width:
-            assert max(_cells(word) for word in line.split(" ")) > width - DEEPEST_INDENT
+        if cell_len(line) > width:
+            assert max(cell_len(word) for word in line.split(" ")) > width - DEEPEST_INDENT
 
 
 def _plain(value: Any) -> Any:
@@ -93,7 +94,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
-
-
-def _cells(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

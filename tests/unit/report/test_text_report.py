@@ -145,8 +145,8 @@ def test_an_uncertain_answer_says_so_and_what_it_would_be() -> None:
         decide(two_full_nodes(), incoming()), outcome=Outcome.UNCERTAIN, reason="claim shop/gpu is not evaluated"
     )
     assert first_sentences(verdict) == (
-        "What becomes of shop/api is uncertain: claim shop/gpu is not evaluated. Leaving that aside, it would evict pods "
-        "from node-a."
+        "What becomes of shop/api is uncertain: claim shop/gpu is not evaluated. Leaving that aside, it would evict "
+        "pods from node-a."
     )
 
 

@@ -1,0 +1,68 @@
+"""Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
+
+Exit code 1 where they differ; the scenario is then kept under ``fixtures/parity``. 2 where the reference cannot be built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
+
+from tests.parity.kept import keep
+from tests.parity.reference import Genuine, Unavailable, program
+from tests.parity.search import Search, search
+
+# Each search ends with its first difference, so several are made, with seeds that follow from the one that is given.
+CHUNK = 250
+SEEDS_APART = 1_000_003
+
+
+def main() -> int:
+    """Run as many searches as the number of examples asks for, and say what came of them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
+    parser.add_argument("--examples", type=int, default=2000, help="scenarios to draw (default: 2000)")
+    parser.add_argument("--seed", type=int, default=1, help="where to start from (default: 1)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    asked = parser.parse_args()
+    try:
+        path = program("reference")
+    except Unavailable as reason:
+        print(f"parity: {reason}", file=sys.stderr)
+        return 2
+    begun = time.monotonic()
+    sizes = [min(CHUNK, asked.examples - start) for start in range(0, asked.examples, CHUNK)]
+    seeds = [asked.seed * SEEDS_APART + number for number in range(len(sizes))]
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        searches = list(pool.map(_search, repeat(path), sizes, seeds))
+    return _report(searches, asked.seed, time.monotonic() - begun)
+
+
+def _search(path: Path, examples: int, start: int) -> Search:
+    with Genuine(path) as genuine:
+        return search(genuine.answer, examples, start)
+
+
+def _report(searches: list[Search], start: int, seconds: float) -> int:
+    outcomes: Counter[str] = sum((each.outcomes for each in searches), Counter())
+    count = sum(each.examples for each in searches)
+    print(f"parity: {count} scenarios from seed {start} in {seconds:.0f} s")
+    print("  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()))
+    kept = set()
+    for each in searches:
+        if each.difference is not None:
+            path = keep(each.difference.scenario, each.difference.genuine)
+            if path not in kept:
+                kept.add(path)
+                print(f"difference, kept as {path}:")
+                print("".join(f"  {line}\n" for line in each.difference.lines[:8]), end="")
+    print("no difference" if not kept else f"{len(kept)} difference{'s' if len(kept) > 1 else ''}")
+    return 1 if kept else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Scenarios that once told kpreempt and the real scheduler apart, with the real one's answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.parity.differences import KEYS
+from tests.parity.reference import CHECKOUT
+
+FOLDER = CHECKOUT / "fixtures" / "parity"
+# What the verdict of the reference says beyond the keys that are compared.
+MORE_KEYS = ("preEnqueue", "nominatedNodeFits")
+
+
+def keep(scenario: dict[str, Any], genuine: dict[str, Any], folder: Path = FOLDER) -> Path:
+    """Write the scenario, named after its content, with the genuine answer as its expectation."""
+    scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect")}
+    name = hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:12]
+    if "error" in genuine:
+        expect = {"error": genuine["error"]}
+    else:
+        expect = {key: value for key, value in genuine["verdict"].items() if key in (*KEYS, *MORE_KEYS)}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"name": name, **scenario, "expect": expect}, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def kept_scenarios(folder: Path = FOLDER) -> Iterator[dict[str, Any]]:
+    """All kept scenarios, in the order of their names."""
+    for path in sorted(folder.glob("*.json")):
+        scenario: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        yield scenario
+
+
+def expected_answer(scenario: dict[str, Any]) -> dict[str, Any]:
+    """What the real scheduler answered to a kept scenario."""
+    expect = scenario["expect"]
+    return expect if "error" in expect else {"verdict": expect}

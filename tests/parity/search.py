@@ -1,0 +1,83 @@
+"""Draws scenarios until the two answers differ, and makes what differs small."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.parity.answers import kpreempt_answer
+from tests.parity.differences import differences
+from tests.parity.reference import Answer, Scenario
+from tests.strategies_whole import whole_scenarios
+
+Ask = Callable[[Scenario], Answer]
+
+
+class Different(AssertionError):
+    """Two answers to one scenario that differ."""
+
+
+@dataclass
+class Difference:
+    """The smallest scenario that was found, the real scheduler's answer, and what differs."""
+
+    scenario: Scenario
+    genuine: Answer
+    lines: list[str]
+
+
+@dataclass
+class Search:
+    """What came of drawing ``examples`` scenarios."""
+
+    examples: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    difference: Difference | None = None
+
+
+def search(ask: Ask, examples: int, start: int) -> Search:
+    """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk."""
+    found = Search()
+    shrinking = False
+
+    @seed(start)
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(whole_scenarios())
+    def compare(scenario: dict[str, Any]) -> None:
+        nonlocal shrinking
+        genuine, ours = ask(scenario), kpreempt_answer(scenario)
+        if not shrinking:
+            found.examples += 1
+            found.outcomes[_outcome(genuine)] += 1
+        lines = differences(genuine, ours)
+        if lines:
+            shrinking = True
+            found.difference = Difference(scenario, genuine, lines)
+            raise Different
+
+    try:
+        compare()
+    except Different:
+        return found
+    return found
+
+
+def _outcome(genuine: Answer) -> str:
+    verdict = genuine.get("verdict")
+    if verdict is None or "preEnqueue" in verdict:
+        return "no cycle" if verdict else "error"
+    if verdict["feasibleNodes"]:
+        return "lands"
+    return "preempts" if verdict.get("nominatedNodes") else "never lands"
