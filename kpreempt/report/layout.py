@@ -111,7 +111,8 @@ class Page:
         widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
         is_last_wrapped = aligns[-1] == "left"
         before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
-        if before_last + (min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]) > self.width:
+        needed = min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]
+        if before_last + max(needed, _longest_word(row[-1] for row in rows)) > self.width:
             for row in rows:
                 cells = [cell for cell in row if plain(cell)]
                 parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
@@ -190,6 +191,10 @@ def _line_width(line: Line) -> int:
 
 def _phrase_width(phrase: Phrase) -> int:
     return _line_width(_safe(phrase))
+
+
+def _longest_word(phrases: Iterable[Phrase]) -> int:
+    return max((_line_width(tuple(word)) for phrase in phrases for word in _words(phrase)), default=0)
 
 
 def _aligned(cell: Phrase, width: int, align: Align) -> Line:

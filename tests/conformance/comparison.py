@@ -1,7 +1,7 @@
 """Compares a verdict with a recorded expectation.
 
-Every key of the expectation must be in the verdict with an equal value. Nothing, null, an empty list, object or text are
-the same. The order of some lists does not count, and in ``filter`` and ``dryRun`` the nodes must be complete.
+Every key of the expectation must be in the verdict with an equal value. Nothing, null, and an empty list, object or
+text are the same. The order of some lists does not count, and in ``filter`` and ``dryRun`` the nodes must be complete.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
@@ -91,7 +92,7 @@ FAKES = {"TrueFilter", "FalseFilter", "MatchFilter", "NoPodsFilter", "FakeFilter
 
 def names_only_known_plugins(case: Case) -> bool:
     """Whether every plugin of the case is modelled here."""
-    return all(name in REGISTRY or name in FAKES for name in case["plugins"] or [])
+    return all(name in REGISTRY or name in FAKES for name in case.get("plugins") or [])
 
 
 class Bench:
@@ -104,7 +105,7 @@ class Bench:
             snapshot, self.features, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
         )
         self.handle = Handle(self.cluster, self.features)
-        names = [*(case["plugins"] or []), *extra]
+        names = [*(case.get("plugins") or []), *extra]
         args: dict[str, PluginArgs] = {name: each for name, each in (case.get("config") or {}).items() if each}
         real = [name for name in names if name in REGISTRY]
         profile = Profile(plugins=[EnabledPlugin(name) for name in real], plugin_args=args)
@@ -174,8 +175,24 @@ def _pre_filter_differences(
     return found
 
 
+def run_is_fit(case: Case) -> list[str]:
+    """Whether the pod would fit the node if it were empty."""
+    bench = Bench(case | {"plugins": ["NodeResourcesFit"]})
+    state, pod = CycleState(), unassigned(case["pod"])
+    bench.framework.run_pre_filter(state, pod)
+    fits = [bench.framework.run_filters(state, pod, node_info).is_success for node_info in bench.cluster.node_infos]
+    return differ("fits", case["expect"]["isFitOnEmptyNode"], fits == [True])
+
+
 def run_scores(case: Case) -> list[str]:
-    """PreScore, Score, and where the case asks for it NormalizeScore."""
+    """PreScore, Score, and where the case asks for it NormalizeScore; or what is wrong with the arguments."""
+    if "configErrors" in case["expect"]:
+        problems = validate_node_resources_fit("", case["config"]["NodeResourcesFit"])
+        return [
+            f"no problem with {error['field']} among {problems}"
+            for error in case["expect"]["configErrors"]
+            if not any(problem.startswith(error["field"]) for problem in problems)
+        ]
     bench = Bench(case)
     pod = unassigned(case["pod"])
     out = set(case["input"].get("filteredOutNodes") or [])

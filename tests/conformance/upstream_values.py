@@ -8,21 +8,26 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from kpreempt.model.affinity import NodeAffinity, NodeSelector, PreferredSchedulingTerm
+from kpreempt.model.affinity import NodeAffinity, NodeSelector, PodAffinityTerm, PreferredSchedulingTerm
 from kpreempt.model.labels import LabelSelector, matches_requirement
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
-from kpreempt.model.pod import ContainerPort
+from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
+from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts
-from kpreempt.schedulers.kube.framework.interface import NodeToStatus
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToStatus, normalize_to_max
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.resource_scoring import piecewise_linear
 from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, pod_requests
+from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import is_more_important
 from kpreempt.schedulers.kube.preemption.selection import earliest_start
+from kpreempt.schedulers.kube.sampling import sampling_of
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of, record
 from tests.conformance.statuses import status_of
 
@@ -251,3 +256,43 @@ def earliest(case: Case) -> list[str]:
     start = earliest_start(pods, NOW)
     got = start.strftime("%Y-%m-%dT%H:%M:%SZ") if start else None
     return differ("start", case["expect"]["earliestStartTime"], got)
+
+
+def piecewise(case: Case) -> list[str]:
+    """A function of straight lines; upstream's test allows a tenth."""
+    shape = [(point["utilization"], point["score"]) for point in case["input"]["points"]]
+    return [
+        f"f({each['p']}): want {each['expected']}, got {got}"
+        for each in case["expect"]["values"]
+        if abs((got := piecewise_linear(shape, each["p"])) - each["expected"]) > 0.1
+    ]
+
+
+def normalize(case: Case) -> list[str]:
+    """``DefaultNormalizeScore``; the highest score is always 100 here."""
+    given = case["input"]
+    if given["maxPriority"] != MAX_NODE_SCORE:
+        return []
+    got = normalize_to_max(given["scores"] or [], reverse=given["reverse"])
+    return differ("scores", case["expect"]["scores"] or [], got)
+
+
+def image_name(case: Case) -> list[str]:
+    """The name of an image with its tag."""
+    return differ("name", case["expect"]["normalizedImageName"], normalized_image_name(case["input"]["image"]))
+
+
+def nodes_to_find(case: Case) -> list[str]:
+    """How many nodes that fit are enough."""
+    given = case["input"]
+    percentage = given["globalPercentage"] if given["profilePercentage"] is None else given["profilePercentage"]
+    nodes = given["numAllNodes"]
+    sampling = sampling_of(nodes, nodes, percentage=percentage, is_scoring=True)
+    return differ("nodes", case["expect"]["numFeasibleNodesToFind"], sampling.nodes_to_find if sampling else nodes)
+
+
+def term_namespaces(case: Case) -> list[str]:
+    """The namespaces that a pod affinity term names, or means."""
+    pod = Pod(metadata=ObjectMeta(namespace=case["input"]["podNamespace"]))
+    term = AffinityTerm(pod, record(case["input"]["term"], PodAffinityTerm))
+    return differ("namespaces", sorted(case["expect"]["namespaces"] or []), sorted(term.namespaces))
