@@ -1,7 +1,7 @@
 """Random scheduling scenarios, as plain objects in the shape that ``kpreempt batch`` reads.
 
-Small clusters on purpose: few names, labels and sizes, so that ties, conflicts and full nodes are common. Strategies are
-shared by the property tests and by the comparison with the real scheduler.
+Small clusters on purpose: few names, labels and sizes, so that ties, conflicts and full nodes are common. Strategies
+are shared by the property tests and by the comparison with the real scheduler.
 """
 
 from __future__ import annotations
@@ -220,14 +220,14 @@ def placement(draw: st.DrawFn, *, rich: bool) -> Object:
     if draw(st.integers(0, 3)) == 3:
         spec["tolerations"] = draw(st.lists(tolerations, min_size=1, max_size=2))
     if rich and draw(st.integers(0, 3)) == 3:
-        keys = st.lists(spread_constraints(), min_size=1, max_size=2, unique_by=_constraint_identity)
+        keys = st.lists(spread_constraints(), min_size=1, max_size=2, unique_by=constraint_identity)
         spec["topologySpreadConstraints"] = draw(keys)
     if draw(st.integers(0, 9)) == 9:
         spec["nodeSelector"] = {"disk": draw(st.sampled_from(["ssd", "hdd"]))}
     return spec
 
 
-def _constraint_identity(constraint: Object) -> tuple[str, str]:
+def constraint_identity(constraint: Object) -> tuple[str, str]:
     return constraint["topologyKey"], constraint["whenUnsatisfiable"]
 
 

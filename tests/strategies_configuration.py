@@ -118,7 +118,11 @@ def plugin_config(draw: st.DrawFn) -> list[Object]:
                 "resources": st.sampled_from(
                     [
                         [{"name": "cpu", "weight": 1}],
-                        [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}, {"name": EXTENDED, "weight": 1}],
+                        [
+                            {"name": "cpu", "weight": 1},
+                            {"name": "memory", "weight": 1},
+                            {"name": EXTENDED, "weight": 1},
+                        ],
                     ]
                 )
             }

@@ -11,7 +11,9 @@ from tests.strategies import EXTENDED, Object, cpu, maybe, memory, without_none
 HUGE_PAGES = "hugepages-2Mi"
 OTHER_EXTENDED = "example.com/disk"
 storage = st.sampled_from(["1Gi", "5Gi"])
-RESTARTS_ALL = {"restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]}
+RESTARTS_ALL = {
+    "restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
+}
 
 
 @st.composite

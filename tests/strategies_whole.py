@@ -12,18 +12,17 @@ from tests.strategies import (
     APPS,
     NAMESPACE,
     NAMESPACES,
+    PORTS,
     PRIORITIES,
     STARTS,
     ZONE,
     Object,
     affinities,
     budgets,
+    constraint_identity,
     incoming_pods,
-    labels,
-    maybe,
     nodes,
     nominated_pods,
-    placement,
     running_pods,
     spread_constraints,
 )
@@ -31,9 +30,31 @@ from tests.strategies_configuration import configurations, feature_gates
 from tests.strategies_resources import demands, node_allocatable, resizes
 from tests.strategies_volumes import pod_volumes, storage_objects
 
-FEATURES = ("affinity", "demands", "volumes", "images", "nominated", "services", "crowd", "gates", "config", "odd")
+FEATURES = (
+    "affinity",
+    "ports",
+    "demands",
+    "volumes",
+    "images",
+    "nominated",
+    "services",
+    "crowd",
+    "gates",
+    "config",
+    "odd",
+)
 DECLARED = ("RestartAllContainersOnContainerExits",)
 IMAGES = ("img0", "img0:latest", "docker.io/library/img0:latest", "img1:latest", "img1")
+
+
+host_ports = st.fixed_dictionaries(
+    {
+        "containerPort": st.just(1),
+        "hostPort": st.sampled_from(PORTS),
+        "protocol": st.sampled_from(["TCP", "TCP", "UDP"]),
+    },
+    optional={"hostIP": st.sampled_from(["127.0.0.1", "0.0.0.0"])},
+)
 
 
 @st.composite
@@ -41,6 +62,11 @@ def whole_nodes(draw: st.DrawFn, index: int, features: frozenset[str]) -> Object
     """A node with what the features add to it."""
     node = draw(nodes(index))
     status = node["status"]
+    # Most nodes take pods, or every scenario would be about the few plugins that come first.
+    if draw(st.integers(0, 2)):
+        node["spec"] = {}
+    if draw(st.integers(0, 3)):
+        status["allocatable"] = status["capacity"] = status["allocatable"] | {"pods": "110"}
     if "demands" in features:
         status["allocatable"] = status["capacity"] = status["allocatable"] | draw(node_allocatable())
         if draw(st.booleans()):
@@ -88,6 +114,8 @@ def whole_running_pods(draw: st.DrawFn, index: int, node: str, features: frozens
             status |= resized | ({"conditions": conditions} if conditions else {})
     if "volumes" in features and draw(st.integers(0, 2)) == 2:
         spec["volumes"] = draw(pod_volumes())
+    if "ports" in features and draw(st.integers(0, 2)) == 2:
+        spec["containers"][0]["ports"] = [draw(host_ports)]
     if "odd" in features:
         kind = draw(st.sampled_from(["", "", "", "finished", "no priority", "lost", "top"]))
         if kind == "finished":
@@ -175,6 +203,10 @@ def whole_incoming_pods(draw: st.DrawFn, num_nodes: int, features: frozenset[str
         spec |= draw(demands())
     if "volumes" in features:
         spec["volumes"] = draw(pod_volumes())
+    if "ports" in features:
+        spec["containers"][0]["ports"] = draw(st.lists(host_ports, min_size=1, max_size=2))
+    if "affinity" in features:
+        draw(_neighbours(spec))
     controllers = [each for each in owners if each["kind"] != "Service"]
     if controllers and draw(st.booleans()):
         owner = draw(st.sampled_from(controllers))
@@ -183,6 +215,16 @@ def whole_incoming_pods(draw: st.DrawFn, num_nodes: int, features: frozenset[str
     if "odd" in features:
         draw(_odd_incoming(pod))
     return pod
+
+
+@st.composite
+def _neighbours(draw: st.DrawFn, spec: Object) -> None:
+    """More often than not, rules about the pods beside it."""
+    if draw(st.integers(0, 3)):
+        spec["affinity"] = spec.get("affinity", {}) | draw(affinities())
+    if draw(st.booleans()):
+        constraints = st.lists(spread_constraints(), min_size=1, max_size=2, unique_by=constraint_identity)
+        spec["topologySpreadConstraints"] = draw(constraints)
 
 
 @st.composite
@@ -243,7 +285,7 @@ def _pods_on_nodes(draw: st.DrawFn, num_nodes: int, max_pods: int, features: fro
             continue
         count = draw(st.integers(0, max_pods))
         for _ in range(count):
-            pods.append(draw(whole_running_pods(len(pods), f"n{node}", features)))  # noqa: PERF401  # numbered as it grows
+            pods.append(draw(whole_running_pods(len(pods), f"n{node}", features)))  # numbered as it grows
     return pods
 
 
@@ -251,7 +293,7 @@ def _pods_on_nodes(draw: st.DrawFn, num_nodes: int, max_pods: int, features: fro
 def whole_scenarios(draw: st.DrawFn, *, max_nodes: int = 5, max_pods: int = 5) -> Object:
     """A scenario with any of the features, with or without a scheduling queue."""
     features = frozenset(name for name in FEATURES if draw(st.integers(0, 2)) == 2)
-    num_nodes = draw(st.integers(1, max_nodes))
+    num_nodes = min(draw(st.sampled_from([3, 1, 2, 4, 4, 5, 5])), max_nodes)
     objects = [draw(whole_nodes(index, features)) for index in range(num_nodes)]
     objects += NAMESPACES
     owners = [draw(services(index)) for index in range(draw(st.integers(1, 2)))] if "services" in features else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-# Lines longer than one, and the line breaks and marks beyond ASCII on which readers differ.
+# The line breaks, marks and control characters beyond ASCII on which readers differ.
 _ODD_UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]|\xf4\x8f\xbf")
 
 _BOOL_OR_NULL = rb"[yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF|True|TRUE|False|FALSE|Null|NULL"
@@ -36,10 +36,11 @@ _KEY = (
 )
 _ENTRY = rb"(?P<entry> *+(?:- )*+" + _KEY + rb":)"
 _LINE = re.compile(_ENTRY + rb"(?P<value> (?:" + _SCALAR + rb"))?|(?P<item> *+(?:- )++)(?:" + _SCALAR + rb")")
+_PREFIX = re.compile(rb" *+(?:- )*+")
 _LITERAL = re.compile(_ENTRY + rb" \|[-+]?")
 _OPEN_QUOTE = re.compile(_ENTRY + rb" '(?:[^'\x00-\x1f\x7f]|'')*+")
 _MORE_QUOTED = re.compile(rb" *+(?:[^'\x00-\x1f\x7f]|'')*+(?P<end>')?")
-_MORE_PLAIN = re.compile(rb" ++(?![-?][ ]|[&*!|>'\"%@`{}\[\],?-])" + _WORD + rb"(?: ++" + _WORD + rb")*+")
+_MORE_PLAIN = re.compile(rb" ++(?![&*!|>'\"%@`{}\[\],?-])" + _WORD + rb"(?: ++" + _WORD + rb")*+")
 _LITERAL_TEXT = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*+")
 
 UNKNOWN = b"\x00"
@@ -48,12 +49,97 @@ UNKNOWN = b"\x00"
 def outline_of(line: bytes) -> bytes:
     """What a line contributes to the structure: indentation, dashes, key, and ``=`` where it has a value.
 
-    ``UNKNOWN`` for a line that is not simple.
+    A line that is not simple has its indentation and dashes, and ``UNKNOWN``.
     """
     match = _LINE.fullmatch(line)
     if match is None or (not line.isascii() and _ODD_UTF8.search(line)):
-        return UNKNOWN
+        prefix = _PREFIX.match(line)
+        return (prefix[0] if prefix else b"") + UNKNOWN
     entry, value, item = match.group("entry", "value", "item")
     if entry is None:
         return bytes(item) + b"="
     return bytes(entry) if value is None else bytes(entry) + b"="
+
+
+def outline_of_text(lines: list[bytes]) -> list[bytes] | None:
+    """The outline of lines of which some belong to longer scalars, or ``None`` where a line is not simple even so.
+
+    Longer scalars are literal ones (``|``), and single-quoted and plain ones that are folded.
+    """
+    outline = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        simple = outline_of(line)
+        if simple.endswith(UNKNOWN):
+            match = _LITERAL.fullmatch(line) or _OPEN_QUOTE.fullmatch(line)
+            if match is None or _is_odd(line):
+                return None
+            simple = match["entry"] + b"="
+            end = (_end_of_quoted if line[match.end("entry") + 1] == _QUOTE else _end_of_literal)(lines, at)
+        else:
+            end = _end_of_plain(lines, at, simple)
+        if end is None:
+            return None
+        outline.append(simple)
+        at = end
+    return outline
+
+
+_QUOTE = ord("'")
+
+
+def _key_column(line: bytes) -> int:
+    prefix = _PREFIX.match(line)
+    return prefix.end() if prefix else 0
+
+
+def _indentation(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" "))
+
+
+def _is_odd(line: bytes) -> bool:
+    """Whether a line of a longer scalar has what readers differ on."""
+    return line.endswith(b" ") or (not line.isascii() and _ODD_UTF8.search(line) is not None)
+
+
+def _end_of_literal(lines: list[bytes], start: int) -> int | None:
+    """Where a literal scalar ends that begins on the line ``start``; its first line tells the indentation."""
+    at = start + 1
+    indentation = _indentation(lines[at]) if at < len(lines) else 0
+    if indentation <= _key_column(lines[start]) or not lines[at].strip():
+        return None
+    while at < len(lines) and (not lines[at] or _indentation(lines[at]) >= indentation):
+        if not _LITERAL_TEXT.fullmatch(lines[at]) or _is_odd(lines[at]):
+            return None
+        at += 1
+    # What is less indented must be the next entry, not a part of this scalar that was moved out.
+    is_next = at == len(lines) or (lines[at].strip() and _indentation(lines[at]) <= _key_column(lines[start]))
+    return at if is_next else None
+
+
+def _end_of_quoted(lines: list[bytes], start: int) -> int | None:
+    """Where a single-quoted scalar ends that begins on the line ``start`` and does not end there."""
+    column = _key_column(lines[start])
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        match = _MORE_QUOTED.fullmatch(line)
+        if match is None or _is_odd(line) or (line and _indentation(line) <= column):
+            return None
+        if match["end"]:
+            return at + 1
+    return None
+
+
+def _end_of_plain(lines: list[bytes], start: int, outline: bytes) -> int | None:
+    """Where a plain scalar ends that begins on the line ``start``: there, or after lines that go on with it."""
+    at = start + 1
+    column = _key_column(lines[start])
+    while at < len(lines) and outline_of(lines[at]).endswith(UNKNOWN) and _MORE_PLAIN.fullmatch(lines[at]):
+        first = lines[start][len(outline) - 1 :].lstrip(b" ")[:1]
+        if not outline.endswith(b"=") or first in (b"'", b'"', b"{", b"[") or _is_odd(lines[at]):
+            return None
+        if _indentation(lines[at]) <= column:
+            return None
+        at += 1
+    return at

@@ -5,6 +5,7 @@ Schedulers return these and reports render them; nothing here computes or prints
 """
 
 from kpreempt.verdict.details import Detail
+from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.records import (
     API_VERSION,
     Admitted,
@@ -16,7 +17,6 @@ from kpreempt.verdict.records import (
     Eligibility,
     Odds,
     OddsGroup,
-    Outcome,
     PodSummary,
     Reprieve,
     Sampling,
@@ -27,6 +27,7 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.status import SUCCESS, Code, Status
+from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
 __all__ = [
     "API_VERSION",
@@ -35,15 +36,21 @@ __all__ = [
     "Assumption",
     "BudgetUse",
     "Candidate",
+    "Change",
+    "ChangeKind",
     "ClusterSummary",
     "Code",
     "Detail",
     "Effect",
     "Eligibility",
+    "NodeEvaluation",
+    "NodeStory",
     "Odds",
     "OddsGroup",
     "Outcome",
     "PodSummary",
+    "Proposal",
+    "ProposalSearch",
     "Reprieve",
     "Sampling",
     "Selection",

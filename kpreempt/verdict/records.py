@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
 import msgspec
 
+from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.status import Status
+from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 
 API_VERSION = "kpreempt.io/v1alpha1"
-
-
-class Outcome(StrEnum):
-    """What becomes of the pod."""
-
-    LANDS = "Lands"
-    PREEMPTS = "Preempts"
-    PREEMPTS_VIOLATING_BUDGETS = "PreemptsViolatingBudgets"
-    NEVER_LANDS = "NeverLands"
-    NOT_SCHEDULED = "NotScheduled"
-    UNCERTAIN = "Uncertain"
 
 
 class _Record(msgspec.Struct, frozen=True, rename="camel"):
@@ -210,6 +200,9 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
     scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
     node. ``message`` is the text of the FailedScheduling event.
+
+    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
+    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought.
     """
 
     api_version: str = ""
@@ -239,6 +232,9 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     effects: list[Effect] = []
     message: str = ""
     assumptions: list[Assumption] = []
+    node_story: NodeStory | None = None
+    proposals: list[Proposal] = []
+    proposal_search: ProposalSearch | None = None
 
 
 class VerdictList(_Record, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
 
-Exit code 1 where they differ; the scenario is then kept under ``fixtures/parity``. 2 where the reference cannot be built.
+Exit code 1 where they differ; the scenario is then kept under ``fixtures/parity``. Exit code 2 where the reference
+cannot be built.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import repeat
 from pathlib import Path
 
 from tests.parity.kept import keep
-from tests.parity.reference import Genuine, Unavailable, program
+from tests.parity.reference import Genuine, UnavailableError, program
 from tests.parity.search import Search, search
 
 # Each search ends with its first difference, so several are made, with seeds that follow from the one that is given.
@@ -31,7 +32,7 @@ def main() -> int:
     asked = parser.parse_args()
     try:
         path = program("reference")
-    except Unavailable as reason:
+    except UnavailableError as reason:
         print(f"parity: {reason}", file=sys.stderr)
         return 2
     begun = time.monotonic()

@@ -23,26 +23,28 @@ Scenario = dict[str, Any]
 Answer = dict[str, Any]
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The programs cannot be built here; the text says why."""
 
 
 def program(name: str) -> Path:
     """The path of ``reference`` or ``controlplane``, built where the sources have changed since the last time.
 
-    Raises ``Unavailable`` where Go or the modules are missing, and ``RuntimeError`` where the build fails.
+    Raises ``UnavailableError`` where Go or the modules are missing, and ``RuntimeError`` where the build fails.
     """
     path = CACHE / _fingerprint() / name
     if path.exists():
         return path
     if shutil.which("go") is None:
-        raise Unavailable("Go is not installed")
+        raise UnavailableError("Go is not installed")
     # Finds missing modules, without compiling anything.
     known = subprocess.run(
         ["go", "list", "-deps", f"./cmd/{name}"], cwd=SOURCES, capture_output=True, text=True, check=False
     )
     if known.returncode:
-        raise Unavailable(f"the Go modules of tests/reference are not there: {known.stderr.strip().splitlines()[-1]}")
+        raise UnavailableError(
+            f"the Go modules of tests/reference are not there: {known.stderr.strip().splitlines()[-1]}"
+        )
     partial = path.parent / f"{name}.{os.getpid()}"
     built = subprocess.run(
         [SOURCES / "build", partial, name], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS

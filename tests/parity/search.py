@@ -17,7 +17,7 @@ from tests.strategies_whole import whole_scenarios
 Ask = Callable[[Scenario], Answer]
 
 
-class Different(AssertionError):
+class DifferentError(AssertionError):
     """Two answers to one scenario that differ."""
 
 
@@ -65,11 +65,11 @@ def search(ask: Ask, examples: int, start: int) -> Search:
         if lines:
             shrinking = True
             found.difference = Difference(scenario, genuine, lines)
-            raise Different
+            raise DifferentError
 
     try:
         compare()
-    except Different:
+    except DifferentError:
         return found
     return found
 

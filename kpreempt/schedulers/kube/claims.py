@@ -39,22 +39,21 @@ def claim_assumptions(
                 f"{', '.join(backed)} can be satisfied by allocating devices of a DeviceClass, which is not computed",
             )
         )
-    assumptions += _assumptions_about_victims(candidates, cluster)
+    assumptions += _assumptions_about_victims(pod, candidates, cluster)
     return assumptions
 
 
-def _assumptions_about_victims(candidates: Iterable[Candidate], cluster: ClusterState) -> list[Assumption]:
-    assumptions = []
-    for candidate in candidates:
-        with_claims = {
-            info.key: info.pod for info in cluster.by_name[candidate.node].pods if info.pod.spec.resource_claims
-        }
-        for step in candidate.steps:
-            victim = with_claims.get(step.pod)
-            if victim is not None:
-                effect = f"its eviction from {candidate.node} would free devices, which is not computed"
-                assumptions.append(_assumption(victim, claims_of(victim), effect))
-    return assumptions
+def _assumptions_about_victims(pod: Pod, candidates: Iterable[Candidate], cluster: ClusterState) -> list[Assumption]:
+    nodes = {candidate.node for candidate in candidates}
+    return [
+        _assumption(
+            victim,
+            claims_of(victim),
+            f"its eviction from {victim.spec.node_name} would free devices, which is not computed",
+        )
+        for victim in cluster.pods_with_resource_claims
+        if victim.spec.node_name in nodes and victim.priority < pod.priority
+    ]
 
 
 def _assumption(pod: Pod, claims: list[str], effect: str) -> Assumption:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -45,7 +46,12 @@ from kpreempt.verdict import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk import PodTable
+
 ALGORITHM = "kube-1.36"
+# Below this many pods columns save no time, and NumPy need not be loaded.
+MIN_PODS_OF_TABLE = 2000
 
 
 class Prepared:
@@ -83,16 +89,22 @@ class KubeScheduler:
         """
         names = frozenset(profile.scheduler_name for profile in self.profiles)
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
+        table = _pod_table(state)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features, profile.parallelism)
+            handle.pod_table = table
             framework = Framework(build_plugins(profile, handle), state)
             handle.framework = framework
             frameworks[profile.scheduler_name] = framework
         return Prepared(state, frameworks, self.assumptions)
 
-    def decide(self, prepared: Prepared, pod: Pod) -> Verdict:
-        """What becomes of ``pod``, which must not be in the cluster as a running pod."""
+    def decide(self, prepared: Prepared, pod: Pod, *, records_steps: bool = True) -> Verdict:
+        """What becomes of ``pod``, which must not be in the cluster as a running pod.
+
+        Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
+        report shows, and on big clusters it takes a fraction of the time.
+        """
         summary = _summary(pod, self.features)
         cluster = _cluster_summary(prepared.cluster)
 
@@ -116,7 +128,7 @@ class KubeScheduler:
         gate = framework.run_pre_enqueue(pod)
         if not gate.is_success:
             return not_scheduled(gate.message)
-        return _Cycle(self, prepared, framework, pod, summary, cluster).run()
+        return _Cycle(self, prepared, framework, pod, summary, cluster, CycleState(records_steps=records_steps)).run()
 
 
 class _Cycle:
@@ -130,6 +142,7 @@ class _Cycle:
         pod: Pod,
         summary: PodSummary,
         cluster: ClusterSummary,
+        state: CycleState,
     ) -> None:
         self._scheduler = scheduler
         self._prepared = prepared
@@ -139,7 +152,7 @@ class _Cycle:
         self._pod = pod
         self._summary = summary
         self._cluster_summary = cluster
-        self._state = CycleState()
+        self._state = state
         self._node_infos = prepared.cluster.node_infos
 
     def run(self) -> Verdict:
@@ -329,6 +342,17 @@ def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
             name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())
         },
     )
+
+
+def _pod_table(cluster: ClusterState) -> PodTable | None:
+    """Columns over the pods of a big cluster, with what they make known of every node."""
+    if sum(node_info.num_pods for node_info in cluster.node_infos) < MIN_PODS_OF_TABLE:
+        return None
+    from kpreempt.schedulers.kube.bulk import PodTable  # noqa: PLC0415 - it needs NumPy
+
+    table = PodTable(cluster)
+    table.fill_requested()
+    return table
 
 
 def _cluster_summary(cluster: ClusterState) -> ClusterSummary:

@@ -10,6 +10,7 @@ nodes that a pod is nominated to, nodes whose pods tie in a way that Go's sort d
 takes part that cannot state limits. Property tests and the conformance data hold the two paths equal.
 """
 
-from kpreempt.schedulers.kube.bulk.dry_run import MIN_PODS, dry_run
+from kpreempt.schedulers.kube.bulk.dry_run import dry_run
+from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
-__all__ = ["MIN_PODS", "dry_run"]
+__all__ = ["PodTable", "dry_run"]

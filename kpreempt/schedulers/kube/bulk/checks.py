@@ -15,7 +15,6 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import Resource
-from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_name import NodeName
@@ -29,7 +28,7 @@ INDIFFERENT_TO_PODS = (NodeUnschedulable, NodeName, TaintToleration, NodeAffinit
 
 
 def all_limits(
-    framework: Framework, table: PodTable, state: CycleState, nodes: Sequence[NodeInfo]
+    table: PodTable, filters: Sequence[FilterPlugin], state: CycleState, nodes: Sequence[NodeInfo]
 ) -> list[PluginLimits] | None:
     """The limits of all filters that run for this pod, in order; ``None`` where one of them cannot state them.
 
@@ -37,12 +36,12 @@ def all_limits(
     reached those behind the filter that refused them.
     """
     limits: list[PluginLimits] = []
-    for plugin in framework.plugins.filters:
+    for plugin in filters:
         if plugin.name in state.skip_filter_plugins:
             continue
         if isinstance(plugin, INDIFFERENT_TO_PODS) and not limits:
             continue
-        stated = _limits_of(plugin, framework, table, state, nodes)
+        stated = _limits_of(plugin, table, state, nodes)
         if stated is None:
             return None
         limits.append(stated)
@@ -50,9 +49,9 @@ def all_limits(
 
 
 def _limits_of(
-    plugin: FilterPlugin, framework: Framework, table: PodTable, state: CycleState, nodes: Sequence[NodeInfo]
+    plugin: FilterPlugin, table: PodTable, state: CycleState, nodes: Sequence[NodeInfo]
 ) -> PluginLimits | None:
-    cluster = framework.cluster
+    cluster = table.cluster
     if isinstance(plugin, NodeResourcesFit):
         requested = state.read(plugin.name)
         asked = np.array([cluster.position[node_info.name] for node_info in nodes], dtype=np.int64)

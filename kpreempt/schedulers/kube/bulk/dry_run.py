@@ -13,28 +13,31 @@ from kpreempt.schedulers.kube.bulk.limits import Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import NO_START, Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.victims import REASON_NO_VICTIMS, Victims
 from kpreempt.verdict import SUCCESS, Code, Status
 
-# Below this many pods the plain path is as fast, and NumPy need not be loaded.
-MIN_PODS = 2000
 # Up to here Go's sort keeps the order of equals.
 MAX_STABLE = 12
 
 
 def dry_run(
-    framework: Framework, table: PodTable, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex
+    table: PodTable,
+    filters: Sequence[FilterPlugin],
+    state: CycleState,
+    pod: Pod,
+    nodes: Sequence[NodeInfo],
+    budgets: BudgetIndex,
 ) -> dict[str, Victims]:
     """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
 
     All of ``nodes`` must have passed the filters that pods do not matter to. ``state`` is the one after PreFilter.
     Steps are not recorded. Nothing is changed.
     """
-    cluster = framework.cluster
-    limits = all_limits(framework, table, state, nodes)
+    cluster = table.cluster
+    limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
         return {}
     asked = np.array([cluster.position[node_info.name] for node_info in nodes], dtype=np.int64)

@@ -30,7 +30,7 @@ class PodTable:
     """Columns over the assigned pods of a cluster; made once per cluster, each column when it is first needed."""
 
     def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         by_node = [cluster.assigned[node_info.name] for node_info in cluster.node_infos]
         self.pods: list[Pod] = list(chain.from_iterable(by_node))
         sizes = [len(pods) for pods in by_node]
@@ -54,7 +54,7 @@ class PodTable:
     @cached_property
     def _resource_ids(self) -> tuple[Integers, list[PodResource]]:
         """For every pod the index of what it occupies, and the distinct values."""
-        calculate = resource_calculator(self._cluster.features).of
+        calculate = resource_calculator(self.cluster.features).of
         distinct: dict[int, int] = {}
         values: list[PodResource] = []
         ids = []
@@ -89,7 +89,7 @@ class PodTable:
         """Give every node of the cluster the sum of what its pods occupy, without a look at each pod."""
         cpu, memory, storage = (self.total(self.resource(name)).tolist() for name in (CPU, MEMORY, EPHEMERAL_STORAGE))
         others = {name: self.total(self.resource(name)).tolist() for name in self.resource_names}
-        for index, node_info in enumerate(self._cluster.node_infos):
+        for index, node_info in enumerate(self.cluster.node_infos):
             requested = Resource()
             requested.milli_cpu, requested.memory, requested.ephemeral_storage = (
                 cpu[index],

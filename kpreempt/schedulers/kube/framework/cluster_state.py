@@ -101,6 +101,11 @@ class ClusterState:
         return {namespace.metadata.name: namespace.metadata.labels for namespace in self.cluster.namespaces}
 
     @cached_property
+    def pods_with_resource_claims(self) -> list[Pod]:
+        """Assigned pods that use claims for devices."""
+        return [pod for pods in self.assigned.values() for pod in pods if pod.spec.resource_claims]
+
+    @cached_property
     def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:
         """Claims by ``namespace/name``."""
         return {claim.key: claim for claim in self.cluster.persistent_volume_claims}

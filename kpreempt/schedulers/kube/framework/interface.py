@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -18,6 +18,10 @@ from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
+
+if TYPE_CHECKING:
+    # It needs NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -155,6 +159,11 @@ class ScorePlugin(Plugin, ABC):
 class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
+    @property
+    def filters(self) -> Sequence[FilterPlugin]:
+        """The filters of the profile, in order."""
+        ...
+
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``add_pod``."""
         ...
@@ -171,13 +180,15 @@ class FilterRunner(Protocol):
 class Handle:
     """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it."""
 
-    __slots__ = ("cluster", "features", "framework", "parallelism")
+    __slots__ = ("cluster", "features", "framework", "parallelism", "pod_table")
 
     def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
         self.features = features
         self.parallelism = parallelism
         self.framework: FilterRunner | None = None
+        # Columns over all pods, where the cluster is big enough for them to pay.
+        self.pod_table: PodTable | None = None
 
 
 def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:

@@ -17,7 +17,8 @@ from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
 
-_POD_LISTS = frozenset({"pods", "pods_with_affinity", "pods_with_required_anti_affinity"})
+_AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
+_POD_LISTS = _AFFINITY_LISTS | {"pods"}
 _TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
 
 
@@ -197,7 +198,9 @@ class NodeInfo:
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
-        if name in _POD_LISTS:
+        if name in _AFFINITY_LISTS and not any(pod.spec.affinity is not None for pod in self._assigned):
+            self.pods_with_affinity, self.pods_with_required_anti_affinity = [], []
+        elif name in _POD_LISTS:
             self._list_pods()
         elif name in _TOTALS:
             self._add_up()

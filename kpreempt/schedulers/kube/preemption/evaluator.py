@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -20,11 +22,15 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds, num_candidates
 from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, rank_of, select_nodes
 from kpreempt.schedulers.kube.preemption.victims import Victims, is_preemption_allowed, select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Odds, Status
+from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Odds, Selection, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
 REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
+
+# Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
+MAX_WITH_STEPS = 5
 
 
 class SearchSize(NamedTuple):
@@ -60,7 +66,7 @@ class Evaluator:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
         potential = potential_nodes(self._cluster.node_infos, filtered)
-        outcomes = {node_info.name: self._dry_run(state, pod, node_info) for node_info in potential}
+        outcomes = self._dry_runs(state, pod, potential, filtered)
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         candidates = [
             Candidate(name, [info.key for info in outcome.pods], outcome.num_violations, outcome.steps)
@@ -81,6 +87,8 @@ class Evaluator:
             if outcome.status.is_success
         }
         selection = select_nodes(victims, self._cluster.now)
+        if not state.records_steps:
+            candidates = self._with_steps_of_best(state, pod, candidates, selection)
         evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, self._odds(names, victims))
         return PostFilterResult(selection.tied, evidence), SUCCESS
 
@@ -112,6 +120,38 @@ class Evaluator:
         ):
             return Eligibility(False, REASON_TERMINATING)
         return Eligibility(True)
+
+    def _dry_runs(
+        self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
+    ) -> dict[str, Victims]:
+        """The victims on every potential node: all at once where that can be done, one by one otherwise."""
+        at_once: dict[str, Victims] = {}
+        framework, table = self._handle.framework, self._handle.pod_table
+        # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
+        is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
+        if framework is not None and table is not None and is_filtered and not state.records_steps:
+            from kpreempt.schedulers.kube.bulk import dry_run  # noqa: PLC0415 - it needs NumPy
+
+            at_once = dry_run(table, framework.filters, state, pod, potential, self._budgets)
+        return {
+            node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info)
+            for node_info in potential
+        }
+
+    def _with_steps_of_best(
+        self, state: CycleState, pod: Pod, candidates: list[Candidate], selection: Selection
+    ) -> list[Candidate]:
+        """The candidates, those that lasted longest in the choice with the steps of choosing their victims."""
+        best = dict.fromkeys(selection.tied[:MAX_WITH_STEPS])
+        for each in reversed(selection.rounds):
+            if len(best) >= MAX_WITH_STEPS:
+                break
+            best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
+        steps = {name: self._dry_run(state, pod, self._cluster.by_name[name]).steps for name in best}
+        return [
+            msgspec.structs.replace(candidate, steps=steps[candidate.node]) if candidate.node in steps else candidate
+            for candidate in candidates
+        ]
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Victims:
         framework = self._handle.framework

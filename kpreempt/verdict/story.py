@@ -1,0 +1,115 @@
+"""One node's whole story, and the changes that would bring another answer, each proved by its own verdict."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.status import Status
+
+
+class _Record(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of the records."""
+
+
+class NodeEvaluation(_Record, frozen=True):
+    """What every filter says of one node: more than the scheduler looks at, which stops at the first that refuses.
+
+    ``filters`` are the statuses with the node as it is, ``without_lower`` those without its ``lower_priority_pods``
+    (empty where there are none), both in the order of the profile; a plugin that has nothing to do for the pod is
+    missing. ``nominated_pods`` of equal or higher priority keep their room. ``pre_filter`` is there where the pod is
+    refused before any node is looked at, and ``left_out_by`` names the plugins that then leave this node out.
+    """
+
+    pre_filter: Status | None = None
+    left_out_by: list[str] = []
+    filters: list[Status] = []
+    lower_priority_pods: list[str] = []
+    without_lower: list[Status] = []
+    nominated_pods: list[str] = []
+
+
+class ChangeKind(StrEnum):
+    """What a change is about, the least intrusive first; see ``kpreempt.analysis.edits`` for what it does."""
+
+    REQUEST = "request"
+    MAX_SKEW = "maxSkew"
+    TOLERATION = "toleration"
+    PREFERENCE = "preference"
+    NODE_SELECTOR = "nodeSelector"
+    NODE_AFFINITY = "nodeAffinity"
+    POD_AFFINITY = "podAffinity"
+    POD_ANTI_AFFINITY = "podAntiAffinity"
+    SPREAD = "topologySpread"
+    HOST_PORT = "hostPort"
+    PREEMPTION_POLICY = "preemptionPolicy"
+    PRIORITY = "priority"
+    UNCORDON = "uncordon"
+    BUDGET = "budget"
+    WITHOUT_POD = "withoutPod"
+    CORDON = "cordon"
+    PIN = "pin"
+
+
+class Change(_Record, frozen=True, omit_defaults=True):
+    """One thing that would be different.
+
+    ``subject`` is what it is about: a resource, a taint, an expression, a budget, a pod or a node. ``before`` and
+    ``after`` are there for numbers; those of resources are milli-CPU, bytes or units.
+    """
+
+    kind: ChangeKind
+    subject: str = ""
+    before: int | None = None
+    after: int | None = None
+
+
+class Proposal(_Record, frozen=True):
+    """Changes that together bring the wanted answer, and that answer.
+
+    ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node for which they were
+    sought; the pod then ends on one of ``nodes``. ``victims`` and ``num_pdb_violations`` are those on ``node``, or
+    where it is not among them on the first of ``nodes``.
+    """
+
+    node: str
+    changes: list[Change]
+    options: list[str]
+    outcome: Outcome
+    nodes: list[str]
+    victims: list[str] = []
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+
+
+class ProposalSearch(_Record, frozen=True):
+    """How far the search for changes went: the nodes that were tried, and how many verdicts that took.
+
+    ``is_complete`` is false where it gave up at its limit; more than two changes are never tried together.
+    ``is_skipped`` says that the cluster is too big for a search that nobody asked for.
+    """
+
+    nodes: list[str] = []
+    verdicts: int = 0
+    is_complete: bool = True
+    is_skipped: bool = False
+
+
+class NodeStory(_Record, frozen=True):
+    """How one node fares: what all filters say, its place in the choice, and what would make it the chosen one.
+
+    ``is_chosen`` says that the pod ends there, perhaps as one of several that tie. Where the node was scored, ``rank``
+    counts from 1 and ties share it. Where it was a candidate that lost, ``lost_at`` is the rule that put it out, with
+    its ``value`` and the ``best`` one. Its steps are in the verdict's candidates, why it was none in its dry run.
+    """
+
+    node: str
+    evaluation: NodeEvaluation
+    is_chosen: bool = False
+    rank: int | None = None
+    lost_at: str = ""
+    value: int | str | None = None
+    best: int | str | None = None
+    proposals: list[Proposal] = []
+    search: ProposalSearch = ProposalSearch()
