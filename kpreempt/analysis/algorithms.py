@@ -10,7 +10,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers import kube
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import NodeEvaluation, Verdict
 
 ALGORITHMS = ("kube-1.36",)
 DEFAULT_ALGORITHM = ALGORITHMS[0]
@@ -28,6 +28,9 @@ class Scheduler(Protocol):
 
     def decide(self, prepared: Any, pod: Pod) -> Verdict:
         """What becomes of a pod as the scheduler would see it."""
+
+    def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
+        """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
 
 
 def scheduler_for(

@@ -55,10 +55,23 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = "default") -
 def cordon(cluster: ClusterSnapshot, node_name: str) -> ClusterSnapshot:
     """The cluster with a node marked unschedulable, and with the taint that the node controller then adds."""
     node_name = node_name.removeprefix("node/")
-    if all(node.name != node_name for node in cluster.nodes):
-        raise _not_found("node", node_name, (node.name for node in cluster.nodes))
+    check_node(cluster, node_name)
     nodes = [_cordoned(node) if node.name == node_name else node for node in cluster.nodes]
     return msgspec.structs.replace(cluster, nodes=nodes)
+
+
+def uncordon(cluster: ClusterSnapshot, node_name: str) -> ClusterSnapshot:
+    """The cluster with a node that is open to pods again, without the taint that stands for its being closed."""
+    node_name = node_name.removeprefix("node/")
+    check_node(cluster, node_name)
+    nodes = [_uncordoned(node) if node.name == node_name else node for node in cluster.nodes]
+    return msgspec.structs.replace(cluster, nodes=nodes)
+
+
+def check_node(cluster: ClusterSnapshot, node_name: str) -> None:
+    """Raise ``NotFoundError``, with the names that come near, unless the node is in the cluster."""
+    if all(node.name != node_name for node in cluster.nodes):
+        raise _not_found("node", node_name, (node.name for node in cluster.nodes))
 
 
 def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
@@ -96,6 +109,11 @@ def _cordoned(node: Node) -> Node:
     if not any(taint.key == _UNSCHEDULABLE.key and taint.effect == _UNSCHEDULABLE.effect for taint in taints):
         taints = [*taints, _UNSCHEDULABLE]
     return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True, taints=taints))
+
+
+def _uncordoned(node: Node) -> Node:
+    taints = [taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE.key]
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
 
 
 def _allowing(budget: PodDisruptionBudget, allowed: int) -> PodDisruptionBudget:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.json_text import json_batches
 from kpreempt.snapshot.sources import Source
-from kpreempt.snapshot.yaml_text import yaml_batches
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\[)')
@@ -32,4 +31,7 @@ def read_batches(source: Source) -> Iterator[Batch]:
             else:
                 yield each
     if start is not None:
+        # Imported for YAML only: PyYAML and rapidyaml take a while.
+        from kpreempt.snapshot.yaml_text import yaml_batches  # noqa: PLC0415 - see above
+
         yield from yaml_batches(source.name, content, start, is_named=source.is_named)

@@ -24,8 +24,8 @@ _PLAIN = rb"(?!-{0,2}(?:" + _BOOL_OR_NULL + rb"|" + _NOT_FINITE + rb")$)(?:[A-Za
 _NUMBER = rb"(?:0|-?[1-9][0-9]{0,17}+|(?:0|[1-9][0-9]{0,8}+)\.[0-9]{1,6}+)(?=$)"
 # Digits first, but in no notation a number: 500Gi, 10.0.0.1, a UID, a hash.
 _DIGITS_FIRST = (
-    rb"(?!0[xX][0-9a-fA-F_]*+$|0[bBoO][0-9_]*+$|[0-9_.]*+[eE][-+]?[0-9_]*+$)"
-    rb"(?:[0-9][0-9_.]*+[A-Za-z]|[0-9a-f]++-[0-9a-f]++-|[0-9]++\.[0-9]++\.[0-9])" + _REST
+    rb"(?!0[xXbBoO][0-9a-fA-F.]*+(?:[pP][-+]?[0-9]*+)?$|[0-9.]*+[eE][-+]?[0-9]*+$|[^_ ]*+_)"
+    rb"(?:[0-9][0-9.]*+[A-Za-z]|[0-9a-f]++-[0-9a-f]++-|[0-9]++\.[0-9]++\.[0-9])" + _REST
 )
 _SINGLE_QUOTED = rb"'[^'\x00-\x1f\x7f]*+(?:''[^'\x00-\x1f\x7f]*+)*+'"
 _DOUBLE_QUOTED = rb'"[^"\\\x00-\x1f\x7f]*+(?:\\["\\nt][^"\\\x00-\x1f\x7f]*+)*+"'
@@ -110,7 +110,7 @@ def _end_of_literal(lines: list[bytes], start: int) -> int | None:
     if indentation <= _key_column(lines[start]) or not lines[at].strip():
         return None
     while at < len(lines) and (not lines[at] or _indentation(lines[at]) >= indentation):
-        if not _LITERAL_TEXT.fullmatch(lines[at]) or _is_odd(lines[at]):
+        if not _LITERAL_TEXT.fullmatch(lines[at]) or _is_odd(lines[at]) or lines[at].lstrip(b" ").startswith(b"\t"):
             return None
         at += 1
     # What is less indented must be the next entry, not a part of this scalar that was moved out.

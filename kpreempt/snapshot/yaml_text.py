@@ -1,47 +1,146 @@
-"""YAML texts to objects."""
+"""YAML texts to objects: documents taken apart, and the items of a list too, so that no big dump is read in one piece.
+
+What is plain goes to the fast reader, the rest to PyYAML: item by item where a list is one entry after the other.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
+import yaml
 
 from kpreempt.errors import InputError
 from kpreempt.snapshot.batches import Batch, TopLevel, batches_of_value, line_at
 from kpreempt.snapshot.sources import Content
+from kpreempt.snapshot.yaml_fast import FastReader
+from kpreempt.snapshot.yaml_list import ItemError, find_items
+from kpreempt.snapshot.yaml_reference import YamlError, load_documents
 
-_HELM = re.compile(r"\{\{.*\}\}")
+# A document up to this size is read again in one piece if its items cannot be read one by one.
+_SMALL = 4 * 2**20
+
+_TEMPLATE = re.compile(r"\{\{.*\}\}")
+_MARK = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
+_NOTHING = re.compile(rb"(?:[ \r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 
 
 def yaml_batches(name: str, content: Content, start: int, *, is_named: bool) -> Iterator[Batch]:
     """The objects of the YAML documents from ``start`` on. Raises ``InputError``."""
-    from kpreempt.snapshot.yaml_reference import YamlError, load_documents
+    reader = FastReader()
+    for begin, end in _documents(content, start):
+        yield from _Document(name, content, begin, end, is_named=is_named).batches(reader)
 
-    first_line = line_at(content, start) - 1
-    text = decode_text(name, content, start)
-    try:
-        for line, document in load_documents(text):
-            if document is None:
+
+def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
+    """Where documents begin and end: between lines that are ``---``.
+
+    Where a document has directives, an end mark or anything else on the line of its mark, the rest is one piece.
+    """
+    position = start
+    while position < len(content):
+        mark = _MARK.match(content, position)
+        begin = mark.end() if mark else position
+        following = content.find(b"\n---", max(begin - 1, 0))
+        end = len(content) if following < 0 else following + 1
+        end_mark = content.find(b"\n...", max(begin - 1, 0), end)
+        is_odd = content[begin : begin + 1] == b"%" or content[begin : begin + 3] == b"..." or end_mark >= 0
+        if is_odd or (following >= 0 and not _MARK.match(content, end)):
+            yield position, len(content)
+            return
+        yield begin, end
+        position = end
+
+
+class _Document:
+    """One document, or several that are better read in one piece."""
+
+    def __init__(self, name: str, content: Content, begin: int, end: int, *, is_named: bool) -> None:
+        self._name = name
+        self._content = content
+        self._begin = begin
+        self._end = end
+        self._is_named = is_named
+
+    def batches(self, reader: FastReader) -> Iterator[Batch]:
+        """The document's objects. Raises ``InputError``."""
+        items = find_items(self._name, self._content, self._begin, self._end, reader)
+        if items is None:
+            yield from self._in_one_piece(reader)
+            return
+        done = 0
+        try:
+            for batch in items.batches(reader):
+                yield batch
+                done += len(batch.objects)
+        except ItemError as error:
+            # An alias can be of an anchor in another item. A big text that is simply wrong is not read twice.
+            if self._end - self._begin > _SMALL and "alias" not in error.problem:
+                raise self._error(error.problem, error.line) from None
+            yield from self._by_reference(done)
+
+    def _in_one_piece(self, reader: FastReader) -> Iterator[Batch]:
+        text = self._text().encode().replace(b"\r\n", b"\n")
+        if _NOTHING.match(text):
+            return
+        json = reader.read_plain(text) if text.endswith(b"\n") else None
+        if json is None:
+            yield from self._by_reference(0)
+        else:
+            first = re.search(rb"^[^#\n]", text, re.MULTILINE)
+            yield from self._batches_of(json, self._first_line() + text.count(b"\n", 0, first.start() if first else 0))
+
+    def _by_reference(self, done: int) -> Iterator[Batch]:
+        """The objects after the first ``done``, as PyYAML reads the document in one piece."""
+        first = self._first_line() - 1
+        try:
+            for line, document in load_documents(self._text()):
+                if document is None:
+                    continue
+                for batch in self._batches_of(msgspec.json.encode(document), first + line):
+                    skipped = min(done, len(batch.objects))
+                    done -= skipped
+                    objects, line_of = batch.objects[skipped:], batch.line_of
+                    yield msgspec.structs.replace(
+                        batch, objects=objects, line_of=lambda at, of=line_of, by=skipped: of(at + by)
+                    )
+        except YamlError as error:
+            raise self._error(error.problem, first + error.line) from None
+
+    def _batches_of(self, json: bytes, line: int) -> Iterator[Batch]:
+        line_of_item = partial(self._line_of_item, line)
+        return batches_of_value(self._name, json, lambda: line, line_of_item, is_named=self._is_named)
+
+    def _line_of_item(self, line: int, top: TopLevel, index: int) -> int:
+        """The line of an item of the list that begins on ``line``: the document is read once more for it."""
+        first = self._first_line()
+        for node in yaml.compose_all(self._text(), Loader=yaml.CSafeLoader):
+            if not isinstance(node, yaml.MappingNode) or first + node.start_mark.line != line:
                 continue
-            value = msgspec.json.encode(document)
-            at = first_line + line
-            yield from batches_of_value(name, value, lambda at=at: at, lambda top, index, at=at: at, is_named=is_named)
-    except YamlError as error:
-        raise not_yaml(name, text, error.problem, first_line + error.line) from None
+            for key, value in node.value:
+                if key.value == "items" and isinstance(value, yaml.SequenceNode):
+                    return first + int(value.value[index].start_mark.line)
+        return line
+
+    def _first_line(self) -> int:
+        return line_at(self._content, self._begin)
+
+    def _text(self) -> str:
+        return decode_text(self._name, self._content, self._begin, self._end)
+
+    def _error(self, problem: str, line: int) -> InputError:
+        """The error for what YAML's grammar or kubectl refuses; a template that was not rendered is told so."""
+        if _TEMPLATE.search(self._text()):
+            hint = "helm template CHART, and give its output"
+            return InputError("is a template that has not been rendered", source=self._name, line=line, hint=hint)
+        return InputError(problem, source=self._name, line=line)
 
 
-def decode_text(name: str, content: Content, start: int) -> str:
-    """The text from ``start`` on. Raises ``InputError`` where it is not UTF-8."""
+def decode_text(name: str, content: Content, begin: int, end: int) -> str:
+    """A part of a text. Raises ``InputError`` where it is not UTF-8."""
     try:
-        return str(memoryview(content)[start:], "utf-8")
+        return content[begin:end].decode()
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8", source=name, line=line_at(content, start + error.start)) from None
-
-
-def not_yaml(name: str, text: str, problem: str, line: int) -> InputError:
-    """The error for a text that YAML's grammar or kubectl refuses; a template that was not rendered is told so."""
-    if _HELM.search(text):
-        hint = "helm template CHART, and give its output"
-        return InputError("is a template that has not been rendered", source=name, line=line, hint=hint)
-    return InputError(problem, source=name, line=line)
+        raise InputError("is not UTF-8", source=name, line=line_at(content, begin + error.start)) from None

@@ -33,7 +33,7 @@ def main() -> int:
     try:
         path = program("reference")
     except UnavailableError as reason:
-        print(f"parity: {reason}", file=sys.stderr)
+        sys.stderr.write(f"parity: {reason}\n")
         return 2
     begun = time.monotonic()
     sizes = [min(CHUNK, asked.examples - start) for start in range(0, asked.examples, CHUNK)]
@@ -51,17 +51,15 @@ def _search(path: Path, examples: int, start: int) -> Search:
 def _report(searches: list[Search], start: int, seconds: float) -> int:
     outcomes: Counter[str] = sum((each.outcomes for each in searches), Counter())
     count = sum(each.examples for each in searches)
-    print(f"parity: {count} scenarios from seed {start} in {seconds:.0f} s")
-    print("  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()))
-    kept = set()
-    for each in searches:
-        if each.difference is not None:
-            path = keep(each.difference.scenario, each.difference.genuine)
-            if path not in kept:
-                kept.add(path)
-                print(f"difference, kept as {path}:")
-                print("".join(f"  {line}\n" for line in each.difference.lines[:8]), end="")
-    print("no difference" if not kept else f"{len(kept)} difference{'s' if len(kept) > 1 else ''}")
+    lines = [
+        f"parity: {count} scenarios from seed {start} in {seconds:.0f} s",
+        "  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
+    ]
+    kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
+    for path, found in kept.items():
+        lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:8])]
+    lines.append(f"{len(kept)} differences" if kept else "no difference")
+    sys.stdout.write("\n".join(lines) + "\n")
     return 1 if kept else 0
 
 

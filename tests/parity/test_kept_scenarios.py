@@ -11,6 +11,6 @@ from tests.parity.differences import differences
 from tests.parity.kept import expected_answer, kept_scenarios
 
 
-@pytest.mark.parametrize("scenario", kept_scenarios(), ids=lambda scenario: scenario["name"])
+@pytest.mark.parametrize("scenario", list(kept_scenarios()), ids=lambda scenario: scenario["name"])
 def test_a_kept_scenario_is_decided_as_the_real_scheduler_did(scenario: dict[str, Any]) -> None:
     assert differences(expected_answer(scenario), kpreempt_answer(scenario)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from itertools import accumulate, chain
 
@@ -115,6 +116,19 @@ class PodTable:
                 representatives.append(pod)
             ids.append(number)
         return np.array(ids, dtype=np.int64), representatives
+
+    def count_matching(self, is_match: Callable[[Pod], bool], *, skips_terminating: bool = False) -> list[int]:
+        """For every node how many of its pods match; ``is_match`` may look at namespace and labels only."""
+        _, representatives = self.label_groups
+        amounts = self.per_group([int(is_match(pod)) for pod in representatives])
+        if skips_terminating:
+            amounts = np.where(self._is_terminating, 0, amounts)
+        counts: list[int] = self.total(amounts).tolist()
+        return counts
+
+    @cached_property
+    def _is_terminating(self) -> Booleans:
+        return np.array([pod.metadata.deletion_timestamp is not None for pod in self.pods], dtype=np.bool_)
 
     @cached_property
     def with_required_anti_affinity(self) -> list[int]:

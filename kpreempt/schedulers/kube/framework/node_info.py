@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from kpreempt.model.node import Node
@@ -27,17 +27,28 @@ class PodInfo:
 
     __slots__ = (
         "_features",
-        "_host_ports",
-        "_key",
         "_pod_resource",
-        "_preferred_affinity_terms",
-        "_preferred_anti_affinity_terms",
-        "_required_affinity_terms",
-        "_required_anti_affinity_terms",
+        "host_ports",
+        "key",
         "pod",
+        "preferred_affinity_terms",
+        "preferred_anti_affinity_terms",
         "priority",
+        "required_affinity_terms",
+        "required_anti_affinity_terms",
         "start",
     )
+    # ``namespace/name``.
+    key: str
+    # The ports that the pod takes on its node.
+    host_ports: list[ContainerPort]
+    # Terms of which each needs a matching pod, and of which none may have one.
+    required_affinity_terms: list[AffinityTerm]
+    required_anti_affinity_terms: list[AffinityTerm]
+    # Terms that add their weight per matching pod, or take it away.
+    preferred_affinity_terms: list[WeightedAffinityTerm]
+    preferred_anti_affinity_terms: list[WeightedAffinityTerm]
+    _pod_resource: PodResource
 
     def __init__(self, pod: Pod, features: FeatureGates) -> None:
         self.pod = pod
@@ -46,43 +57,29 @@ class PodInfo:
         if self.start is not None and self.start.tzinfo is None:
             self.start = self.start.replace(tzinfo=UTC)
         self._features = features
-        self._key: str | None = None
-        self._host_ports: list[ContainerPort] | None = None
-        self._pod_resource: PodResource | None = None
-        self._required_affinity_terms: list[AffinityTerm] | None = None
-        self._required_anti_affinity_terms: list[AffinityTerm] | None = None
-        self._preferred_affinity_terms: list[WeightedAffinityTerm] | None = None
-        self._preferred_anti_affinity_terms: list[WeightedAffinityTerm] | None = None
 
-    @property
-    def key(self) -> str:
-        """``namespace/name``."""
-        if self._key is None:
-            self._key = self.pod.key
-        return self._key
-
-    @property
-    def host_ports(self) -> list[ContainerPort]:
-        """The ports that the pod takes on its node."""
-        if self._host_ports is None:
-            self._host_ports = host_ports_of(self.pod)
-        return self._host_ports
+    def __getattr__(self, name: str) -> object:
+        # Called only for slots that are not set yet.
+        compute = _COMPUTED.get(name)
+        if compute is None:
+            raise AttributeError(name)
+        value = compute(self)
+        setattr(self, name, value)
+        return value
 
     @property
     def resource(self) -> Resource:
         """What the running pod occupies."""
-        return self._resources().resource
+        return self._pod_resource.resource
 
     @property
     def non_zero(self) -> tuple[int, int]:
         """Milli-CPU and bytes of memory with which the pod counts in scores: containers ask for a minimum."""
-        resources = self._resources()
-        return resources.non_zero_milli_cpu, resources.non_zero_memory
+        return self._pod_resource.non_zero_milli_cpu, self._pod_resource.non_zero_memory
 
-    def _resources(self) -> PodResource:
-        if self._pod_resource is None:
-            self._pod_resource = resource_calculator(self._features).of(self.pod)
-        return self._pod_resource
+    def compute_resource(self) -> PodResource:
+        """What the pod occupies, and how it counts in scores."""
+        return resource_calculator(self._features).of(self.pod)
 
     @property
     def has_affinity(self) -> bool:
@@ -101,42 +98,6 @@ class PodInfo:
         )
 
     @property
-    def required_affinity_terms(self) -> list[AffinityTerm]:
-        """Terms of which each needs a matching pod."""
-        if self._required_affinity_terms is None:
-            affinity = self.pod.spec.affinity
-            terms = affinity.pod_affinity.required if affinity and affinity.pod_affinity else []
-            self._required_affinity_terms = affinity_terms(self.pod, terms)
-        return self._required_affinity_terms
-
-    @property
-    def required_anti_affinity_terms(self) -> list[AffinityTerm]:
-        """Terms of which none may have a matching pod."""
-        if self._required_anti_affinity_terms is None:
-            affinity = self.pod.spec.affinity
-            terms = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else []
-            self._required_anti_affinity_terms = affinity_terms(self.pod, terms)
-        return self._required_anti_affinity_terms
-
-    @property
-    def preferred_affinity_terms(self) -> list[WeightedAffinityTerm]:
-        """Terms that add their weight per matching pod."""
-        if self._preferred_affinity_terms is None:
-            affinity = self.pod.spec.affinity
-            terms = affinity.pod_affinity.preferred if affinity and affinity.pod_affinity else []
-            self._preferred_affinity_terms = weighted_affinity_terms(self.pod, terms)
-        return self._preferred_affinity_terms
-
-    @property
-    def preferred_anti_affinity_terms(self) -> list[WeightedAffinityTerm]:
-        """Terms that take their weight away per matching pod."""
-        if self._preferred_anti_affinity_terms is None:
-            affinity = self.pod.spec.affinity
-            terms = affinity.pod_anti_affinity.preferred if affinity and affinity.pod_anti_affinity else []
-            self._preferred_anti_affinity_terms = weighted_affinity_terms(self.pod, terms)
-        return self._preferred_anti_affinity_terms
-
-    @property
     def claim_keys(self) -> list[str]:
         """``namespace/name`` of the persistent volume claims that the pod names itself."""
         return [
@@ -144,6 +105,40 @@ class PodInfo:
             for volume in self.pod.spec.volumes
             if volume.persistent_volume_claim is not None
         ]
+
+
+def _required_affinity(info: PodInfo) -> list[AffinityTerm]:
+    affinity = info.pod.spec.affinity
+    return affinity_terms(info.pod, affinity.pod_affinity.required if affinity and affinity.pod_affinity else [])
+
+
+def _required_anti_affinity(info: PodInfo) -> list[AffinityTerm]:
+    affinity = info.pod.spec.affinity
+    terms = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else []
+    return affinity_terms(info.pod, terms)
+
+
+def _preferred_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
+    affinity = info.pod.spec.affinity
+    terms = affinity.pod_affinity.preferred if affinity and affinity.pod_affinity else []
+    return weighted_affinity_terms(info.pod, terms)
+
+
+def _preferred_anti_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
+    affinity = info.pod.spec.affinity
+    terms = affinity.pod_anti_affinity.preferred if affinity and affinity.pod_anti_affinity else []
+    return weighted_affinity_terms(info.pod, terms)
+
+
+_COMPUTED: dict[str, Callable[[PodInfo], object]] = {
+    "key": lambda info: info.pod.key,
+    "host_ports": lambda info: host_ports_of(info.pod),
+    "required_affinity_terms": _required_affinity,
+    "required_anti_affinity_terms": _required_anti_affinity,
+    "preferred_affinity_terms": _preferred_affinity,
+    "preferred_anti_affinity_terms": _preferred_anti_affinity,
+    "_pod_resource": PodInfo.compute_resource,
+}
 
 
 class ImageState:

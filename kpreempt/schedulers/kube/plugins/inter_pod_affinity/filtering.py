@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, matches_all_terms
 from kpreempt.verdict import SUCCESS, Code, Status
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_AFFINITY = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -69,8 +75,14 @@ class FilterState:
             matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
             _count(self.anti_affinity, matching, labels, delta)
 
-    def add_all(self, nodes: Sequence[NodeInfo]) -> None:
-        """Count all pods of all nodes; those that cannot matter are not looked at."""
+    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None, features: FeatureGates) -> None:
+        """Count all pods of all nodes; those that cannot matter are not looked at.
+
+        ``table`` has the pods of ``nodes`` in columns, where the cluster is big.
+        """
+        if table is not None:
+            self._add_table(nodes, table, features)
+            return
         for node_info in nodes:
             for pod_info in node_info.pods_with_required_anti_affinity:
                 self._update_existing(pod_info, node_info.node.labels, 1)
@@ -80,6 +92,22 @@ class FilterState:
             labels = node_info.node.labels
             for pod_info in node_info.pods:
                 self._update_incoming(pod_info, labels, 1)
+
+    def _add_table(self, nodes: Sequence[NodeInfo], table: PodTable, features: FeatureGates) -> None:
+        for position in table.with_required_anti_affinity:
+            labels = nodes[table.node[position]].node.labels
+            self._update_existing(PodInfo(table.pods[position], features), labels, 1)
+        incoming = self.incoming
+        if incoming.affinity_terms:
+            counts = table.count_matching(lambda pod: matches_all_terms(incoming.affinity_terms, pod))
+            for node_info, count in zip(nodes, counts, strict=True):
+                if count:
+                    _count(self.affinity, incoming.affinity_terms, node_info.node.labels, count)
+        for term in incoming.anti_affinity_terms:
+            counts = table.count_matching(partial(term.matches, namespace_labels=None))
+            for node_info, count in zip(nodes, counts, strict=True):
+                if count:
+                    _count(self.anti_affinity, [term], node_info.node.labels, count)
 
 
 def check_node(state: FilterState, node_info: NodeInfo) -> Status:

@@ -89,10 +89,16 @@ def count_matching(pods: Sequence[PodInfo], constraint: SpreadConstraint, namesp
     return sum(
         1
         for pod_info in pods
-        if (metadata := pod_info.pod.metadata).namespace == namespace
-        and metadata.deletion_timestamp is None
-        and selector.matches(metadata.labels)
+        if pod_info.pod.metadata.deletion_timestamp is None and counts_for(constraint, namespace, pod_info.pod)
     )
+
+
+def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
+    """Whether a pod that is not being deleted counts for the constraint of a pod in ``namespace``."""
+    selector = constraint.selector
+    if selector is None or selector.is_empty() or pod.metadata.namespace != namespace:
+        return False
+    return selector.matches(pod.metadata.labels)
 
 
 class NodeInclusion:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from heapq import nsmallest
+from typing import TYPE_CHECKING
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -12,10 +14,14 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
     NodeInclusion,
     SpreadConstraint,
     count_matching,
+    counts_for,
     has_all_keys,
 )
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import SpreadConflict
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_SKEW = "node(s) didn't match pod topology spread constraints"
 REASON_MISSING_LABEL = f"{REASON_SKEW} (missing required label)"
@@ -80,12 +86,25 @@ class FilterState:
         other._shown_domains = self._shown_domains
         return other
 
-    def add_all(self, nodes: Sequence[NodeInfo]) -> None:
-        """Count the pods of all nodes; every eligible node's domain is there even with no pod."""
-        for node_info in nodes:
+    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None = None) -> None:
+        """Count the pods of all nodes; every eligible node's domain is there even with no pod.
+
+        ``table`` has the pods of ``nodes`` in columns, where the cluster is big.
+        """
+        namespace = self.pod.metadata.namespace
+        in_table: list[list[int]] = []
+        if table is not None:
+            in_table = [
+                table.count_matching(partial(counts_for, constraint, namespace), skips_terminating=True)
+                for constraint in self.constraints
+            ]
+        for position, node_info in enumerate(nodes):
             for index, constraint in self._eligible(node_info.node):
                 domain = node_info.node.labels[constraint.topology_key]
-                count = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+                if in_table:
+                    count = in_table[index][position]
+                else:
+                    count = count_matching(node_info.pods, constraint, namespace)
                 self.counts[index][domain] = self.counts[index].get(domain, 0) + count
         for counts, lowest in zip(self.counts, self.lowest, strict=True):
             for domain, count in counts.items():

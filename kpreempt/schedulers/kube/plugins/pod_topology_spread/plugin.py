@@ -55,6 +55,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             if self._is_system_defaulted
             else msgspec.convert(args.get("defaultConstraints") or [], list[TopologySpreadConstraint])
         )
+        self._handle = handle
         self._cluster = handle.cluster
         self._features = handle.features
 
@@ -69,7 +70,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         if not constraints:
             return None, SKIP
         counts = FilterState(pod, constraints, NodeInclusion(pod, self._features))
-        counts.add_all(nodes)
+        counts.add_all(nodes, self._handle.pod_table)
         state.write(_PRE_FILTER_KEY, counts)
         return None, SUCCESS
 

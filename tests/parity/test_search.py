@@ -1,0 +1,95 @@
+"""The comparison notices what differs, makes it small and keeps it. Needs no Go: a false scheduler stands in."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.parity.answers import kpreempt_answer
+from tests.parity.differences import differences
+from tests.parity.kept import expected_answer, keep, kept_scenarios
+from tests.parity.search import search
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n0"},
+    "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
+}
+
+
+def scenario(cpu: str) -> dict[str, Any]:
+    containers = [{"name": "c0", "image": "img0", "resources": {"requests": {"cpu": cpu}}}]
+    pod = {"metadata": {"name": "incoming", "namespace": "default"}, "spec": {"containers": containers}}
+    running = {
+        "kind": "Pod",
+        "metadata": {"name": "p0", "namespace": "default", "uid": "u"},
+        "spec": {"nodeName": "n0", "priority": -1, "containers": containers},
+        "status": {"phase": "Running"},
+    }
+    return {"name": "s", "objects": [NODE, running], "pod": pod}
+
+
+def without_taints(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a scheduler would answer that overlooks taints."""
+    asked = copy.deepcopy(asked)
+    for each in asked["objects"]:
+        if each["kind"] == "Node":
+            each["spec"].pop("taints", None)
+    return kpreempt_answer(asked)
+
+
+def test_equal_answers_do_not_differ() -> None:
+    asked = scenario("600m")
+    assert differences(kpreempt_answer(asked), kpreempt_answer(asked)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("message", "0/2 nodes are available."),
+        ("nominatedNodes", []),
+        ("candidates", [{"node": "n0", "victims": ["default/p0"], "numPDBViolations": 1}]),
+        ("eligibility", {"eligible": False}),
+        ("filter", {}),
+        ("dryRun", {"n0": {"code": "Unschedulable"}}),
+        ("feasibleNodes", ["n0"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_key_that_differs_is_noticed_from_either_side(key: str, value: Any) -> None:
+    ours = kpreempt_answer(scenario("600m"))
+    other = {"name": "s", "verdict": ours["verdict"] | {key: value}}
+    assert differences(other, ours)
+    assert differences(ours, other)
+
+
+def test_a_key_that_only_one_has_is_noticed() -> None:
+    ours = kpreempt_answer(scenario("600m"))
+    other = copy.deepcopy(ours)
+    del other["verdict"]["message"]
+    assert differences(other, ours)
+    assert differences(ours, other)
+
+
+def test_an_error_of_the_scheduler_has_to_be_ours_as_well() -> None:
+    assert differences({"error": {"message": "boom"}}, kpreempt_answer(scenario("600m")))
+    assert differences(kpreempt_answer(scenario("100m")), {"error": {"message": "boom"}})
+
+
+def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
+    found = search(without_taints, 300, 1).difference
+    assert found is not None
+    assert any("TaintToleration" in line for line in found.lines)
+    nodes = [each for each in found.scenario["objects"] if each["kind"] == "Node"]
+    assert len(nodes) == 1
+    assert not [each for each in found.scenario["objects"] if each["kind"] == "Pod"]
+
+    path = keep(found.scenario, found.genuine, tmp_path)
+    assert keep(found.scenario, found.genuine, tmp_path) == path
+    (kept,) = kept_scenarios(tmp_path)
+    assert differences(expected_answer(kept), kpreempt_answer(kept))
+    assert differences(expected_answer(kept), without_taints(kept)) == []
