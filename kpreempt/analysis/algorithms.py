@@ -26,8 +26,11 @@ class Scheduler(Protocol):
         they do in a cluster that runs.
         """
 
-    def decide(self, prepared: Any, pod: Pod) -> Verdict:
-        """What becomes of a pod as the scheduler would see it."""
+    def decide(self, prepared: Any, pod: Pod, *, records_steps: bool = True) -> Verdict:
+        """What becomes of a pod as the scheduler would see it.
+
+        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims.
+        """
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there."""

@@ -5,20 +5,17 @@ An edit is only a guess here; whether it brings the wanted answer is for a verdi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import msgspec
 
 from kpreempt.analysis.edits import Edit, appended_toleration
 from kpreempt.analysis.field_paths import Assignment, format_path
+from kpreempt.analysis.ladders import Ladder, Place, Scene, dropping, pods_on, remove_pods
 from kpreempt.analysis.request_edits import lower_requests
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import NodeSelectorTerm
-from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.verdict import Change, ChangeKind, Status
 from kpreempt.verdict.details import (
@@ -32,23 +29,9 @@ from kpreempt.verdict.details import (
     VolumeLimitExceeded,
 )
 
-Ladder = list[Edit]
-
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-# The highest priority that users may give.
-_MAX_PRIORITY = 10**9
-_MAX_STEPS = 10
-
-
-class Scene(msgspec.Struct, frozen=True):
-    """A pod, the cluster that it comes to, and the node in question."""
-
-    pod: Pod
-    cluster: ClusterSnapshot
-    node: Node
 
 
 def remedies_for(scene: Scene, refusals: Sequence[Status]) -> list[Ladder]:
@@ -59,53 +42,6 @@ def remedies_for(scene: Scene, refusals: Sequence[Status]) -> list[Ladder]:
         if remedy is not None:
             ladders += remedy(scene, status.detail)
     return [ladder for ladder in ladders if ladder]
-
-
-def raise_priority(scene: Scene, others: Sequence[str]) -> Ladder:
-    """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
-    pod = scene.pod
-    keys = frozenset(others)
-    priorities = {
-        each.priority
-        for each in scene.cluster.pods
-        if (each.spec.node_name == scene.node.name or each.key in keys) and not each.is_terminal
-    }
-    wanted = sorted(priority + 1 for priority in priorities if pod.priority <= priority < _MAX_PRIORITY)
-    return [
-        Edit(
-            changes=[Change(ChangeKind.PRIORITY, before=pod.priority, after=priority)],
-            overrides=Overrides(priority=priority),
-        )
-        for priority in wanted[:_MAX_STEPS]
-    ]
-
-
-def allow_preemption(pod: Pod) -> Ladder:
-    """Let a pod evict that may not."""
-    if pod.spec.preemption_policy != "Never":
-        return []
-    policy = "PreemptLowerPriority"
-    return [
-        Edit(
-            changes=[Change(ChangeKind.PREEMPTION_POLICY, subject=policy)],
-            overrides=Overrides(preemption_policy=policy),
-        )
-    ]
-
-
-def remove_pods(scene: Scene, keys: Sequence[str]) -> Ladder:
-    """Take one of the pods away, the least important first, but never the one in question."""
-    priorities = {each.key: each.priority for each in scene.cluster.pods}
-    there = [key for key in dict.fromkeys(keys) if key in priorities and key != scene.pod.key]
-    return [
-        Edit(changes=[Change(ChangeKind.WITHOUT_POD, subject=key)], removed_pods=[key])
-        for key in sorted(there, key=priorities.__getitem__)[:_MAX_STEPS]
-    ]
-
-
-def pods_on(scene: Scene) -> list[str]:
-    """The pods that take room on the node."""
-    return [pod.key for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
 
 
 def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[Ladder]:
@@ -121,19 +57,19 @@ def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[Ladder]:
     return ladders
 
 
-def _for_taint(scene: Scene, detail: UntoleratedTaint) -> list[Ladder]:
+def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:
     """Tolerate all taints that repel the pod; open a cordoned node."""
     spec = scene.node.spec
     taints = [taint for taint in spec.taints if find_untolerated_taint([taint], scene.pod.spec.tolerations, _REPELLING)]
     wanted = [(taint.key, taint.value, taint.effect, str(taint)) for taint in taints]
-    if spec.unschedulable and all(key != _UNSCHEDULABLE for key, *_ in wanted):
+    if spec.unschedulable and all(key != _UNSCHEDULABLE for key, *_rest in wanted):
         wanted.append((_UNSCHEDULABLE, "", "NoSchedule", f"{_UNSCHEDULABLE}:NoSchedule"))
     tolerate = Edit(
-        changes=[Change(ChangeKind.TOLERATION, subject=text) for *_, text in wanted],
+        changes=[Change(ChangeKind.TOLERATION, subject=text) for _key, _value, _effect, text in wanted],
         overrides=Overrides(
             assignments=[
                 Assignment(appended_toleration(number), _toleration(key, value, effect))
-                for number, (key, value, effect, _) in enumerate(wanted)
+                for number, (key, value, effect, _text) in enumerate(wanted)
             ]
         ),
     )
@@ -156,7 +92,7 @@ def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[Ladde
         unmet = [key for key, value in spec.node_selector.items() if node.labels.get(key) != value]
         return [
             [
-                _dropping(
+                dropping(
                     ChangeKind.NODE_SELECTOR,
                     {f"{key}={spec.node_selector[key]}": ["spec", "nodeSelector", key] for key in unmet},
                 )
@@ -168,12 +104,12 @@ def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[Ladde
     if any(term.match_fields for term in rules.required.node_selector_terms):
         # A term over fields is a controller's, which ties its pod to a node.
         return []
-    place = ["spec", "affinity", "nodeAffinity", _REQUIRED]
-    whole = _dropping(ChangeKind.NODE_AFFINITY, {" or ".join(detail.unmet): place})
+    place: Place = ["spec", "affinity", "nodeAffinity", _REQUIRED]
+    whole = dropping(ChangeKind.NODE_AFFINITY, {" or ".join(detail.unmet): place})
     return [[*_relaxed_terms(rules.required.node_selector_terms, node, place), whole]]
 
 
-def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: list[str]) -> Ladder:
+def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) -> Ladder:
     """Each term without the expressions that the node does not meet, unless none remains; the fewest first."""
     edits = []
     for index, term in enumerate(terms):
@@ -183,10 +119,10 @@ def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: list[st
             if not NodeSelectorTerm(match_expressions=[expression]).matches(node.name, node.labels)
         ]
         if 0 < len(unmet) < len(term.match_expressions):
-            path = [*place, "nodeSelectorTerms", index, "matchExpressions"]
+            path: Place = [*place, "nodeSelectorTerms", index, "matchExpressions"]
             # From the last one on, so that the places of the others stay what they are.
-            places = {str(_in_words(term, number)): [*path, number] for number in sorted(unmet, reverse=True)}
-            edits.append(_dropping(ChangeKind.NODE_AFFINITY, places))
+            places = {_in_words(term, number): [*path, number] for number in sorted(unmet, reverse=True)}
+            edits.append(dropping(ChangeKind.NODE_AFFINITY, places))
     return sorted(edits, key=lambda edit: len(edit.changes))
 
 
@@ -200,7 +136,7 @@ def _for_port(scene: Scene, detail: PortConflict) -> list[Ladder]:
     ladders = [remove_pods(scene, detail.holders)]
     if scene.pod.spec.host_network:
         return ladders
-    places = {
+    places: dict[str, Place] = {
         f"{port.host_port}/{port.protocol}": ["spec", field, index, "ports", number, "hostPort"]
         for field, containers in (
             ("containers", scene.pod.spec.containers),
@@ -210,7 +146,7 @@ def _for_port(scene: Scene, detail: PortConflict) -> list[Ladder]:
         for number, port in enumerate(container.ports)
         if (port.host_port, port.protocol, port.host_ip) == (detail.port, detail.protocol, detail.host_ip)
     }
-    return [[_dropping(ChangeKind.HOST_PORT, places)], *ladders] if places else ladders
+    return [[dropping(ChangeKind.HOST_PORT, places)], *ladders] if places else ladders
 
 
 def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[Ladder]:
@@ -218,16 +154,15 @@ def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[Ladder]:
     if detail.rule == "existingAntiAffinity":
         return [remove_pods(scene, detail.holders)]
     affinity = scene.pod.spec.affinity
-    if detail.rule == "affinity":
-        kind, field, rules = ChangeKind.POD_AFFINITY, "podAffinity", affinity and affinity.pod_affinity
-    else:
-        kind, field, rules = ChangeKind.POD_ANTI_AFFINITY, "podAntiAffinity", affinity and affinity.pod_anti_affinity
+    is_anti = detail.rule != "affinity"
+    kind = ChangeKind.POD_ANTI_AFFINITY if is_anti else ChangeKind.POD_AFFINITY
+    rules = affinity and (affinity.pod_anti_affinity if is_anti else affinity.pod_affinity)
     terms = rules.required if rules else []
-    place = ["spec", "affinity", field, _REQUIRED]
+    place: Place = ["spec", "affinity", str(kind), _REQUIRED]
     named = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
-    ladder = [_dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
+    ladder = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
     if len(terms) > 1:
-        ladder.append(_dropping(kind, {" and ".join(named): place}))
+        ladder.append(dropping(kind, {" and ".join(named): place}))
     return [ladder, remove_pods(scene, detail.holders)]
 
 
@@ -238,14 +173,14 @@ def _for_spread(scene: Scene, detail: SpreadConflict) -> list[Ladder]:
     mine = [index for index in strict if constraints[index].topology_key == detail.topology_key]
     ladders: list[Ladder] = []
     for index in mine:
-        place = ["spec", "topologySpreadConstraints", index]
+        place: Place = ["spec", "topologySpreadConstraints", index]
         constraint = constraints[index]
         name = f"{constraint.label_selector or 'no pod'} over {constraint.topology_key}"
         if detail.topology_value and detail.skew > constraint.max_skew:
             change = Change(ChangeKind.MAX_SKEW, name, constraint.max_skew, detail.skew)
             wider = Assignment(format_path([*place, "maxSkew"]), detail.skew)
             ladders.append([Edit(changes=[change], overrides=Overrides(assignments=[wider]))])
-        ladders.append([_dropping(ChangeKind.SPREAD, {name: place})])
+        ladders.append([dropping(ChangeKind.SPREAD, {name: place})])
     selectors = [constraints[index].label_selector for index in mine]
     counted = [
         pod.key
@@ -261,41 +196,9 @@ def _for_volume(scene: Scene, detail: VolumeConflict) -> list[Ladder]:
     return [remove_pods(scene, detail.holders)]
 
 
-def _for_volume_limit(scene: Scene, detail: VolumeLimitExceeded) -> list[Ladder]:
+def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[Ladder]:
     with_volumes = {pod.key for pod in scene.cluster.pods if pod.spec.volumes}
     return [remove_pods(scene, [key for key in pods_on(scene) if key in with_volumes])]
-
-
-def drop_preferences(scene: Scene) -> Ladder:
-    """Give up what the pod prefers: each preference alone, then all of them."""
-    spec = scene.pod.spec
-    places: dict[str, list[str | int]] = {}
-    if spec.affinity is not None:
-        for field, rules in (
-            ("nodeAffinity", spec.affinity.node_affinity),
-            ("podAffinity", spec.affinity.pod_affinity),
-            ("podAntiAffinity", spec.affinity.pod_anti_affinity),
-        ):
-            if rules is not None and rules.preferred:
-                places[f"preferred {field}"] = ["spec", "affinity", field, _PREFERRED]
-    soft = [
-        index
-        for index, each in enumerate(spec.topology_spread_constraints)
-        if each.when_unsatisfiable == "ScheduleAnyway"
-    ]
-    for index in reversed(soft):
-        key = spec.topology_spread_constraints[index].topology_key
-        places[f"preferred spread over {key} ({index})"] = ["spec", "topologySpreadConstraints", index]
-    ladder = [_dropping(ChangeKind.PREFERENCE, {name: place}) for name, place in places.items()]
-    return [*ladder, _dropping(ChangeKind.PREFERENCE, places)] if len(places) > 1 else ladder
-
-
-def _dropping(kind: ChangeKind, places: Mapping[str, Sequence[str | int]]) -> Edit:
-    """An edit that takes fields away, in the order given."""
-    return Edit(
-        changes=[Change(kind, subject=name) for name in places],
-        overrides=Overrides(assignments=[Assignment(format_path(list(place)), None) for place in places.values()]),
-    )
 
 
 _REMEDIES: dict[type, Callable[[Scene, Any], list[Ladder]]] = {

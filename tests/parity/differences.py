@@ -35,8 +35,7 @@ def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     expected = genuine["verdict"]
     if "preEnqueue" in expected:
         return _reason_differences("; ".join(expected["preEnqueue"]["reasons"]), verdict)
-    wanted = {key: expected[key] for key in KEYS if key in expected}
-    got = {key: _without_evidence(key, verdict[key]) for key in KEYS if key in verdict}
+    wanted, got = _decided(expected), _decided(verdict)
     # In both directions: neither may hold a key, or a node, that the other lacks.
     lines = disagreements(wanted, got) or [f"the other way round: {line}" for line in disagreements(got, wanted)]
     nominated = verdict["pod"].get("nominatedNodeName")
@@ -60,6 +59,11 @@ def _reason_differences(reason: str, verdict: dict[str, Any]) -> list[str]:
     if verdict.get("outcome") == "NotScheduled" and verdict.get("reason") == reason:
         return []
     return [f"the pod is held back: {reason!r}, got {verdict.get('outcome')!r} {verdict.get('reason')!r}"]
+
+
+def _decided(verdict: dict[str, Any]) -> dict[str, Any]:
+    """What was decided, without kpreempt's evidence."""
+    return {key: _without_evidence(key, verdict[key]) for key in KEYS if key in verdict}
 
 
 def _without_evidence(key: str, value: Any) -> Any:

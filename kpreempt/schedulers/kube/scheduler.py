@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -28,6 +27,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
+from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
 from kpreempt.schedulers.kube.preemption.victims_report import victims_of
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
@@ -39,15 +39,13 @@ from kpreempt.verdict import (
     ClusterSummary,
     Code,
     Eligibility,
+    NodeEvaluation,
     Outcome,
     PodSummary,
     Sampling,
     Status,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from kpreempt.schedulers.kube.bulk import PodTable
 
 ALGORITHM = "kube-1.36"
 # Below this many pods columns save no time, and NumPy need not be loaded.
@@ -89,13 +87,17 @@ class KubeScheduler:
         """
         names = frozenset(profile.scheduler_name for profile in self.profiles)
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
-        table = _pod_table(state)
+        is_big = sum(node_info.num_pods for node_info in state.node_infos) >= MIN_PODS_OF_TABLE
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features, profile.parallelism)
-            handle.pod_table = table
             framework = Framework(build_plugins(profile, handle), state)
             handle.framework = framework
+            if is_big:
+                # It needs NumPy, which is loaded for big clusters only.
+                from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
+
+                serve(handle, framework.plugins.filters)
             frameworks[profile.scheduler_name] = framework
         return Prepared(state, frameworks, self.assumptions)
 
@@ -129,6 +131,16 @@ class KubeScheduler:
         if not gate.is_success:
             return not_scheduled(gate.message)
         return _Cycle(self, prepared, framework, pod, summary, cluster, CycleState(records_steps=records_steps)).run()
+
+    def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
+        """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.
+
+        Empty for a pod of another scheduler; raises ``KeyError`` for a node that is not there.
+        """
+        framework = prepared.frameworks.get(pod.spec.scheduler_name)
+        if framework is None:
+            return NodeEvaluation()
+        return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
 
 class _Cycle:
@@ -342,17 +354,6 @@ def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
             name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())
         },
     )
-
-
-def _pod_table(cluster: ClusterState) -> PodTable | None:
-    """Columns over the pods of a big cluster, with what they make known of every node."""
-    if sum(node_info.num_pods for node_info in cluster.node_infos) < MIN_PODS_OF_TABLE:
-        return None
-    from kpreempt.schedulers.kube.bulk import PodTable  # noqa: PLC0415 - it needs NumPy
-
-    table = PodTable(cluster)
-    table.fill_requested()
-    return table
 
 
 def _cluster_summary(cluster: ClusterState) -> ClusterSummary:

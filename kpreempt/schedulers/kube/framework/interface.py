@@ -22,6 +22,8 @@ from kpreempt.verdict.status import SUCCESS
 if TYPE_CHECKING:
     # It needs NumPy, which is loaded for big clusters only.
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+    from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+    from kpreempt.schedulers.kube.preemption.victims import Victims
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -159,11 +161,6 @@ class ScorePlugin(Plugin, ABC):
 class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
-    @property
-    def filters(self) -> Sequence[FilterPlugin]:
-        """The filters of the profile, in order."""
-        ...
-
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``add_pod``."""
         ...
@@ -177,18 +174,29 @@ class FilterRunner(Protocol):
         ...
 
 
+class DryRunAtOnce(Protocol):
+    """Finds the victims on many nodes in one go (``kpreempt.schedulers.kube.bulk``)."""
+
+    def __call__(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, /
+    ) -> dict[str, Victims]:
+        """The victims on those of ``nodes`` that can be answered so."""
+        ...
+
+
 class Handle:
     """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it."""
 
-    __slots__ = ("cluster", "features", "framework", "parallelism", "pod_table")
+    __slots__ = ("cluster", "dry_run_at_once", "features", "framework", "parallelism", "pod_table")
 
     def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
         self.features = features
         self.parallelism = parallelism
         self.framework: FilterRunner | None = None
-        # Columns over all pods, where the cluster is big enough for them to pay.
+        # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.
         self.pod_table: PodTable | None = None
+        self.dry_run_at_once: DryRunAtOnce | None = None
 
 
 def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:

@@ -49,11 +49,6 @@ class Framework:
         self.cluster = cluster
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
 
-    @property
-    def filters(self) -> Sequence[FilterPlugin]:
-        """The filters of the profile, in order."""
-        return self.plugins.filters
-
     def run_pre_enqueue(self, pod: Pod) -> Status:
         """The first status that is not Success, named after its plugin."""
         for plugin in self.plugins.pre_enqueues:

@@ -126,13 +126,10 @@ class Evaluator:
     ) -> dict[str, Victims]:
         """The victims on every potential node: all at once where that can be done, one by one otherwise."""
         at_once: dict[str, Victims] = {}
-        framework, table = self._handle.framework, self._handle.pod_table
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
-        if framework is not None and table is not None and is_filtered and not state.records_steps:
-            from kpreempt.schedulers.kube.bulk import dry_run  # noqa: PLC0415 - it needs NumPy
-
-            at_once = dry_run(table, framework.filters, state, pod, potential, self._budgets)
+        if self._handle.dry_run_at_once is not None and is_filtered and not state.records_steps:
+            at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets)
         return {
             node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info)
             for node_info in potential

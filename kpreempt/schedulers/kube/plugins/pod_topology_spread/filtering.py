@@ -101,10 +101,7 @@ class FilterState:
         for position, node_info in enumerate(nodes):
             for index, constraint in self._eligible(node_info.node):
                 domain = node_info.node.labels[constraint.topology_key]
-                if in_table:
-                    count = in_table[index][position]
-                else:
-                    count = count_matching(node_info.pods, constraint, namespace)
+                count = in_table[index][position] if in_table else count_matching(node_info.pods, constraint, namespace)
                 self.counts[index][domain] = self.counts[index].get(domain, 0) + count
         for counts, lowest in zip(self.counts, self.lowest, strict=True):
             for domain, count in counts.items():
