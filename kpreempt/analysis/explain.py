@@ -10,9 +10,13 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.cluster_overrides import check_node
+from kpreempt.analysis.edits import Stated
+from kpreempt.analysis.node_story import propose, tell_story
+from kpreempt.analysis.smallest_change import Situation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Admitted, Assumption, Verdict
+from kpreempt.verdict import Admitted, Assumption, Outcome, Verdict
 
 MODELLED_MINOR = "1.36"
 _MINOR = re.compile(r"v?(\d+\.\d+)\b")
@@ -38,16 +42,31 @@ def explain_pods(
     *,
     now: datetime,
     assumptions: Iterable[Assumption] = (),
+    node_name: str = "",
+    proposes: bool = False,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
     ``assumptions`` concern the cluster and so every verdict. ``now`` is what missing start times and the dump's age are
-    counted to. Nothing is changed.
+    counted to. With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``,
+    one that the pod never lands says what would have to be different. Nothing is changed. Raises ``NotFoundError`` for
+    a node that is not in the cluster.
     """
+    if node_name:
+        check_node(cluster, node_name)
     prepared = scheduler.prepare(cluster, now=now)
-    return [
-        explain_pod(cluster, question, scheduler, prepared, now=now, assumptions=assumptions) for question in questions
-    ]
+    verdicts = []
+    for question in questions:
+        verdict = explain_pod(cluster, question, scheduler, prepared, now=now, assumptions=assumptions)
+        situation = Situation(cluster, prepared, question.pod, verdict)
+        if node_name:
+            story = tell_story(scheduler, situation, node_name, _stated(question), now=now)
+            verdict = msgspec.structs.replace(verdict, node_story=story)
+        elif proposes and verdict.outcome == Outcome.NEVER_LANDS:
+            found = propose(scheduler, situation, _stated(question), now=now)
+            verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+        verdicts.append(verdict)
+    return verdicts
 
 
 def explain_pod(
@@ -80,6 +99,12 @@ def explain_pod(
             *verdict.assumptions,
         ],
     )
+
+
+def _stated(question: Question) -> Stated:
+    """The pod's tolerations without those that admission added."""
+    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
+    return Stated(max(0, len(question.pod.spec.tolerations) - added))
 
 
 def _version_assumptions(version: str) -> list[Assumption]:

@@ -24,6 +24,7 @@ class FastReader:
     def __init__(self) -> None:
         self._tree = ryml.Tree()
         self._known: dict[bytes, bool] = {}
+        self._buffer = bytearray()
 
     def read_plain(self, text: bytes) -> bytes | None:
         """The JSON of one document, or ``None`` where PyYAML has to read it. ``text`` ends with a newline."""
@@ -70,7 +71,18 @@ class FastReader:
         self._tree.clear_arena()
         try:
             ryml.parse_in_arena(text, self._tree)
-            json: str | None = ryml.emit_json(self._tree)
+            return self._emitted(len(text))
         except (ryml.ExceptionBasic, RuntimeError):
             return None
-        return json.encode() if json is not None else None
+
+    def _emitted(self, size: int) -> bytes | None:
+        """The tree as JSON. It goes through one buffer, because rapidyaml never frees those that it makes itself."""
+        while True:
+            if len(self._buffer) < 3 * size:
+                self._buffer = bytearray(3 * size)
+            try:
+                json = ryml.emit_json_in_place(self._tree, self._buffer)
+            except IndexError:
+                size *= 2
+                continue
+            return bytes(json) if json is not None else None

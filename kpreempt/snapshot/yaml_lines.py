@@ -35,7 +35,7 @@ _KEY = (
     rb"(?:[A-Za-z_/$][\w./$@+~-]*+(?::++[\w./$@+~-]++)*+|\.|'[^'\x00-\x1f\x7f]*+'|\"[^\"\\\x00-\x1f\x7f]*+\")"
 )
 _ENTRY = rb"(?P<entry> *+(?:- )*+" + _KEY + rb":)"
-_LINE = re.compile(_ENTRY + rb"(?P<value> (?:" + _SCALAR + rb"))?|(?P<item> *+(?:- )++)(?:" + _SCALAR + rb")")
+_LINE = re.compile(_ENTRY + rb"(?: (?:" + _SCALAR + rb"))?|( *+(?:- )++)(?:" + _SCALAR + rb")")
 _PREFIX = re.compile(rb" *+(?:- )*+")
 _LITERAL = re.compile(_ENTRY + rb" \|[-+]?")
 _OPEN_QUOTE = re.compile(_ENTRY + rb" '(?:[^'\x00-\x1f\x7f]|'')*+")
@@ -55,10 +55,10 @@ def outline_of(line: bytes) -> bytes:
     if match is None or (not line.isascii() and _ODD_UTF8.search(line)):
         prefix = _PREFIX.match(line)
         return (prefix[0] if prefix else b"") + UNKNOWN
-    entry, value, item = match.group("entry", "value", "item")
-    if entry is None:
-        return bytes(item) + b"="
-    return bytes(entry) if value is None else bytes(entry) + b"="
+    end = match.end(1)
+    if end < 0:
+        end = match.end(2)
+    return line if end == len(line) else line[:end] + b"="
 
 
 def outline_of_text(lines: list[bytes]) -> list[bytes] | None:

@@ -66,7 +66,9 @@ class Items(msgspec.Struct, frozen=True):
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            raise InputError("is not UTF-8", source=self.name, line=line_at(self.content, begin + error.start)) from None
+            raise InputError(
+                "is not UTF-8", source=self.name, line=line_at(self.content, begin + error.start)
+            ) from None
         text = text.replace(b"\r\n", b"\n")
         if not text.endswith(b"\n"):
             raise ItemError("the last line does not end", line_at(self.content, end))

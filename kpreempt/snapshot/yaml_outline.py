@@ -12,7 +12,6 @@ from collections.abc import Iterable
 _MAX_DEPTH = 60
 
 
-
 def is_plain_structure(outline: Iterable[bytes]) -> bool:
     """Whether the lines are block collections that every reader of YAML reads alike."""
     structure = _Structure()

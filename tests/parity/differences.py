@@ -38,11 +38,10 @@ def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     wanted, got = _decided(expected), _decided(verdict)
     # In both directions: neither may hold a key, or a node, that the other lacks.
     lines = disagreements(wanted, got) or [f"the other way round: {line}" for line in disagreements(got, wanted)]
-    nominated = verdict["pod"].get("nominatedNodeName")
-    if expected.get("nominatedNodeFits", False) != (nominated is not None and verdict.get("landsOn") == [nominated]):
-        if not expected.get("nominatedNodeFits") and expected.get("chosenNodes") == [nominated]:
-            return lines
-        lines.append(f".landsOn: the nominated node fits is {expected.get('nominatedNodeFits', False)}")
+    nominated = [verdict["pod"].get("nominatedNodeName")]
+    lands_on = nominated if expected.get("nominatedNodeFits") else expected.get("chosenNodes", [])
+    if sorted(lands_on) != sorted(verdict.get("landsOn", [])):
+        lines.append(f".landsOn: want {lands_on}, got {verdict.get('landsOn')}")
     return lines
 
 

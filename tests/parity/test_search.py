@@ -39,7 +39,16 @@ def without_taints(asked: dict[str, Any]) -> dict[str, Any]:
     for each in asked["objects"]:
         if each["kind"] == "Node":
             each["spec"].pop("taints", None)
-    return kpreempt_answer(asked)
+    return as_reference(kpreempt_answer(asked))
+
+
+def as_reference(answer: dict[str, Any]) -> dict[str, Any]:
+    """kpreempt's answer with what the reference says instead of ``landsOn``."""
+    if "verdict" not in answer:
+        return answer
+    verdict = answer["verdict"]
+    fits = verdict.get("landsOn") != verdict.get("chosenNodes")
+    return answer | {"verdict": verdict | {"nominatedNodeFits": fits}}
 
 
 def test_equal_answers_do_not_differ() -> None:
@@ -81,7 +90,7 @@ def test_an_error_of_the_scheduler_has_to_be_ours_as_well() -> None:
 
 
 def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
-    found = search(without_taints, 300, 1).difference
+    found = search(without_taints, 200, 1).difference
     assert found is not None
     assert any("TaintToleration" in line for line in found.lines)
     nodes = [each for each in found.scenario["objects"] if each["kind"] == "Node"]

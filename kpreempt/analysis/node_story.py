@@ -1,0 +1,66 @@
+"""How one node fares: all its filters, its place in the choice, and what would make it the chosen one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.edits import Stated
+from kpreempt.analysis.nearest_nodes import nearest_nodes
+from kpreempt.analysis.smallest_change import Found, Situation, destinations, propose_anywhere, propose_for_node
+from kpreempt.verdict import NodeStory, Outcome, ProposalSearch, TieBreakRound, Verdict
+
+# More nodes than this are not searched for proposals unless one of them is asked about.
+MAX_NODES_SEARCHED = 5000
+_NEAREST = 5
+_UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+
+
+def tell_story(
+    scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime
+) -> NodeStory:
+    """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
+    verdict = situation.verdict
+    evaluation = scheduler.tell_node(situation.prepared, situation.pod, node_name)
+    is_chosen = node_name in destinations(verdict)
+    found = Found([], ProposalSearch([node_name]))
+    if not is_chosen and verdict.outcome not in _UNANSWERED:
+        limit = _limit(len(situation.cluster.nodes), most=60)
+        found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
+    lost = _lost_at(verdict, node_name)
+    return NodeStory(
+        node=node_name,
+        evaluation=evaluation,
+        is_chosen=is_chosen,
+        rank=_rank(verdict, node_name),
+        lost_at=lost.criterion if lost else "",
+        value=lost.values[node_name] if lost else None,
+        best=lost.values[lost.survivors[0]] if lost else None,
+        proposals=found.proposals,
+        search=found.search,
+    )
+
+
+def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: datetime) -> Found:
+    """Changes with which a pod lands that never does, sought on the nearest nodes; skipped on very big clusters."""
+    num_nodes = len(situation.cluster.nodes)
+    if num_nodes > MAX_NODES_SEARCHED:
+        return Found([], ProposalSearch(is_skipped=True, is_complete=False))
+    names = nearest_nodes(scheduler, situation, _NEAREST)
+    return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(num_nodes, most=40))
+
+
+def _limit(num_nodes: int, *, most: int) -> int:
+    """How many verdicts a search may take: fewer where each takes longer."""
+    return min(most, max(8, 20_000 // max(num_nodes, 1)))
+
+
+def _rank(verdict: Verdict, node_name: str) -> int | None:
+    score = verdict.scores.get(node_name)
+    return None if score is None else 1 + sum(other > score for other in verdict.scores.values())
+
+
+def _lost_at(verdict: Verdict, node_name: str) -> TieBreakRound | None:
+    """The rule of the choice between candidates that put the node out."""
+    rounds = verdict.selection.rounds if verdict.selection else []
+    return next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)

@@ -1,0 +1,59 @@
+"""The dry run of all nodes at once decides as the plain one does."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+
+from kpreempt.schedulers.kube import KubeScheduler, scheduler
+from kpreempt.verdict import Verdict
+from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.strategies import Object, scenarios
+from tests.strategies_whole import whole_scenarios
+
+EQUALITY = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def decide(scenario: Object, *, at_once: bool) -> Verdict:
+    """The verdict on a scenario, on columns over all pods or on the plain path."""
+    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    cluster = cluster_of(scenario["objects"])
+    with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
+        prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))
+        return kube.decide(prepared, pod_of(scenario["pod"]), records_steps=not at_once)
+
+
+def without_steps(verdict: Verdict) -> Verdict:
+    """The verdict without the steps of choosing the victims."""
+    candidates = [msgspec.structs.replace(candidate, steps=[]) for candidate in verdict.candidates]
+    return msgspec.structs.replace(verdict, candidates=candidates)
+
+
+def assert_equal(at_once: Verdict, plain: Verdict) -> None:
+    """All but the steps is equal, and the steps are where there are any."""
+    assert without_steps(at_once) == without_steps(plain)
+    steps = {candidate.node: candidate.steps for candidate in plain.candidates}
+    assert all(not each.steps or each.steps == steps[each.node] for each in at_once.candidates)
+
+
+@EQUALITY
+@given(scenarios(rich=False))
+def test_requests_and_budgets_are_decided_as_on_the_plain_path(scenario: dict[str, Any]) -> None:
+    assert_equal(decide(scenario, at_once=True), decide(scenario, at_once=False))
+
+
+@EQUALITY
+@given(scenarios(rich=True, max_pods=15))
+def test_affinity_and_spread_are_decided_as_on_the_plain_path(scenario: dict[str, Any]) -> None:
+    assert_equal(decide(scenario, at_once=True), decide(scenario, at_once=False))
+
+
+@EQUALITY
+@given(whole_scenarios())
+def test_any_mix_of_features_is_decided_as_on_the_plain_path(scenario: dict[str, Any]) -> None:
+    assert_equal(decide(scenario, at_once=True), decide(scenario, at_once=False))
