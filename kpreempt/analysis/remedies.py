@@ -73,8 +73,9 @@ def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:
             ]
         ),
     )
-    ladders = [[tolerate]] if wanted else []
-    if spec.unschedulable:
+    # To tolerate what stands for a cordon alone would be a trick: the node is open or it is not.
+    ladders = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
+    if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in wanted):
         name = scene.node.name
         ladders.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordoned=name)])
     return ladders

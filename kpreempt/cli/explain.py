@@ -45,6 +45,7 @@ def explain(
         Texts, Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
     ] = None,
     cordon: Annotated[Texts, Option(metavar="NODE", help="What if this node were cordoned. Repeatable.")] = None,
+    uncordon: Annotated[Texts, Option(metavar="NODE", help="What if it were open to pods again. Repeatable.")] = None,
     budget: Annotated[
         Texts, Option(metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable.")
     ] = None,
@@ -53,6 +54,9 @@ def explain(
     ] = None,
     feature_gates: Annotated[
         Texts, Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
+    ] = None,
+    node: Annotated[
+        Text, Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one.")
     ] = None,
     output: Outputs = None,
     verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False,
@@ -92,9 +96,11 @@ def explain(
             without=without or [],
             additions=with_ or [],
             cordons=cordon or [],
+            uncordons=uncordon or [],
             budgets=budget or [],
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
+            node=node or "",
             outputs=output or [],
             verbose=verbose,
             colour=color,

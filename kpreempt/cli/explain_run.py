@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.analysis.cluster_overrides import cordon, set_budget, without
+from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
@@ -57,7 +57,9 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     without: list[str]
     additions: list[str]
     cordons: list[str]
+    uncordons: list[str]
     budgets: list[str]
+    node: str
     outputs: list[str]
     verbose: bool
     scheduler_config: str | None
@@ -86,7 +88,15 @@ def run_explain(request: ExplainRequest) -> int:
         asked = question_in_cluster(found, overrides, decode_object)
     else:
         asked = questions_of(cluster, templates, overrides, decode_object)
-    verdicts = explain_pods(asked.cluster, asked.questions, scheduler, now=now, assumptions=loaded.assumptions)
+    verdicts = explain_pods(
+        asked.cluster,
+        asked.questions,
+        scheduler,
+        now=now,
+        assumptions=loaded.assumptions,
+        node_name=request.node.removeprefix("node/"),
+        proposes=True,
+    )
     options = RenderOptions(
         width=terminal_width(),
         verbose=request.verbose,
@@ -191,6 +201,8 @@ def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSna
         cluster = without(cluster, target, request.namespace or "default")
     for node_name in request.cordons:
         cluster = cordon(cluster, node_name)
+    for node_name in request.uncordons:
+        cluster = uncordon(cluster, node_name)
     for budget in request.budgets:
         cluster = set_budget(cluster, budget)
     return cluster

@@ -6,7 +6,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Iterator
-from typing import IO
+from typing import Protocol
 
 import msgspec
 
@@ -39,10 +39,17 @@ class Budget:
             raise InputError(f"unpacks to more than {self._limit // 2**20} MiB", source=name)
 
 
+class Readable(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; none only at the end."""
+
+
 class InputStream(io.RawIOBase):
     """Bytes with a name; the first of them can be looked at before they are read. Errors carry the name."""
 
-    def __init__(self, raw: IO[bytes] | _ZstdFrames, name: str, budget: Budget, packing: str = "") -> None:
+    def __init__(self, raw: Readable, name: str, budget: Budget, packing: str = "") -> None:
         super().__init__()
         self.raw = raw
         self.name = name
@@ -142,7 +149,7 @@ class _ZstdFrames:
     """A file object over zstandard frames. Unlike the package's own reader it notices a frame that ends early."""
 
     def __init__(self, stream: InputStream) -> None:
-        import zstandard
+        import zstandard  # noqa: PLC0415 - few inputs need it
 
         self._stream = stream
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)

@@ -6,6 +6,7 @@ Every object is handed on as JSON, whatever it was written in, so that there is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -109,11 +110,15 @@ def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch
         yield Batch(
             name,
             items[start : start + _BATCH],
-            lambda index, start=start: line_of(start + index),
+            partial(_shifted, line_of, start),
             kind=kind,
             api_version=top.api_version if kind else "",
             share=start / len(items),
         )
+
+
+def _shifted(line_of: LineOf, start: int, index: int) -> int:
+    return line_of(start + index)
 
 
 def batch_of_header(name: str, top: TopLevel) -> Batch:

@@ -118,8 +118,8 @@ class Collector:
         start = match[0]
         what = self._known_starts.get(start)
         if what is None:
-            name, api_version = match[2] or match[3] or b"", match[1] or match[4] or b""
-            what = self._known_starts[start] = self._what(name.decode(), api_version.decode())
+            found, group = match[2] or match[3] or b"", match[1] or match[4] or b""
+            what = self._known_starts[start] = self._what(found.decode(), group.decode())
         return what
 
     def _what(self, name: str, api_version: str) -> _What:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batches_of_value, line_at
+from kpreempt.snapshot.batches import Batch, TopLevel, batches_of_value, line_at
 from kpreempt.snapshot.sources import Content
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
@@ -32,8 +33,8 @@ def json_batches(name: str, content: Content, start: int, *, is_named: bool) -> 
         yield from batches_of_value(
             name,
             view[position:end],
-            lambda at=position: line_at(content, at),
-            lambda top, index, at=position: _line_of_item(content, at, top, index),
+            partial(line_at, content, position),
+            partial(_line_of_item, content, position),
             is_named=is_named,
         )
         position = _after_space(content, end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,7 +49,7 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
         kind = document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
             top = TOP_LEVEL.decode(json)
-            for inner in batches_of_list(batch.source, top, lambda _, line=line: line):
+            for inner in batches_of_list(batch.source, top, partial(_same_line, line)):
                 yield from _objects_of(inner)
             continue
         if batch.kind:
@@ -56,9 +57,13 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
         yield ManifestObject(batch.source, line, document)
 
 
+def _same_line(line: int, _: int) -> int:
+    return line
+
+
 def parse_document(text: str, source: str) -> dict[str, Any]:
     """The one object that a text in YAML or JSON holds, such as a configuration. Raises ``InputError``."""
-    from kpreempt.snapshot.yaml_reference import YamlError, load_documents
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
         documents = [document for _, document in load_documents(text) if document is not None]
@@ -84,8 +89,11 @@ def read_document(path: str) -> dict[str, Any]:
 
 
 def parse_yaml_value(text: str) -> Any:
-    """One YAML value, as kubectl means it: ``1`` is a number, ``"1"`` and ``1500m`` are texts. Raises ``UsageError``."""
-    from kpreempt.snapshot.yaml_reference import YamlError, load_documents
+    """One YAML value as kubectl means it: ``1`` is a number, ``"1"`` and ``1500m`` are texts.
+
+    Raises ``UsageError``.
+    """
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
         documents = list(load_documents(text))

@@ -12,9 +12,9 @@ from kpreempt.snapshot.kinds import KINDS
 
 
 def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:
-    """``base`` with the objects of ``over``: those of the same kind, namespace and name replaced in place, new ones last.
+    """``base`` with the objects of ``over``: those of the same identity replaced in place, new ones last.
 
-    What ``base`` says of version and time stays, unless it says nothing.
+    Kind, namespace and name are the identity. What ``base`` says of version and time stays, unless it says nothing.
     """
     changes: dict[str, Any] = {}
     for kind in KINDS.values():

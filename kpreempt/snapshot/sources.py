@@ -81,7 +81,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 def _read_file(path: str, budget: Budget, *, is_named: bool) -> Iterator[Source]:
     try:
-        file = Path(path).open("rb")
+        file = Path(path).open("rb")  # noqa: SIM115 - what fails within the block below is another's failure
     except OSError as error:
         raise unreadable(path, error) from error
     with file:
@@ -96,9 +96,9 @@ def _read_stream(stream: BinaryIO, name: str, budget: Budget, *, is_named: bool)
         problem, hint = _no_text(inner.peek())
         if problem and is_wanted:
             raise InputError(problem, source=inner.name, hint=hint)
-        content = None if problem else _mapped(stream) if inner.raw is stream else None
-        if content is None and not problem:
-            content = _spooled(inner)
+        content: Content | None = None
+        if not problem:
+            content = (_mapped(stream) if inner.raw is stream else None) or _spooled(inner)
         try:
             yield Source(inner.name, content, is_wanted)
         finally:

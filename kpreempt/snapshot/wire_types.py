@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -119,7 +120,7 @@ def _walk_union(value: object, expected: inspect.UnionType, path: str) -> object
     return value
 
 
-def _walk_str(value: object, expected: inspect.StrType, path: str) -> object:
+def _walk_str(value: object, _: inspect.StrType, path: str) -> object:
     if not isinstance(value, str):
         hint = f'"{_text(value)}" in quotes' if isinstance(value, (int, float)) else ""
         raise _wrong(path, "a string", value, hint)
@@ -139,15 +140,15 @@ def _walk_int(value: object, expected: inspect.IntType, path: str) -> object:
     return value
 
 
-def _walk_bool(value: object, expected: inspect.BoolType, path: str) -> object:
+def _walk_bool(value: object, _: inspect.BoolType, path: str) -> object:
     if not isinstance(value, bool):
         raise _wrong(path, "true or false", value)
     return value
 
 
-def _walk_time(value: object, expected: inspect.DateTimeType, path: str) -> object:
+def _walk_time(value: object, _: inspect.DateTimeType, path: str) -> object:
     try:
-        time = msgspec.convert(value, type=inspect_datetime()) if isinstance(value, str) else None
+        time = msgspec.convert(value, datetime) if isinstance(value, str) else None
     except msgspec.ValidationError:
         time = None
     if time is None or time.tzinfo is None:
@@ -173,13 +174,6 @@ def _walk_custom(value: object, expected: inspect.CustomType, path: str) -> obje
     except ValueError as error:
         raise FieldError(path, str(error), _quantity_hint(value)) from error
     return value
-
-
-def inspect_datetime() -> Any:
-    """The type of a time, imported where it is needed only."""
-    from datetime import datetime
-
-    return datetime
 
 
 _WALKERS: dict[type[inspect.Type], Callable[[object, Any, str], object]] = {

@@ -51,7 +51,8 @@ class KubectlLoader(yaml.CSafeLoader):
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
         """The tag of a node that has none."""
         if kind is not yaml.ScalarNode or not implicit[0]:
-            return str(super().resolve(kind, value, (False, True)))
+            # The stubs leave it untyped.
+            return str(super().resolve(kind, value, (False, True)))  # type: ignore[no-untyped-call]  # see above
         if value == "<<":
             return _TAG + "merge"
         scalar = resolve_scalar(value or "")
@@ -67,14 +68,14 @@ class KubectlLoader(yaml.CSafeLoader):
                 raise YamlError(f'the key "{key[:80]}" is there twice', key_node.start_mark.line + 1)
             seen.add(key)
         self.flatten_mapping(node)
-        return {_key(self, key): self.construct_object(value, deep=True) for key, value in node.value}  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it untyped
+        return {_key(self, key): self.construct_object(value, deep=True) for key, value in node.value}
 
 
 def _key(loader: KubectlLoader, node: yaml.Node) -> str:
     """A key as kubectl writes it into JSON."""
     if not isinstance(node, yaml.ScalarNode):
         raise YamlError("a key is a list or a mapping", node.start_mark.line + 1)
-    key = loader.construct_object(node)  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it untyped
+    key = loader.construct_object(node)
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, float):
@@ -120,7 +121,7 @@ def _float(plain: str, text: str) -> float | str:
     return text if math.isinf(number) else number
 
 
-def _construct_scalar(loader: KubectlLoader, node: yaml.ScalarNode) -> bool | int | float | str | None:
+def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | float | str | None:
     """A scalar by its tag, which may be given or found."""
     name = node.tag.removeprefix(_TAG)
     line = node.start_mark.line + 1
@@ -156,10 +157,11 @@ def load_documents(text: str) -> Iterator[tuple[int, Any]]:
         try:
             while loader.check_node():
                 node = loader.get_node()
+                if node is None:
+                    continue
                 if "*" in text:
                     _check_size(node, len(text) + _MAX_NODES_BY_ALIASES)
-                # PyYAML's stubs leave it untyped.
-                yield node.start_mark.line + 1, loader.construct_document(node)  # type: ignore[no-untyped-call]
+                yield node.start_mark.line + 1, loader.construct_document(node)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:

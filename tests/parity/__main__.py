@@ -54,6 +54,7 @@ def _report(searches: list[Search], start: int, seconds: float) -> int:
     lines = [
         f"parity: {count} scenarios from seed {start} in {seconds:.0f} s",
         "  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
+        f"  {sum(each.varied for each in searches)} with an answer that varies from one time to the next",
     ]
     kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
     for path, found in kept.items():

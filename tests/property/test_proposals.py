@@ -1,0 +1,101 @@
+"""Every proposal keeps its word, when its options are applied as a reader would apply them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
+from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.field_paths import Assignment, split_assignment
+from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot import decode_object, parse_yaml_value
+from kpreempt.verdict import Outcome, Proposal, Verdict
+from tests.conformance.cases import NOW, cluster_of, pod_of
+from tests.strategies import scenarios
+
+LAWS = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+SCHEDULER = scheduler_for()
+
+
+def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
+    return explain_pods(cluster, [Question(pod=pod)], SCHEDULER, now=NOW, **wanted)[0]
+
+
+def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[ClusterSnapshot, Pod]:
+    """The cluster and the pod as ``kpreempt explain`` makes them from the options."""
+    by_cluster = {"--without": without, "--cordon": cordon, "--uncordon": uncordon, "--budget": set_budget}
+    document = pod_document(pod)
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        if option in by_cluster:
+            cluster = by_cluster[option](cluster, value)
+            continue
+        if option == "--set":
+            path, text = split_assignment(value)
+            overrides = Overrides(assignments=[Assignment(path, parse_yaml_value(text))])
+        elif option == "--priority":
+            overrides = Overrides(priority=int(value))
+        else:
+            assert option == "--preemption-policy"
+            overrides = Overrides(preemption_policy=value)
+        document = override_pod(document, overrides)
+    decoded = decode_object("Pod", document)
+    assert isinstance(decoded, Pod)
+    return cluster, decoded
+
+
+def check(cluster: ClusterSnapshot, pod: Pod, proposal: Proposal) -> Verdict:
+    """The verdict with the proposal, which must be the one that it tells."""
+    verdict = explain(*applied(cluster, pod, proposal.options))
+    assert verdict.outcome == proposal.outcome
+    assert (verdict.nominated_nodes or verdict.lands_on) == proposal.nodes
+    assert len(proposal.changes) >= 1
+    return verdict
+
+
+@LAWS
+@given(scenarios(), st.integers(0, 3))
+def test_each_proposal_for_a_node_brings_the_pod_there(scenario: dict[str, Any], number: int) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    name = cluster.nodes[number % len(cluster.nodes)].name
+    story = explain(cluster, pod, node_name=name).node_story
+    assert story is not None
+    if story.is_chosen:
+        assert not story.proposals
+    for proposal in story.proposals:
+        check(cluster, pod, proposal)
+        assert name in proposal.nodes
+
+
+@LAWS
+@given(scenarios(max_nodes=3))
+def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[str, Any]) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    verdict = explain(cluster, pod, proposes=True)
+    if verdict.outcome != Outcome.NEVER_LANDS:
+        assert verdict.proposals == [] and verdict.proposal_search is None
+    for proposal in verdict.proposals:
+        assert check(cluster, pod, proposal).outcome != Outcome.NEVER_LANDS
+
+
+@LAWS
+@given(scenarios(), st.integers(0, 3))
+def test_the_first_refusal_of_the_story_is_the_scheduler_s_own(scenario: dict[str, Any], number: int) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    name = cluster.nodes[number % len(cluster.nodes)].name
+    verdict = explain(cluster, pod, node_name=name)
+    assert verdict.node_story is not None
+    evaluation = verdict.node_story.evaluation
+    refusals = [status for status in evaluation.filters if not status.is_success]
+    if evaluation.pre_filter is not None:
+        assert verdict.pre_filter == evaluation.pre_filter
+    elif not evaluation.left_out_by and not evaluation.nominated_pods:
+        assert verdict.filter[name].plugin == (refusals[0].plugin if refusals else "")
+        assert verdict.filter[name].is_success == (not refusals)
