@@ -10,7 +10,7 @@ PYTEST_ARGS ?= --numprocesses auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench generated lock clean
+.PHONY: help demo test lint golden conformance bench generated lock clean parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -66,3 +66,16 @@ $(VENV)/.development: $(VENV)/.runtime requirements-dev.lock
 	@echo "Installing the tools for development into $(VENV) ..." >&2
 	@$(PIP_INSTALL) --require-hashes --requirement requirements-dev.lock
 	@touch $@
+
+# Below here Go is needed, and the modules of tests/reference. The first build takes minutes.
+N ?= 2000
+SEED ?= 1
+
+parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code
+	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED)
+
+record: $(VENV)/.development ## Record the verdicts under fixtures anew from the real scheduler's code
+	@$(PYTHON) -m tests.parity.record
+
+live: $(VENV)/.development ## Compare with a real scheduler on a control plane of the test's own (SEED)
+	@KPREEMPT_BUILD=1 KPREEMPT_LIVE_SEED=$(SEED) $(PYTHON) -m pytest tests/live $(PYTEST_ARGS)

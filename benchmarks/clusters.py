@@ -1,7 +1,12 @@
 """Seeded clusters of any size as kubectl writes them, to load and to analyse in benchmarks.
 
+Besides ``plain`` pods there are the flavours ``budgets`` (every app has a PodDisruptionBudget), ``affinity`` (and a
+third of the apps keep their pods apart by required anti-affinity and spread them over zones) and ``volumes`` (and a
+tenth of the apps have a claim per pod, bound to a volume of the node's zone). ``question`` is a pod that must preempt
+there.
+
 ``lean`` pods have what a scheduler reads. ``fat`` ones have all that kubectl prints of a running pod besides:
-environment, mounts, conditions, container statuses, managed fields; some 5 KB each.
+environment, mounts, conditions, container statuses, managed fields; with its indentation some 7 KB each.
 """
 
 from __future__ import annotations
@@ -10,11 +15,13 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 
 Style = Literal["json", "yaml"]
+Flavour = Literal["plain", "budgets", "affinity", "volumes"]
+FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 
 _SEED = 20261121
 _APPS = 400
@@ -23,13 +30,15 @@ _PRIORITIES = ((0, "batch"), (1000, "standard"), (100000, "production"))
 _TIME = "2026-11-{:02d}T{:02d}:{:02d}:{:02d}Z"
 
 
-def write_cluster(path: Path, *, nodes: int, pods_per_node: int, style: Style, fat: bool) -> int:
+def write_cluster(
+    path: Path, *, nodes: int, pods_per_node: int, style: Style, fat: bool, flavour: Flavour = "plain"
+) -> int:
     """Write a List of nodes, priority classes and running pods to ``path``, and return its size in bytes."""
     chance = random.Random(_SEED)
     with path.open("w", encoding="utf-8") as file:
         begin, separator, end = _frame(style, fat)
         file.write(begin)
-        for index, item in enumerate(_items(chance, nodes, pods_per_node, style, fat)):
+        for index, item in enumerate(_items(chance, nodes, pods_per_node, style, fat, flavour)):
             file.write(f"{separator if index else ''}{item}")
         file.write(end)
     return path.stat().st_size
@@ -43,18 +52,127 @@ def _frame(style: Style, fat: bool) -> tuple[str, str, str]:
     return '{"apiVersion":"v1","items":[', ",", '],"kind":"List"}'
 
 
-def _items(chance: random.Random, nodes: int, pods_per_node: int, style: Style, fat: bool) -> Iterator[str]:
+def question(flavour: Flavour) -> dict[str, Any]:
+    """A pod that fits on no node of a cluster of 30 pods a node before some of them go."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "question", "namespace": "team-01", "uid": "question", "labels": {"app": "app-201"}},
+        "spec": {
+            "priority": 100000,
+            "schedulerName": "default-scheduler",
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": "55", "memory": "64Gi"}}}],
+        },
+    }
+    if flavour == "affinity":
+        pod["spec"] |= _placement("app-201", max_skew=25)
+    if flavour == "volumes":
+        pod["spec"] |= _volumes("question")
+    return pod
+
+
+def _items(
+    chance: random.Random, nodes: int, pods_per_node: int, style: Style, fat: bool, flavour: Flavour
+) -> Iterator[str]:
     for value, name in _PRIORITIES:
         priority_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
         yield _text({**priority_class, "metadata": {"name": name}, "value": value}, style, fat)
-    node, pod = _text(_node(), style, fat), _text(_fat_pod() if fat else _pod(), style, fat)
+    node, pod_of = _text(_node(), style, fat), _fat_pod if fat else _pod
     for index in range(nodes):
         yield _fill(node, {"NODE": f"node-{index:05d}", "ZONE": f"zone-{index % 3}", "VERSION": str(1000 + index)})
+    for number in range(_APPS if flavour != "plain" else 0):
+        yield _text(_budget(number), style, fat)
+    if flavour == "volumes":
+        yield from (_text(each, style, fat) for each in _storage("question", 0))
+    templates = {name: _text(_with(pod_of(), name), style, fat) for name in ("plain", flavour)}
     for index in range(nodes * pods_per_node):
         values = _choices(chance, index, nodes)
+        app = int(values["APP"].removeprefix("app-"))
+        is_special = (flavour == "affinity" and app % 3 == 0) or (flavour == "volumes" and app % 10 == 0)
+        pod = templates[flavour if is_special else "plain"]
+        if is_special and flavour == "volumes":
+            for each in _storage(values["POD"], index % nodes % 3, values["NAMESPACE"]):
+                yield _text(each, style, fat)
         if style == "yaml":
             values["CPU"] = f'"{values["CPU"]}"' if values["CPU"].isdecimal() else values["CPU"]
         yield _fill(pod, values)
+
+
+def _with(pod: dict[str, Any], flavour: str) -> dict[str, Any]:
+    if flavour == "affinity":
+        pod["spec"] |= _placement("XAPPX", max_skew=5)
+    if flavour == "volumes":
+        pod["spec"] |= _volumes("XPODX")
+    return pod
+
+
+def _placement(app: str, *, max_skew: int) -> dict[str, Any]:
+    """Apart from pods of the same app, and spread over zones."""
+    selector = {"matchLabels": {"app": app}}
+    term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+    return {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+        "topologySpreadConstraints": [
+            {
+                "labelSelector": dict(selector),
+                "maxSkew": max_skew,
+                "topologyKey": "topology.kubernetes.io/zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+            }
+        ],
+    }
+
+
+def _volumes(claim: str) -> dict[str, Any]:
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
+def _storage(name: str, zone: int, namespace: str = "team-01") -> list[dict[str, Any]]:
+    """A claim and the volume in a zone that it is bound to."""
+    term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [f"zone-{zone}"]}
+    size = {"storage": "10Gi"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"claim-{name}",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": size}, "volumeName": f"pv-{name}"},
+        "status": {"phase": "Bound"},
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"pv-{name}"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": size,
+            "claimRef": {"name": name, "namespace": namespace, "uid": f"claim-{name}"},
+            "csi": {"driver": "disk.example.com", "volumeHandle": name},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    return [claim, volume]
+
+
+def _budget(app: int) -> dict[str, Any]:
+    allowed = app % 4
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"app-{app:03d}", "namespace": f"team-{app % 20:02d}"},
+        "spec": {"maxUnavailable": 5, "selector": {"matchLabels": {"app": f"app-{app:03d}"}}},
+        "status": {
+            "disruptionsAllowed": allowed,
+            "currentHealthy": 5,
+            "desiredHealthy": 5 - allowed,
+            "expectedPods": 5,
+        },
+    }
 
 
 def _choices(chance: random.Random, index: int, nodes: int) -> dict[str, str]:
@@ -127,9 +245,8 @@ def _fat_pod() -> dict[str, Any]:
     container |= {
         "image": "registry.example/team/XAPPX:v1.2.3",
         "imagePullPolicy": "IfNotPresent",
-        "env": [{"name": f"SETTING_{each}", "value": f"value-{each}"} for each in range(4)],
+        "env": [{"name": f"SETTING_{each}", "value": f"value-{each}"} for each in range(2)],
         "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
-        "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10},
         "terminationMessagePath": "/dev/termination-log",
         "volumeMounts": [
             {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": "kube-api-access", "readOnly": True}
@@ -140,7 +257,7 @@ def _fat_pod() -> dict[str, Any]:
         "creationTimestamp": "XTIMEX",
         "generateName": "XAPPX-",
         "labels": {"app": "XAPPX", "pod-template-hash": "6d4cf56db6", "app.kubernetes.io/part-of": "shop"},
-        "managedFields": [_managed_fields("kube-controller-manager"), _managed_fields("kubelet")],
+        "managedFields": [_managed_fields("kubelet")],
         "ownerReferences": [
             {
                 "apiVersion": "apps/v1",
@@ -155,12 +272,10 @@ def _fat_pod() -> dict[str, Any]:
     }
     pod["spec"] |= {
         "dnsPolicy": "ClusterFirst",
-        "enableServiceLinks": True,
         "preemptionPolicy": "PreemptLowerPriority",
         "priorityClassName": "XCLASSX",
         "restartPolicy": "Always",
         "schedulerName": "default-scheduler",
-        "securityContext": {},
         "serviceAccountName": "default",
         "terminationGracePeriodSeconds": 30,
         "tolerations": [
@@ -171,8 +286,8 @@ def _fat_pod() -> dict[str, Any]:
     }
     pod["status"] |= {
         "conditions": [
-            {"lastProbeTime": None, "lastTransitionTime": "XTIMEX", "status": "True", "type": kind}
-            for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+            {"lastTransitionTime": "XTIMEX", "status": "True", "type": kind}
+            for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
         ],
         "containerStatuses": [
             {

@@ -150,6 +150,14 @@ def plugin_sets(draw: st.DrawFn) -> Object:
     if draw(st.integers(0, 7)) == 7:
         plugins["postFilter"] = {"disabled": [{"name": draw(st.sampled_from(["DefaultPreemption", "*"]))}]}
     if draw(st.integers(0, 7)) == 7:
+        point, names = draw(st.sampled_from([("preFilter", FILTERS), ("preScore", SCORERS)]))
+        plugins[point] = {"disabled": [{"name": draw(st.sampled_from(names))}]}
+    if draw(st.integers(0, 7)) == 7:
+        names = draw(st.lists(st.sampled_from((*FILTERS, *SCORERS)), min_size=1, max_size=4, unique=True))
+        enabled = [{"name": name, "weight": draw(weights)} for name in (*names, "DefaultPreemption")]
+        everywhere = [{"name": name} for name in ("PrioritySort", "DefaultBinder")]
+        plugins["multiPoint"] = {"disabled": [{"name": "*"}], "enabled": [*everywhere, *enabled]}
+    elif draw(st.integers(0, 7)) == 7:
         plugins["multiPoint"] = {"disabled": [{"name": draw(st.sampled_from(SCORERS))}]}
     return plugins
 

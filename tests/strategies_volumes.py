@@ -134,7 +134,10 @@ def capacities(draw: st.DrawFn, index: int) -> Object:
 
 @st.composite
 def storage_objects(draw: st.DrawFn, num_nodes: int) -> list[Object]:
-    """All the storage of a cluster; claims are named ``pvc0`` to ``pvc4``, some of which may be missing."""
+    """All the storage of a cluster; claims are named ``pvc0`` to ``pvc4``, some of which may be missing.
+
+    So may be the claim that an ephemeral volume of the pod in question brings with it, or it is another's.
+    """
     objects = [each for each in STORAGE_CLASSES if draw(st.integers(0, 7))]
     objects += [draw(csi_nodes(f"n{index}")) for index in range(num_nodes) if draw(st.integers(0, 3))]
     if draw(st.booleans()):
@@ -148,6 +151,13 @@ def storage_objects(draw: st.DrawFn, num_nodes: int) -> list[Object]:
             objects.append(volume)
         if kind != "missing":
             objects.append(draw(claims(index, volume if kind == "bound" else None)))
+    if draw(st.booleans()):
+        claim = draw(claims(5, None))
+        claim["metadata"]["name"] = "incoming-disk"
+        if draw(st.integers(0, 3)):
+            owner = {"apiVersion": "v1", "kind": "Pod", "name": "incoming", "uid": "uid-incoming", "controller": True}
+            claim["metadata"]["ownerReferences"] = [owner]
+        objects.append(claim)
     for index in range(draw(st.sampled_from([0, 0, 1, 2]))):
         objects.append(
             {
@@ -174,6 +184,7 @@ in_line_volumes = st.sampled_from(
         {"rbd": {"monitors": ["b"], "image": "image", "readOnly": True}},
         {"emptyDir": {}},
         {"csi": {"driver": DRIVER}},
+        {"ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "wait"}}}},
     ]
 )
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import (
     APPS,
+    HOSTNAME,
     NAMESPACE,
     NAMESPACES,
     PORTS,
@@ -83,7 +84,9 @@ def whole_nodes(draw: st.DrawFn, index: int, features: frozenset[str]) -> Object
 
 @st.composite
 def _odd_node(draw: st.DrawFn, node: Object) -> None:
-    kind = draw(st.sampled_from(["", "", "no pods", "no memory", "numeric taint", "region", "beta zone", "huge"]))
+    kind = draw(
+        st.sampled_from(["", "", "no pods", "no memory", "numeric taint", "region", "beta zone", "huge", "nameless"])
+    )
     allocatable = dict(node["status"]["allocatable"])
     if kind == "no pods":
         del allocatable["pods"]
@@ -96,6 +99,8 @@ def _odd_node(draw: st.DrawFn, node: Object) -> None:
         node["spec"]["taints"] = [{"key": "dedicated", "value": value, "effect": "NoSchedule"}]
     elif kind == "region":
         node["metadata"]["labels"]["topology.kubernetes.io/region"] = draw(st.sampled_from(["r0", "r1"]))
+    elif kind == "nameless":
+        del node["metadata"]["labels"][HOSTNAME]
     elif kind == "beta zone":
         node["metadata"]["labels"]["failure-domain.beta.kubernetes.io/zone"] = draw(st.sampled_from(["z0", "z1"]))
     node["status"]["allocatable"] = allocatable
@@ -197,8 +202,10 @@ def whole_incoming_pods(draw: st.DrawFn, num_nodes: int, features: frozenset[str
     """The pod in question with what the features add to it."""
     pod = draw(incoming_pods(num_nodes, rich="affinity" in features))
     spec = pod["spec"]
-    # Mostly important, so that there is something to evict.
+    # Mostly important, and now and then big, so that there is something to evict.
     spec["priority"] = draw(st.sampled_from([2000, 2000, 1000, 1000, 500, 50, 0]))
+    if draw(st.integers(0, 2)) == 2:
+        spec["containers"][0]["resources"] = {"requests": {"cpu": draw(st.sampled_from(["1500m", "1800m", "3"]))}}
     if "demands" in features:
         spec |= draw(demands())
     if "volumes" in features:
@@ -229,7 +236,9 @@ def _neighbours(draw: st.DrawFn, spec: Object) -> None:
 
 @st.composite
 def _odd_incoming(draw: st.DrawFn, pod: Object) -> None:
-    kind = draw(st.sampled_from(["", "field", "port address", "toleration", "other", "gone", "broken", "gated"]))
+    kind = draw(
+        st.sampled_from(["", "field", "port address", "toleration", "other", "gone", "broken", "gated", "host network"])
+    )
     spec = pod["spec"]
     if kind == "field":
         names = draw(st.lists(st.sampled_from(["n0", "n1", "n9"]), min_size=1, max_size=2, unique=True))
@@ -255,6 +264,9 @@ def _odd_incoming(draw: st.DrawFn, pod: Object) -> None:
         spec.setdefault("affinity", {})["nodeAffinity"] = required
     elif kind == "gated":
         spec["schedulingGates"] = [{"name": "example.com/wait"}]
+    elif kind == "host network":
+        spec["hostNetwork"] = True
+        spec["containers"][0]["ports"] = [{"containerPort": draw(st.sampled_from(PORTS))}]
 
 
 @st.composite
@@ -290,9 +302,11 @@ def _pods_on_nodes(draw: st.DrawFn, num_nodes: int, max_pods: int, features: fro
 
 
 @st.composite
-def whole_scenarios(draw: st.DrawFn, *, max_nodes: int = 5, max_pods: int = 5) -> Object:
-    """A scenario with any of the features, with or without a scheduling queue."""
-    features = frozenset(name for name in FEATURES if draw(st.integers(0, 2)) == 2)
+def whole_scenarios(
+    draw: st.DrawFn, *, among: tuple[str, ...] = FEATURES, max_nodes: int = 5, max_pods: int = 5
+) -> Object:
+    """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue."""
+    features = frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
     num_nodes = min(draw(st.sampled_from([3, 1, 2, 4, 4, 5, 5])), max_nodes)
     objects = [draw(whole_nodes(index, features)) for index in range(num_nodes)]
     objects += NAMESPACES

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers import kube
 from kpreempt.verdict import NodeEvaluation, Verdict
 
@@ -26,10 +27,11 @@ class Scheduler(Protocol):
         they do in a cluster that runs.
         """
 
-    def decide(self, prepared: Any, pod: Pod, *, records_steps: bool = True) -> Verdict:
+    def decide(self, prepared: Any, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> Verdict:
         """What becomes of a pod as the scheduler would see it.
 
-        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims.
+        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims. ``phases``
+        is told what the time goes to.
         """
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:

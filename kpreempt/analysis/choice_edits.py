@@ -7,11 +7,13 @@ from kpreempt.analysis.field_paths import Assignment, format_path
 from kpreempt.analysis.ladders import Ladder, Scene, drop_preferences, remove_pods
 from kpreempt.analysis.request_edits import lower_requests
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.model.affinity import METADATA_NAME_FIELD
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Candidate, Change, ChangeKind, Reprieve, Verdict
 from kpreempt.verdict.details import InsufficientResources, Shortfall
 
 _HOSTNAME = "kubernetes.io/hostname"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def choice_ladders(scene: Scene, verdict: Verdict) -> list[Ladder]:
@@ -92,14 +94,20 @@ def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
 
 
 def _pin(scene: Scene) -> Ladder:
-    """Select the node by its host name, as a last resort."""
-    hostname = scene.node.labels.get(_HOSTNAME)
-    if hostname is None or scene.pod.spec.node_selector.get(_HOSTNAME) is not None:
+    """Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label."""
+    spec, node = scene.pod.spec, scene.node
+    hostname = node.labels.get(_HOSTNAME)
+    if hostname is not None and _HOSTNAME not in spec.node_selector:
+        place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
+        return [_tied(f"{_HOSTNAME}={hostname}", place)]
+    rules = spec.affinity.node_affinity if spec.affinity else None
+    if hostname is not None or (rules is not None and rules.required is not None):
         return []
-    place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
-    return [
-        Edit(
-            changes=[Change(ChangeKind.PIN, subject=f"{_HOSTNAME}={hostname}")],
-            overrides=Overrides(assignments=[place]),
-        )
-    ]
+    field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    place = Assignment(format_path(["spec", "affinity", "nodeAffinity", _REQUIRED]), required)
+    return [_tied(f"{METADATA_NAME_FIELD}={node.name}", place)]
+
+
+def _tied(subject: str, assignment: Assignment) -> Edit:
+    return Edit(changes=[Change(ChangeKind.PIN, subject=subject)], overrides=Overrides(assignments=[assignment]))

@@ -51,17 +51,14 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
         """The arguments that make ``kpreempt explain`` apply the edit to the pod as its user states it."""
         arguments: list[str] = []
         if self.overrides.priority is not None:
-            arguments += ["--priority", str(self.overrides.priority)]
+            arguments.append(f"--priority={self.overrides.priority}")
         if self.overrides.preemption_policy is not None:
-            arguments += ["--preemption-policy", self.overrides.preemption_policy]
-        for assignment in self.overrides.assignments:
-            arguments += ["--set", stated.setting(assignment)]
-        arguments += ["--uncordon", self.uncordoned] if self.uncordoned else []
-        arguments += ["--cordon", self.cordoned] if self.cordoned else []
-        for budget in self.budgets:
-            arguments += ["--budget", budget]
-        for key in self.removed_pods:
-            arguments += ["--without", f"pod/{key}"]
+            arguments.append(f"--preemption-policy={self.overrides.preemption_policy}")
+        arguments += [f"--set={stated.setting(assignment)}" for assignment in self.overrides.assignments]
+        arguments += [f"--uncordon={self.uncordoned}"] if self.uncordoned else []
+        arguments += [f"--cordon={self.cordoned}"] if self.cordoned else []
+        arguments += [f"--budget={budget}" for budget in self.budgets]
+        arguments += [f"--without=pod/{key}" for key in self.removed_pods]
         return arguments
 
 
@@ -138,7 +135,7 @@ def _as_yaml(value: Any) -> str:
         return str(value)
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _YAML_WORDS:
         return value
-    return json.dumps(value)
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _quantity(kind: type, value: Any) -> Any:

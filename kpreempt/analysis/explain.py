@@ -16,6 +16,7 @@ from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.smallest_change import Situation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, Outcome, Verdict
 
 MODELLED_MINOR = "1.36"
@@ -44,6 +45,8 @@ def explain_pods(
     assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
+    records_steps: bool = True,
+    phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
@@ -51,19 +54,34 @@ def explain_pods(
     counted to. With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``,
     one that the pod never lands says what would have to be different. Nothing is changed. Raises ``NotFoundError`` for
     a node that is not in the cluster.
+
+    Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
+    ``node_name``. ``phases`` is told what the time goes to.
     """
     if node_name:
         check_node(cluster, node_name)
-    prepared = scheduler.prepare(cluster, now=now)
+    with phases.phase("prepare"):
+        prepared = scheduler.prepare(cluster, now=now)
     verdicts = []
     for question in questions:
-        verdict = explain_pod(cluster, question, scheduler, prepared, now=now, assumptions=assumptions)
+        verdict = explain_pod(
+            cluster,
+            question,
+            scheduler,
+            prepared,
+            now=now,
+            assumptions=assumptions,
+            records_steps=records_steps or bool(node_name),
+            phases=phases,
+        )
         situation = Situation(cluster, prepared, question.pod, verdict)
         if node_name:
-            story = tell_story(scheduler, situation, node_name, _stated(question), now=now)
+            with phases.phase("proposals"):
+                story = tell_story(scheduler, situation, node_name, _stated(question), now=now)
             verdict = msgspec.structs.replace(verdict, node_story=story)
-        elif proposes and verdict.outcome == Outcome.NEVER_LANDS:
-            found = propose(scheduler, situation, _stated(question), now=now)
+        elif proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes:
+            with phases.phase("proposals"):
+                found = propose(scheduler, situation, _stated(question), now=now)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
         verdicts.append(verdict)
     return verdicts
@@ -77,9 +95,11 @@ def explain_pod(
     *,
     now: datetime,
     assumptions: Iterable[Assumption] = (),
+    records_steps: bool = True,
+    phases: Phases = NO_PHASES,
 ) -> Verdict:
     """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
-    verdict = scheduler.decide(prepared, question.pod)
+    verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
     taken_at = cluster.taken_at
     return msgspec.structs.replace(
         verdict,

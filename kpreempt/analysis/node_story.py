@@ -11,7 +11,7 @@ from kpreempt.analysis.smallest_change import Found, Situation, destinations, pr
 from kpreempt.verdict import NodeStory, Outcome, ProposalSearch, TieBreakRound, Verdict
 
 # More nodes than this are not searched for proposals unless one of them is asked about.
-MAX_NODES_SEARCHED = 5000
+MAX_NODES_SEARCHED = 3000
 _NEAREST = 5
 _UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
 
@@ -51,8 +51,8 @@ def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: 
 
 
 def _limit(num_nodes: int, *, most: int) -> int:
-    """How many verdicts a search may take: fewer where each takes longer."""
-    return min(most, max(8, 20_000 // max(num_nodes, 1)))
+    """How many costly steps a search may take: fewer where each takes longer."""
+    return min(most, max(8, 10_000 // num_nodes))
 
 
 def _rank(verdict: Verdict, node_name: str) -> int | None:

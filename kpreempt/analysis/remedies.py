@@ -16,6 +16,7 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import NodeSelectorTerm
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.verdict import Change, ChangeKind, Status
 from kpreempt.verdict.details import (
@@ -51,10 +52,40 @@ def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[Ladder]:
         for each in detail.shortfalls
         if each.resource != "pods"
     }
-    ladders = [remove_pods(scene, pods_on(scene))]
+    ladders = [remove_pods(scene, _large_enough(scene, detail))]
     if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(scene.pod, amounts)):
         ladders.insert(0, [edit])
     return ladders
+
+
+def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
+    """The pods on the node that may hold as much as is missing of everything, by what all their containers ask for."""
+    if any(each.exceeds_node for each in detail.shortfalls):
+        return []
+    missing = {
+        each.resource: each.requested - (each.allocatable - each.used)
+        for each in detail.shortfalls
+        if each.resource != "pods"
+    }
+    on_node = [pod for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
+    return [
+        pod.key for pod in on_node if all(_at_most(pod, resource) >= amount for resource, amount in missing.items())
+    ]
+
+
+def _at_most(pod: Pod, resource: str) -> int:
+    """An amount that the pod's requests do not exceed, in milli-CPU, bytes or units."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    lists = [
+        pod.spec.overhead,
+        pod.status.allocated_resources,
+        *(each.resources.requests for each in (*pod.spec.containers, *pod.spec.init_containers)),
+        *(each.requests for each in (pod.spec.resources, pod.status.resources) if each is not None),
+        *(status.allocated_resources for status in statuses),
+        *(status.resources.requests for status in statuses if status.resources is not None),
+    ]
+    amounts = [each[resource] for each in lists if resource in each]
+    return sum(amount.milli_value if resource == "cpu" else amount.value for amount in amounts)
 
 
 def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:

@@ -29,6 +29,10 @@ from kpreempt.verdict import ChangeKind, NodeEvaluation, Outcome, Proposal, Prop
 _MAX_PROPOSALS = 6
 _MAX_LOWERINGS = 8
 _MAX_FIRST_CHANGES = 8
+_EVALUATIONS_PER_STEP = 8
+# On more nodes the steps of every candidate take too long to record for each change that is tried.
+_MAX_NODES_WITH_STEPS = 1000
+_LEAVING_OUT_OTHERS = (ChangeKind.CORDON, ChangeKind.PIN)
 _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 Goal = Callable[[Verdict], bool]
@@ -62,7 +66,10 @@ class _Trial(msgspec.Struct, frozen=True):
 def propose_for_node(
     scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime, limit: int
 ) -> Found:
-    """Changes with which the pod ends on the node, alone or as one of several that tie; at most ``limit`` verdicts."""
+    """Changes with which the pod ends on the node, alone or as one of several that tie.
+
+    ``limit`` is how many verdicts may be asked for and changed clusters prepared, together.
+    """
 
     def is_reached(verdict: Verdict) -> bool:
         return verdict.outcome in _ANSWERS and node_name in destinations(verdict)
@@ -73,7 +80,10 @@ def propose_for_node(
 def propose_anywhere(
     scheduler: Scheduler, situation: Situation, node_names: Sequence[str], stated: Stated, *, now: datetime, limit: int
 ) -> Found:
-    """Changes with which a pod lands that never does, sought on these nodes in turn; at most ``limit`` verdicts."""
+    """Changes with which a pod lands that never does, sought on these nodes in turn.
+
+    ``limit`` is that of ``propose_for_node``, for all nodes together.
+    """
 
     def is_reached(verdict: Verdict) -> bool:
         return verdict.outcome in _ANSWERS
@@ -105,6 +115,7 @@ def _propose(
     limit: int,
     wants_steps: bool,
 ) -> Found:
+    wants_steps = wants_steps and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
     search = _Search(scheduler, goal, now=now, limit=limit, wants_steps=wants_steps)
     found: list[tuple[tuple[int, int, float], Proposal]] = []
     trials: dict[str, list[_Trial]] = {}
@@ -135,7 +146,7 @@ class _Search:
         self._now = now
         self._limit = limit
         self._wants_steps = wants_steps
-        self._evaluations = 0
+        self._costly_steps = 0
         self._tried: set[tuple[str, ...]] = set()
         self.verdicts = 0
         self.gave_up = False
@@ -151,9 +162,12 @@ class _Search:
                 return
 
     def try_pairs(self, pod: Pod, node: Node, failed: Sequence[_Trial]) -> Iterator[tuple[list[Edit], Verdict]]:
-        """Pairs of changes that reach the goal, of which the first brings the node nearest to taking the pod."""
+        """Pairs of changes that reach the goal, one for each two kinds.
+
+        Of failed single changes those come first that bring the node nearest to taking the pod.
+        """
         nearest = sorted(failed, key=lambda trial: (trial.num_refusals, trial.edits[0].weight))
-        known: set[frozenset[str]] = set()
+        known: set[frozenset[ChangeKind]] = set()
         for trial in nearest[:_MAX_FIRST_CHANGES]:
             for ladder in self._ladders(trial.situation, node, trial.evaluation):
                 if {change.kind for change in ladder[0].changes} & {change.kind for change in trial.edits[0].changes}:
@@ -161,7 +175,7 @@ class _Search:
                 reached = self._climb(ladder, trial.situation, node, trial.edits, [])
                 if reached is not None:
                     pair = sorted([trial.edits[0], reached[0]], key=lambda edit: edit.weight)
-                    kinds = frozenset(f"{change.kind} {change.subject}" for edit in pair for change in edit.changes)
+                    kinds = frozenset(change.kind for edit in pair for change in edit.changes)
                     if kinds not in known:
                         known.add(kinds)
                         yield pair, reached[1]
@@ -184,7 +198,7 @@ class _Search:
         if may_evict:
             # Without evictions the pod may land where it would lose the choice of whom to evict.
             ladders += remedies_for(scene, refusals_of(evaluation, may_evict=False))
-        if not needed:
+        if not needed or not refusals_of(evaluation, may_evict=_is_preemptor(situation.pod)):
             ladders += choice_ladders(scene, verdict)
         return sorted((ladder for ladder in ladders if ladder), key=lambda ladder: ladder[0].weight)
 
@@ -211,25 +225,30 @@ class _Search:
 
     def _try(self, edit: Edit, start: Situation, node: Node, before: list[Edit]) -> _Trial | None:
         """What the edit brings; a verdict is only asked for where the node could take the pod."""
-        if self.verdicts >= self._limit or self._evaluations >= 8 * self._limit:
+        if self._costly_steps >= self._limit or len(self._tried) >= _EVALUATIONS_PER_STEP * self._limit:
             self.gave_up = True
             return None
         key = (node.name, *sorted(option for each in (*before, edit) for option in each.options(Stated(0))))
         if key in self._tried:
             return None
         self._tried.add(key)
-        self._evaluations += 1
         try:
             pod = edit_pod(start.pod, edit)
             cluster = edit_cluster(start.cluster, edit)
         except KpreemptError:
             return None
-        prepared = self._scheduler.prepare(cluster, now=self._now) if edit.is_of_cluster else start.prepared
+        prepared = start.prepared
+        if edit.is_of_cluster:
+            self._costly_steps += 1
+            prepared = self._scheduler.prepare(cluster, now=self._now)
         changed = Situation(cluster, prepared, pod, start.verdict)
         evaluation = self._scheduler.tell_node(prepared, pod, node.name)
-        refusals = refusals_of(evaluation, may_evict=_may_evict(changed, node.name))
+        # The pod evicts where it fits nowhere, which is so once its other nodes are out.
+        is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and _is_preemptor(pod)
+        refusals = refusals_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
         if not refusals:
             self.verdicts += 1
+            self._costly_steps += 1
             verdict = self._scheduler.decide(prepared, pod, records_steps=self._wants_steps)
             changed = msgspec.structs.replace(changed, verdict=verdict)
         return _Trial([*before, edit], changed, evaluation, len(refusals))
@@ -237,9 +256,11 @@ class _Search:
 
 def _may_evict(situation: Situation, node_name: str) -> bool:
     """Whether evictions can bring the pod to the node: not while it fits elsewhere as things are."""
-    if situation.pod.spec.preemption_policy == "Never":
-        return False
-    return not any(name != node_name for name in situation.verdict.feasible_nodes)
+    return _is_preemptor(situation.pod) and not any(name != node_name for name in situation.verdict.feasible_nodes)
+
+
+def _is_preemptor(pod: Pod) -> bool:
+    return pod.spec.preemption_policy != "Never"
 
 
 def _same(cluster: ClusterSnapshot, node: Node) -> Node:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kpreempt.cli.options import Now, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import Now, ProfileJson, SkipBadObjects, Snapshots, Strict
 
 
 def batch(
@@ -18,6 +18,7 @@ def batch(
     skip_bad_objects: SkipBadObjects = False,
     strict: Strict = False,
     now: Now = None,
+    profile_json: ProfileJson = None,
 ) -> int:
     """Answer many scenarios, one JSON line each, in order.
 
@@ -40,5 +41,6 @@ def batch(
             skip_bad_objects=skip_bad_objects,
             strict=strict,
             now=now,
+            profile_json=profile_json,
         )
     )

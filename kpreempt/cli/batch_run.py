@@ -17,9 +17,11 @@ from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
+from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import Phases
 from kpreempt.report import render
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 from kpreempt.verdict import Verdict
@@ -34,23 +36,28 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     skip_bad_objects: bool
     strict: bool
     now: str | None
+    profile_json: str | None
 
 
 def run_batch(request: BatchRequest) -> int:
     """Answer every line of the request's file, and return the exit code."""
+    stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, ("jsonl",))
+    check_profile_path(request.profile_json, outputs)
     single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
     now = time_of_answer(request.now)
     source = "standard input" if request.file == "-" else request.file
     with _opened(request.file) as stream:
         base = None
         if request.snapshots:
-            base = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects)
-        answers = Answers(base, now)
+            base = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects, phases=stopwatch)
+        answers = Answers(base, now, stopwatch)
         with _writing(outputs) as write:
             for number, line in read_lines(stream, source):
                 if not write(answers.to_line(line, source, number)):
                     break
+    if request.profile_json:
+        stopwatch.write(request.profile_json)
     return answers.exit_code(strict=request.strict)
 
 
@@ -88,9 +95,10 @@ def _writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
 class Answers:
     """Answers to lines, and what their exit code is. A base cluster is prepared once for each scheduler."""
 
-    def __init__(self, base: LoadedCluster | None, now: datetime) -> None:
+    def __init__(self, base: LoadedCluster | None, now: datetime, phases: Phases) -> None:
         self._base = base
         self._now = now
+        self._phases = phases
         self._prepared_for = b""
         self._prepared: tuple[Scheduler, Any] | None = None
         self._has_errors = False
@@ -102,7 +110,8 @@ class Answers:
         try:
             if isinstance(line, InputError):
                 raise line
-            scenario = decode_scenario(line, source, number)
+            with self._phases.phase("read"):
+                scenario = decode_scenario(line, source, number)
             verdict = self._verdict(scenario, f"{source}:{number}")
         except KpreemptError as error:
             self._has_errors = True
@@ -117,7 +126,8 @@ class Answers:
             return _error_line(line, report.partition("\n")[0])
         self._has_assumptions |= bool(verdict.assumptions)
         name = msgspec.json.encode(scenario.name).decode()
-        return f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
+        with self._phases.phase("report"):
+            return f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
 
     def exit_code(self, *, strict: bool) -> int:
         """The code for all the lines so far."""
@@ -128,8 +138,9 @@ class Answers:
         return EXIT_GATE if strict and self._has_assumptions else 0
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
-        pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
+        with self._phases.phase("decode"):
+            own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
+            pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
         question = Question(pod=apply_api_defaults(pod))
         if self._base is None:
             cluster, assumptions = own, []
@@ -140,13 +151,16 @@ class Answers:
         else:
             cluster, assumptions = self._base.cluster, self._base.assumptions
             scheduler, prepared = self._prepare_once(cluster, scenario)
-        return explain_pod(cluster, question, scheduler, prepared, now=self._now, assumptions=assumptions)
+        return explain_pod(
+            cluster, question, scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
+        )
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         configuration = parse_document(scenario.config, "config") if scenario.config else None
         scheduler = scheduler_for(scenario.algorithm or "", configuration, scenario.feature_gates)
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
-        return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)
+        with self._phases.phase("prepare"):
+            return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)
 
     def _prepare_once(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""

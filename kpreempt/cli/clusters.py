@@ -13,6 +13,7 @@ from kpreempt.cli.process import complain
 from kpreempt.cli.terminal import Progress
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption
 
@@ -25,28 +26,33 @@ class LoadedCluster(msgspec.Struct, frozen=True):
 
 
 def load_cluster(
-    paths: Sequence[str], additions: Sequence[str] = (), *, skip_bad_objects: bool = False
+    paths: Sequence[str],
+    additions: Sequence[str] = (),
+    *,
+    skip_bad_objects: bool = False,
+    phases: Phases = NO_PHASES,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), and lay the objects of ``additions`` over them.
 
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
     """
-    loaded = _load(paths, skip_bad_objects=skip_bad_objects)
+    loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
     cluster, set_aside = loaded.cluster, loaded.set_aside
     if additions:
-        added = _load(additions, skip_bad_objects=skip_bad_objects)
+        added = _load(additions, phases, skip_bad_objects=skip_bad_objects)
         cluster = merge_clusters(cluster, added.cluster)
         set_aside = [*set_aside, *added.set_aside]
-    cluster, budget_assumptions = fill_budget_statuses(cluster)
+    with phases.phase("admission"):
+        cluster, budget_assumptions = fill_budget_statuses(cluster)
     return LoadedCluster(cluster, [*map(_set_aside, set_aside), *budget_assumptions])
 
 
-def _load(paths: Sequence[str], *, skip_bad_objects: bool) -> Loaded:
+def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Loaded:
     progress = Progress()
     try:
         stdin = standard_input() if "-" in paths else None
-        return load_snapshot(paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress)
+        return load_snapshot(paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases)
     finally:
         progress.close()
 

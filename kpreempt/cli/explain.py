@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.options import Colour, Now, Outputs, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import Colour, Now, Outputs, ProfileJson, SkipBadObjects, Snapshots, Strict
 
 Texts = list[str] | None
 Text = str | None
@@ -72,6 +72,7 @@ def explain(
     strict: Strict = False,
     skip_bad_objects: SkipBadObjects = False,
     now: Now = None,
+    profile_json: ProfileJson = None,
 ) -> int:
     """Say where a pod lands, or whom it evicts to land, or why it never will.
 
@@ -108,5 +109,6 @@ def explain(
             strict=strict,
             skip_bad_objects=skip_bad_objects,
             now=now,
+            profile_json=profile_json,
         )
     )

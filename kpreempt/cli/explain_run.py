@@ -20,6 +20,7 @@ from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_GATE, complain
+from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -37,6 +38,8 @@ _EXIT_CODES = {
     Outcome.NOT_SCHEDULED: 12,
     Outcome.UNCERTAIN: 13,
 }
+# These hold every step of every candidate; the others show those of the best.
+_FORMATS_WITH_STEPS = ("json", "jsonl", "yaml")
 
 
 class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +72,14 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     skip_bad_objects: bool
     now: str | None
+    profile_json: str | None
 
 
 def run_explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
+    stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, FORMATS)
+    check_profile_path(request.profile_json, outputs)
     colour = wants_colour(request.colour, sys.stdout)
     now = time_of_answer(request.now)
     _check(request)
@@ -81,13 +87,11 @@ def run_explain(request: ExplainRequest) -> int:
     scheduler = _scheduler(request)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request)
-    loaded = load_cluster(request.snapshots, request.additions, skip_bad_objects=request.skip_bad_objects)
-    cluster = _overridden(loaded.cluster, request)
-    if request.pod:
-        found = pod_in_cluster(cluster, request.pod, request.namespace or "default")
-        asked = question_in_cluster(found, overrides, decode_object)
-    else:
-        asked = questions_of(cluster, templates, overrides, decode_object)
+    loaded = load_cluster(
+        request.snapshots, request.additions, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
+    )
+    with stopwatch.phase("admission"):
+        asked = _asked(request, _overridden(loaded.cluster, request), templates, overrides)
     verdicts = explain_pods(
         asked.cluster,
         asked.questions,
@@ -96,6 +100,8 @@ def run_explain(request: ExplainRequest) -> int:
         assumptions=loaded.assumptions,
         node_name=request.node.removeprefix("node/"),
         proposes=True,
+        records_steps=request.verbose or any(output.format in _FORMATS_WITH_STEPS for output in outputs),
+        phases=stopwatch,
     )
     options = RenderOptions(
         width=terminal_width(),
@@ -103,8 +109,21 @@ def run_explain(request: ExplainRequest) -> int:
         now=_time_of_ages(request, asked, now),
         as_list=len(verdicts) > 1,
     )
-    _write(verdicts, outputs, options, colour=colour)
+    with stopwatch.phase("report"):
+        _write(verdicts, outputs, options, colour=colour)
+    if request.profile_json:
+        stopwatch.write(request.profile_json)
     return _exit_code(verdicts, request)
+
+
+def _asked(
+    request: ExplainRequest, cluster: ClusterSnapshot, templates: list[PodTemplate], overrides: Overrides
+) -> Asked:
+    """The questions about the pod that was named, or about those of the manifests."""
+    if not request.pod:
+        return questions_of(cluster, templates, overrides, decode_object)
+    found = pod_in_cluster(cluster, request.pod, request.namespace or "default")
+    return question_in_cluster(found, overrides, decode_object)
 
 
 def _scheduler(request: ExplainRequest) -> Scheduler:

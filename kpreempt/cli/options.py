@@ -33,6 +33,10 @@ Colour = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")
 ]
+ProfileJson = Annotated[
+    str | None,
+    typer.Option("--profile-json", metavar="FILE", help="Write where the time goes to FILE: seconds by phase, memory."),
+]
 Now = Annotated[
     str | None,
     typer.Option("--now", metavar="TIME", help="Count ages up to this time (2026-11-21T03:12:00Z), not the clock's."),

@@ -44,7 +44,7 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     ordered = order_by_survival(verdict)
     in_full = len(ordered) if options.verbose else _in_full(ordered)
     for candidate in ordered[:in_full]:
-        _add_candidate(page, candidate, verdict, options)
+        add_candidate(page, candidate, verdict, options)
     _add_summaries(page, ordered[in_full:])
     if verdict.dry_run:
         page.paragraph(Span("still refused without their lower-priority pods:", "dim"), indent=2)
@@ -81,7 +81,8 @@ def _in_full(ordered: Sequence[Candidate]) -> int:
     return len(ordered) if is_short else 1
 
 
-def _add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: RenderOptions) -> None:
+def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: RenderOptions) -> None:
+    """A candidate with its cost, and the steps of choosing its victims where they were recorded."""
     page.paragraph(strong(candidate.node), "  ", *_cost(candidate), indent=2, hanging=2)
     if not candidate.steps:
         return

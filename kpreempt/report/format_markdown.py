@@ -8,17 +8,20 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from kpreempt.report.amounts import count, plural
+from kpreempt.report.changes_section import describe_answer, describe_changes, join_options
 from kpreempt.report.choice_section import describe_choice
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
+from kpreempt.report.evidence import describe
 from kpreempt.report.failures import name_some
 from kpreempt.report.grouping import group_by_reasons
 from kpreempt.report.headline import headline, pod_facts, pod_name
 from kpreempt.report.layout import Phrase, Span, plain
+from kpreempt.report.node_section import describe_standing
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.summary import SUMMARY_COLUMNS, summary_row
 from kpreempt.report.victims_section import format_budgets, format_running, longest_grace_seconds
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import NodeEvaluation, Proposal, Status, Verdict
 
 _GROUPS_SHOWN = 20
 _CAUSES_SHOWN = 3
@@ -42,6 +45,12 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
     blocks += [_victims(verdict, node, options) for node in verdict.nominated_nodes if verdict.victims.get(node)]
     if verdict.message:
         blocks.append(_fenced(verdict.message))
+    blocks += _changes("Changes with which it would land", verdict.proposals)
+    if verdict.node_story is not None:
+        story = verdict.node_story
+        blocks.append(f"{_emphasised(describe_standing(story, verdict))}.")
+        blocks += _filters(story.evaluation)
+        blocks += _changes(f"Changes with which {_code(story.node)} would be chosen", story.proposals)
     if verdict.assumptions:
         blocks.append(
             "\n".join(
@@ -71,6 +80,35 @@ def _victims(verdict: Verdict, node: str, options: RenderOptions) -> str:
     stop = f", up to {format_duration(seconds)} to stop" if seconds else ""
     title = f"{count(len(victims), 'victim')} on {_code(node)}{stop}:"
     return f"{title}\n\n{_table(_VICTIM_COLUMNS, rows, _VICTIM_ALIGNS)}"
+
+
+def _filters(evaluation: NodeEvaluation) -> list[str]:
+    """What every filter says of the node, which is more than the scheduler looks at."""
+    if not evaluation.filters:
+        return []
+    without = {status.plugin: _answer(status) for status in evaluation.without_lower}
+    rows = [[_text(each.plugin), _answer(each), without.get(each.plugin, "")] for each in evaluation.filters]
+    headers = ["Filter", "The node as it is", "Without its lower-priority pods"]
+    if not without:
+        headers, rows = headers[:2], [row[:2] for row in rows]
+    return [_table(headers, rows, ("left",) * len(headers))]
+
+
+def _answer(status: Status) -> str:
+    if status.is_success:
+        return "passes"
+    evidence = describe(status.detail)
+    return _code(status.message or str(status.code)) + (f"<br>{_code(evidence)}" if evidence else "")
+
+
+def _changes(title: str, proposals: Sequence[Proposal]) -> list[str]:
+    """A list of changes with what they bring and the options that try them."""
+    lines = [
+        f"- {_emphasised(describe_changes(proposal.changes))}: {_emphasised(describe_answer(proposal))}"
+        f" ({_code(join_options(proposal))})"
+        for proposal in proposals
+    ]
+    return ["\n".join([f"{title}:", "", *lines])] if lines else []
 
 
 def _details(verdict: Verdict, options: RenderOptions) -> str:

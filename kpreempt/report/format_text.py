@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.report.changes_section import add_changes_section
 from kpreempt.report.choice_section import add_choice_section
 from kpreempt.report.closing_section import (
     add_admission_section,
@@ -16,6 +17,7 @@ from kpreempt.report.dry_run_section import add_dry_run_section, add_eligibility
 from kpreempt.report.filter_section import add_filter_section
 from kpreempt.report.headline import cluster_facts, headline, pod_facts, pod_name
 from kpreempt.report.layout import Page, Phrase, Span, to_plain
+from kpreempt.report.node_section import add_node_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.score_section import add_score_section
 from kpreempt.report.summary import name_destinations, outcome_in_words
@@ -52,6 +54,8 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
         add_choice_section(page, verdict, options)
         add_victims_section(page, verdict, options)
         add_nearest_section(page, verdict, options)
+        add_changes_section(page, verdict, options)
+        add_node_section(page, verdict, options)
     add_event_section(page, verdict)
     add_effects_section(page, verdict, options)
     add_admission_section(page, verdict, options)

@@ -83,14 +83,20 @@ class InputStream(io.RawIOBase):
         except InputError:
             raise
         except EOFError as error:
-            raise self._damaged("ends early", "the file may not have been copied whole") from error
+            raise self._ends_early() from error
         except Exception as error:
             # zlib.error, BadGzipFile, tarfile.ReadError and ZstdError have no base of their own in common.
             if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile | tarfile.ReadError):
                 raise unreadable(self.name, error) from error
+            # A tar archive that is cut off within a member.
+            if "unexpected end" in str(error):
+                raise self._ends_early() from error
             raise self._damaged("is damaged") from error
         self._budget.spend(len(chunk), self.name)
         return chunk
+
+    def _ends_early(self) -> InputError:
+        return self._damaged("ends early", "the file may not have been copied whole")
 
     def _damaged(self, problem: str, hint: str = "") -> InputError:
         return InputError(f"the {self._packing or 'packed'} data {problem}", source=self.name, hint=hint)

@@ -11,8 +11,8 @@ from functools import partial
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.decode import Json
-from kpreempt.snapshot.sources import Content
+from kpreempt.snapshot.decode import BadObjectError, Json, parse_json
+from kpreempt.snapshot.wire_types import shown
 
 SERVER_VERSION = "kpreempt.io/server-version"
 TAKEN_AT = "kpreempt.io/taken-at"
@@ -46,7 +46,7 @@ class _ServerVersion(msgspec.Struct, frozen=True):
 
 
 class _TopMeta(msgspec.Struct, frozen=True):
-    annotations: dict[str, str] | None = None
+    annotations: dict[str, object] | None = None
 
 
 class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,14 +55,14 @@ class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     api_version: str = ""
     metadata: _TopMeta | None = None
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
     server_version: _ServerVersion | None = None
-    client_version: msgspec.Raw | None = None
+    client_version: dict[str, object] | None = None
 
     @property
     def is_list(self) -> bool:
         """Whether the value is a list of objects."""
-        return self.items is not None and self.kind.endswith("List")
+        return self.items is not msgspec.UNSET and self.kind.endswith("List")
 
     @property
     def is_version(self) -> bool:
@@ -70,35 +70,60 @@ class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
         return not self.kind and (self.server_version is not None or self.client_version is not None)
 
 
+_TOP_FIELDS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "kind": ("a string", (str,)),
+    "apiVersion": ("a string", (str,)),
+    "metadata": ("an object", (dict, type(None))),
+    "items": ("a list", (list, type(None))),
+    "serverVersion": ("an object", (dict, type(None))),
+}
 TOP_LEVEL = msgspec.json.Decoder(TopLevel)
 
 
 def batches_of_value(
-    name: str, value: Json, line: Callable[[], int], line_of_item: Callable[[TopLevel, int], int], *, is_named: bool
+    name: str,
+    value: Json | TopLevel,
+    line: Callable[[], int],
+    line_of_item: Callable[[TopLevel, int], int],
+    *,
+    is_named: bool,
 ) -> Iterator[Batch]:
-    """The objects of one top-level JSON value, which begins on ``line``. Raises ``InputError``.
+    """The objects of one top-level value, in JSON or a list that is decoded, which begins on ``line``.
 
-    A value that is no Kubernetes object is an error in a source that the user named, and passed over in another.
+    A value that is no Kubernetes object is passed over in a source that the user did not name, and else raises
+    ``InputError``.
     """
+    if isinstance(value, TopLevel):
+        yield from batches_of_list(name, value, partial(line_of_item, value))
+        return
     try:
         top = TOP_LEVEL.decode(value)
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
-        if not is_named:
-            return
-        if " - at " not in str(error):
-            found = str(error).rpartition("got ")[2].strip("`")
-            problem = f"expected a Kubernetes object, got {'a list' if found == 'array' else f'a bare {found}'}"
-            raise InputError(problem, source=name, line=line()) from None
-        raise InputError(f"is not a Kubernetes object: {error}", source=name, line=line()) from None
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        document = parse_json(value)
+        if isinstance(document, dict) and isinstance(kind := document.get("kind"), str) and not kind.endswith("List"):
+            # What is wrong with it is found, and said better, when it is decoded as what it is.
+            yield Batch(name, [value], lambda _: line())
+        elif is_named:
+            raise _not_an_object(document).at(name, line()) from None
+        return
     if top.is_version:
         version = top.server_version.git_version if top.server_version else ""
         yield Batch(name, [], lambda _: line(), version=version)
     elif top.is_list:
-        yield from batches_of_list(name, top, lambda index: line_of_item(top, index))
+        yield from batches_of_list(name, top, partial(line_of_item, top))
     elif top.kind:
         yield Batch(name, [value], lambda _: line())
     elif is_named:
         raise InputError("is not a Kubernetes object: it has no kind", source=name, line=line())
+
+
+def _not_an_object(document: object) -> BadObjectError:
+    if not isinstance(document, dict):
+        return BadObjectError("", "", f"expected a Kubernetes object, got {shown(document)}")
+    for field, (wanted, kinds) in _TOP_FIELDS.items():
+        if field in document and not isinstance(document[field], kinds):
+            return BadObjectError("", field, f"expected {wanted}, got {shown(document[field])}")
+    return BadObjectError("", "metadata.annotations", "expected an object")
 
 
 def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch]:
@@ -121,14 +146,17 @@ def _shifted(line_of: LineOf, start: int, index: int) -> int:
     return line_of(start + index)
 
 
+def list_within(json: Json) -> TopLevel | None:
+    """The list that an item of a list is, or ``None`` where it is something else of that name."""
+    try:
+        top = TOP_LEVEL.decode(json)
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        return None
+    return top if top.is_list else None
+
+
 def batch_of_header(name: str, top: TopLevel) -> Batch:
     """What a list says of itself, without objects."""
     annotations = (top.metadata.annotations if top.metadata else None) or {}
-    version, taken_at = annotations.get(SERVER_VERSION, ""), annotations.get(TAKEN_AT, "")
-    return Batch(name, [], lambda _: 0, share=0.0, version=version, taken_at=taken_at)
-
-
-def line_at(content: Content | memoryview, offset: int) -> int:
-    """The line, from 1, of an offset in a text that may be mapped and large."""
-    step = 2**20
-    return 1 + sum(bytes(content[at : min(offset, at + step)]).count(b"\n") for at in range(0, offset, step))
+    version, taken_at = annotations.get(SERVER_VERSION), annotations.get(TAKEN_AT)
+    return Batch(name, [], lambda _: 0, share=0.0, version=str(version or ""), taken_at=str(taken_at or ""))

@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batches_of_list
+from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import (
     BadObjectError,
     Json,
@@ -25,6 +25,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
 from kpreempt.snapshot.sharing import Sharing
+from kpreempt.snapshot.wire_types import shown
 
 # How kubectl and the API server begin an object; then its end need not be looked for.
 _USUAL_START = re.compile(
@@ -130,7 +131,7 @@ class Collector:
         """Decode an object and keep it, or settle which of two of one name counts."""
         try:
             record = shelf.decode(json)
-        except (msgspec.ValidationError, UnicodeDecodeError):
+        except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             record = decode_carefully(shelf.kind, json)
         if api_version == "policy/v1beta1":
             record = as_served(record)
@@ -173,8 +174,8 @@ class Collector:
 
     def _pass_over(self, name: str, json: Json, batch: Batch, index: int, depth: int) -> None:
         """Count an object of a kind that is not kept, or take the items of a list within a list in."""
-        top = TOP_LEVEL.decode(json) if name.endswith("List") else None
-        if top is None or top.items is None:
+        top = list_within(json) if name.endswith("List") else None
+        if top is None:
             self._skipped[name] += 1
             return
         if depth >= _MAX_LISTS:
@@ -208,12 +209,10 @@ def _names(json: Json, batch: Batch) -> tuple[str, str]:
         header = _HEADER.decode(json)
     except (msgspec.ValidationError, UnicodeDecodeError):
         document = parse_json(json)
-        if document is None:
-            return "null", ""
         if not isinstance(document, dict):
-            raise BadObjectError("", "", "is not an object") from None
+            raise BadObjectError("", "", f"expected an object, got {shown(document)}") from None
         field = next(key for key in ("kind", "apiVersion") if not isinstance(document.get(key, ""), str))
-        raise BadObjectError("", field, "expected a string") from None
+        raise BadObjectError("", field, f"expected a string, got {shown(document[field])}") from None
     except RecursionError:
         raise BadObjectError("", "", "is nested too deeply") from None
     name, api_version = header.kind or batch.kind, header.api_version or batch.api_version

@@ -9,12 +9,15 @@ from functools import partial
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.batches import Batch, TopLevel, batches_of_value, line_at
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batches_of_value
+from kpreempt.snapshot.lines import LineCounter
 from kpreempt.snapshot.sources import Content
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _AT_BYTE = re.compile(r" \(byte (\d+)\)")
+# Between its objects ``kubectl cluster-info dump`` prints the logs of pods.
+_LOGS = re.compile(rb"==== START logs [^\n]*\n(?:(?!==== END logs )[^\n]*\n)*+==== END logs [^\n]*\n?")
 _SKIPPER = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -23,56 +26,100 @@ def json_batches(name: str, content: Content, start: int, *, is_named: bool) -> 
 
     Where a ``---`` says that YAML follows, its offset comes last.
     """
-    view = memoryview(content)
-    position = _after_space(content, start)
+    text = _JsonText(name, content)
+    position = text.after_space(start)
     while position < len(content):
         if content[position : position + 3] == b"---":
             yield position
             return
-        end = _end_of_value(name, content, view, position)
+        if logs := _LOGS.match(content, position):
+            position = text.after_space(logs.end())
+            continue
+        end, top = text.first_value(position)
         yield from batches_of_value(
             name,
-            view[position:end],
-            partial(line_at, content, position),
-            partial(_line_of_item, content, position),
+            text.view[position:end] if top is None else top,
+            partial(text.line_at, position),
+            _ItemLines(text, position).line_of,
             is_named=is_named,
         )
-        position = _after_space(content, end)
+        position = text.after_space(end)
 
 
-def _after_space(content: Content, position: int) -> int:
-    match = _SPACE.match(content, position)
-    return match.end() if match else position
+class _JsonText:
+    """A text with JSON values in it."""
+
+    def __init__(self, name: str, content: Content) -> None:
+        self.content = content
+        self.view = memoryview(content)
+        self.line_at = LineCounter(content).line_at
+        self._name = name
+
+    def after_space(self, position: int) -> int:
+        """Where something other than white space comes next."""
+        match = _SPACE.match(self.content, position)
+        return match.end() if match else position
+
+    def first_value(self, position: int) -> tuple[int, TopLevel | None]:
+        """Where the value ends that begins at ``position``; and the value, where it is a list that goes to the end.
+
+        A big dump is such a list, and is then looked through only once. Raises ``InputError``.
+        """
+        try:
+            top = TOP_LEVEL.decode(self.view[position:])
+            return len(self.content), top if top.is_list else None
+        except (msgspec.ValidationError, UnicodeDecodeError):
+            return self._end_of_value(position), None
+        except msgspec.DecodeError as error:
+            return self._end_or_error(error, position), None
+        except RecursionError:
+            raise self._too_deep(position) from None
+
+    def _end_of_value(self, position: int) -> int:
+        try:
+            _SKIPPER.decode(self.view[position:])
+        except msgspec.DecodeError as error:
+            return self._end_or_error(error, position)
+        except RecursionError:
+            raise self._too_deep(position) from None
+        return len(self.content)
+
+    def _end_or_error(self, error: msgspec.DecodeError, position: int) -> int:
+        message = str(error)
+        trailing = _TRAILING.search(message)
+        if trailing:
+            # The reader has looked at one byte of the next value when it says so.
+            return position + int(trailing[1]) - 1
+        if "truncated" in message:
+            hint = "the file may not have been copied whole"
+            raise self._error("ends in the middle of a JSON value", len(self.content), hint) from None
+        at = _AT_BYTE.search(message)
+        problem = _AT_BYTE.sub("", message.removeprefix("JSON is malformed: "))
+        raise self._error(f"is not JSON: {problem}", position + int(at[1]) if at else position) from None
+
+    def _too_deep(self, position: int) -> InputError:
+        return self._error("is nested too deeply", position)
+
+    def _error(self, problem: str, offset: int, hint: str = "") -> InputError:
+        return InputError(problem, source=self._name, line=self.line_at(offset), hint=hint)
 
 
-def _end_of_value(name: str, content: Content, view: memoryview, position: int) -> int:
-    """Where the value ends that begins at ``position``."""
-    try:
-        _SKIPPER.decode(view[position:])
-    except msgspec.DecodeError as error:
-        if trailing := _TRAILING.search(str(error)):
-            return position + int(trailing[1])
-        raise _not_json(name, content, str(error), position) from None
-    except RecursionError:
-        raise InputError("is nested too deeply", source=name, line=line_at(content, position)) from None
-    return len(content)
+class _ItemLines:
+    """The lines on which the items of a list are: their texts are looked for, one after the other."""
 
+    def __init__(self, text: _JsonText, start: int) -> None:
+        self._text = text
+        self._start = start
+        self._next = 0
+        self._position = start
 
-def _not_json(name: str, content: Content, message: str, position: int) -> InputError:
-    if "truncated" in message:
-        line = line_at(content, len(content))
-        hint = "the file may not have been copied whole"
-        return InputError("ends in the middle of a JSON value", source=name, line=line, hint=hint)
-    at = _AT_BYTE.search(message)
-    line = line_at(content, position + int(at[1]) if at else position)
-    return InputError(
-        f"is not JSON: {_AT_BYTE.sub('', message.removeprefix('JSON is malformed: '))}", source=name, line=line
-    )
-
-
-def _line_of_item(content: Content, start: int, top: TopLevel, index: int) -> int:
-    """Where an item of a list is written: its text is looked for, past the items before it."""
-    position = start
-    for item in (top.items or [])[: index + 1]:
-        position = content.find(bytes(item), position) + (0 if item is (top.items or [])[index] else len(bytes(item)))
-    return line_at(content, position)
+    def line_of(self, top: TopLevel, index: int) -> int:
+        """The line of an item. Going on is quick, going back is not."""
+        items = top.items or []
+        if index < self._next:
+            self._next, self._position = 0, self._start
+        for item in items[self._next : index]:
+            content = bytes(item)
+            self._position = self._text.content.find(content, self._position) + len(content)
+        self._next = index
+        return self._text.line_at(self._text.content.find(bytes(items[index]), self._position))

@@ -11,6 +11,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.read import read_batches
@@ -34,29 +35,34 @@ def load_snapshot(
     stdin: BinaryIO | None = None,
     skip_bad_objects: bool = False,
     progress: Progress | None = None,
+    phases: Phases = NO_PHASES,
 ) -> Loaded:
     """Read and merge files, folders and, for ``-``, ``stdin``.
 
-    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done. Raises ``InputError``.
+    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
+    of ``read`` and ``decode``. Raises ``InputError``.
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects)
     files = files_skipped = 0
     with _without_collection():
         for path in paths:
             found = 0
-            for source in read_sources([path], stdin):
+            for source in each_in_phase(phases, "read", read_sources([path], stdin)):
                 has_objects = False
-                for batch in read_batches(source):
+                for batch in each_in_phase(phases, "read", read_batches(source)):
                     has_objects = True
                     if progress is not None:
                         progress(source.name, batch.share)
-                    collector.add(batch)
+                    with phases.phase("decode"):
+                        collector.add(batch)
                 found += has_objects
                 files_skipped += not has_objects
             files += found
             if not found:
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
-    return Loaded(collector.cluster(), collector.set_aside, files, files_skipped)
+    with phases.phase("decode"):
+        cluster = collector.cluster()
+    return Loaded(cluster, collector.set_aside, files, files_skipped)
 
 
 def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> ClusterSnapshot:

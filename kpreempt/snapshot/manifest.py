@@ -10,10 +10,11 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batches_of_list
+from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+from kpreempt.snapshot.wire_types import shown
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
@@ -45,10 +46,9 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
         except BadObjectError as error:
             raise error.at(batch.source, line) from None
         if not isinstance(document, dict):
-            raise InputError("is not an object", source=batch.source, line=line)
-        kind = document.get("kind")
-        if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
-            top = TOP_LEVEL.decode(json)
+            raise InputError(f"expected an object, got {shown(document)}", source=batch.source, line=line)
+        top = list_within(json) if "items" in document else None
+        if top is not None:
             for inner in batches_of_list(batch.source, top, partial(_same_line, line)):
                 yield from _objects_of(inner)
             continue

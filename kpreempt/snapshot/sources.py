@@ -53,11 +53,18 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO | None) -> Iterator[Sourc
             yield from _read_stream(stdin, STDIN_NAME, budget, is_named=True)
         elif "\0" in path:
             raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
-        elif Path(path).is_dir():
+        elif _is_folder(path):
             for file in _files_below(path):
                 yield from _read_file(file, budget, is_named=False)
         else:
             yield from _read_file(path, budget, is_named=True)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def _files_below(folder: str) -> Iterator[str]:
@@ -98,7 +105,7 @@ def _read_stream(stream: BinaryIO, name: str, budget: Budget, *, is_named: bool)
             raise InputError(problem, source=inner.name, hint=hint)
         content: Content | None = None
         if not problem:
-            content = (_mapped(stream) if inner.raw is stream else None) or _spooled(inner)
+            content = (_mapped(stream, len(inner.peek())) if inner.raw is stream else None) or _spooled(inner)
         try:
             yield Source(inner.name, content, is_wanted)
         finally:
@@ -113,11 +120,11 @@ def _no_text(head: bytes) -> tuple[str, str]:
     return ("is not text: it holds a NUL", "") if b"\0" in head else ("", "")
 
 
-def _mapped(stream: IO[bytes]) -> mmap.mmap | None:
-    """The file mapped into memory, or ``None`` where it is small or no regular file."""
+def _mapped(stream: IO[bytes], seen: int) -> mmap.mmap | None:
+    """The file mapped into memory, or ``None`` where it is small, no regular file, or more than ``seen`` was read."""
     try:
         status = os.fstat(stream.fileno())
-        if stat.S_ISREG(status.st_mode) and status.st_size >= _MAP_FROM:
+        if stat.S_ISREG(status.st_mode) and status.st_size >= _MAP_FROM and stream.tell() == seen:
             return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError, AttributeError):
         return None

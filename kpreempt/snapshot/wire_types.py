@@ -48,7 +48,7 @@ def to_quantity(expected: type, value: object) -> object:
         return quantity(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return quantity(str(value))
-    raise ValueError(f"expected a quantity, got {_kind_of(value)}")
+    raise ValueError(f"expected a quantity, got {shown(value)}")
 
 
 def with_zero_values(value: object, record: type[msgspec.Struct]) -> object:
@@ -198,10 +198,10 @@ def _below(path: str, key: str) -> str:
 
 
 def _wrong(path: str, wanted: str, value: object, hint: str = "") -> FieldError:
-    return FieldError(path, f"expected {wanted}, got {_kind_of(value)}", hint)
+    return FieldError(path, f"expected {wanted}, got {shown(value)}", hint)
 
 
-def _kind_of(value: object) -> str:
+def shown(value: object) -> str:
     """A value in a few words. Lists and objects are never shown: they could hold what must not be printed."""
     if value is None:
         return "null"

@@ -5,17 +5,16 @@ What the fast reader may be given is decided line by line and by the structure o
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from itertools import compress
 
 import msgspec
 import ryml
 
-from kpreempt.snapshot.yaml_lines import UNKNOWN, outline_of, outline_of_text
+from kpreempt.snapshot.yaml_lines import UNKNOWN, Outliner, outline_of_text
 from kpreempt.snapshot.yaml_outline import is_plain_structure
 
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_MAX_KNOWN = 100_000
+_MAX_KNOWN = 4096
 
 
 class FastReader:
@@ -25,12 +24,13 @@ class FastReader:
         self._tree = ryml.Tree()
         self._known: dict[bytes, bool] = {}
         self._buffer = bytearray()
+        self._outline_of = Outliner().outline_of
 
     def read_plain(self, text: bytes) -> bytes | None:
         """The JSON of one document, or ``None`` where PyYAML has to read it. ``text`` ends with a newline."""
         lines = text.split(b"\n")
         lines.pop()
-        return self._to_json(text) if self._is_plain(b"\n".join(map(outline_of, lines)), text) else None
+        return self._to_json(text) if self._is_plain(b"\n".join(map(self._outline_of, lines)), text) else None
 
     def read_items(self, text: bytes, separator: bytes) -> list[msgspec.Raw | bytes]:
         """The items of a block sequence: the JSON of each, or its text where PyYAML has to read it.
@@ -39,6 +39,7 @@ class FastReader:
         which every other one begins.
         """
         lines = text.split(b"\n")
+        outline_of = self._outline_of
         outline_by_line = {line: outline_of(line) for line in set(lines)}
         outline = b"\n".join([outline_by_line[line] for line in lines[:-1]])
         start = separator[1:]
@@ -58,12 +59,11 @@ class FastReader:
             if longer is None:
                 return False
             outline = b"\n".join(longer)
-        key = blake2b(outline, digest_size=16).digest()
-        known = self._known.get(key)
+        known = self._known.get(outline)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[key] = is_plain_structure(outline.split(b"\n"))
+            known = self._known[outline] = is_plain_structure(outline.split(b"\n"))
         return known
 
     def _to_json(self, text: bytes) -> bytes | None:

@@ -31,11 +31,15 @@ _SINGLE_QUOTED = rb"'[^'\x00-\x1f\x7f]*+(?:''[^'\x00-\x1f\x7f]*+)*+'"
 _DOUBLE_QUOTED = rb'"[^"\\\x00-\x1f\x7f]*+(?:\\["\\nt][^"\\\x00-\x1f\x7f]*+)*+"'
 _SCALAR = b"|".join((_PLAIN, _DOUBLE_QUOTED, _NUMBER, _DIGITS_FIRST, rb"\{\}|\[\]", _SINGLE_QUOTED))
 _KEY = (
-    rb"(?!(?:" + _BOOL_OR_NULL + rb"|true|false|null):(?: |$))"
+    # The fast reader takes even a quoted key for a number that is not finite.
+    rb"(?!['\"]?[-+]?(?:" + _NOT_FINITE + rb")['\"]?:(?: |$)|(?:" + _BOOL_OR_NULL + rb"|true|false|null):(?: |$))"
     rb"(?:[A-Za-z_/$][\w./$@+~-]*+(?::++[\w./$@+~-]++)*+|\.|'[^'\x00-\x1f\x7f]*+'|\"[^\"\\\x00-\x1f\x7f]*+\")"
 )
 _ENTRY = rb"(?P<entry> *+(?:- )*+" + _KEY + rb":)"
 _LINE = re.compile(_ENTRY + rb"(?: (?:" + _SCALAR + rb"))?|( *+(?:- )++)(?:" + _SCALAR + rb")")
+_ENTRY_ALONE = re.compile(_ENTRY)
+_VALUE = re.compile(rb" (?:" + _SCALAR + rb")")
+_MAX_ENTRIES = 100_000
 _PREFIX = re.compile(rb" *+(?:- )*+")
 _LITERAL = re.compile(_ENTRY + rb" \|[-+]?")
 _OPEN_QUOTE = re.compile(_ENTRY + rb" '(?:[^'\x00-\x1f\x7f]|'')*+")
@@ -46,11 +50,32 @@ _LITERAL_TEXT = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*+")
 UNKNOWN = b"\x00"
 
 
-def outline_of(line: bytes) -> bytes:
-    """What a line contributes to the structure: indentation, dashes, key, and ``=`` where it has a value.
+class Outliner:
+    """Outlines of lines. It remembers the beginnings of lines, of which a dump has few."""
 
-    A line that is not simple has its indentation and dashes, and ``UNKNOWN``.
-    """
+    def __init__(self) -> None:
+        self._entries: dict[bytes, bytes] = {}
+
+    def outline_of(self, line: bytes) -> bytes:
+        """What a line contributes to the structure: indentation, dashes, key, and ``=`` where it has a value.
+
+        A line that is not simple has its indentation and dashes, and ``UNKNOWN``.
+        """
+        end = line.find(b": ") + 1
+        if not end or not line.isascii():
+            return _outline_of(line)
+        entry = line[:end]
+        outline = self._entries.get(entry)
+        if outline is None:
+            outline = entry + b"=" if _ENTRY_ALONE.fullmatch(entry) else b""
+            if len(self._entries) < _MAX_ENTRIES:
+                self._entries[entry] = outline
+        if outline and _VALUE.fullmatch(line, end):
+            return outline
+        return _outline_of(line)
+
+
+def _outline_of(line: bytes) -> bytes:
     match = _LINE.fullmatch(line)
     if match is None or (not line.isascii() and _ODD_UTF8.search(line)):
         prefix = _PREFIX.match(line)
@@ -70,7 +95,7 @@ def outline_of_text(lines: list[bytes]) -> list[bytes] | None:
     at = 0
     while at < len(lines):
         line = lines[at]
-        simple = outline_of(line)
+        simple = _outline_of(line)
         if simple.endswith(UNKNOWN):
             match = _LITERAL.fullmatch(line) or _OPEN_QUOTE.fullmatch(line)
             if match is None or _is_odd(line):
@@ -135,7 +160,7 @@ def _end_of_plain(lines: list[bytes], start: int, outline: bytes) -> int | None:
     """Where a plain scalar ends that begins on the line ``start``: there, or after lines that go on with it."""
     at = start + 1
     column = _key_column(lines[start])
-    while at < len(lines) and outline_of(lines[at]).endswith(UNKNOWN) and _MORE_PLAIN.fullmatch(lines[at]):
+    while at < len(lines) and _outline_of(lines[at]).endswith(UNKNOWN) and _MORE_PLAIN.fullmatch(lines[at]):
         first = lines[start][len(outline) - 1 :].lstrip(b" ")[:1]
         if not outline.endswith(b"=") or first in (b"'", b'"', b"{", b"[") or _is_odd(lines[at]):
             return None

@@ -12,7 +12,8 @@ from functools import partial
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batch_of_header, line_at
+from kpreempt.snapshot.batches import TOP_LEVEL, Batch, TopLevel, batch_of_header
+from kpreempt.snapshot.lines import LineCounter
 from kpreempt.snapshot.sources import Content
 from kpreempt.snapshot.yaml_fast import FastReader
 from kpreempt.snapshot.yaml_reference import YamlError, load_documents
@@ -33,46 +34,50 @@ class ItemError(Exception):
         self.line = line
 
 
-class Items(msgspec.Struct, frozen=True):
-    """Where the items of a list are: from ``begin`` to ``end``, with ``separator`` before each but the first."""
+class Items:
+    """The items of a list: from ``begin`` to ``end`` of a text, with ``separator`` before each but the first."""
 
-    name: str
-    content: Content
-    begin: int
-    end: int
-    separator: bytes
-    top: TopLevel
+    def __init__(
+        self, name: str, content: Content, begin: int, end: int, separator: bytes, top: TopLevel, lines: LineCounter
+    ) -> None:
+        self._name = name
+        self._content = content
+        self._begin = begin
+        self._end = end
+        self._separator = separator
+        self._top = top
+        self._lines = lines
+        # Where items are in the part that was last asked for: errors come one after the other.
+        self._offsets: list[int] = []
 
     def batches(self, reader: FastReader) -> Iterator[Batch]:
         """The items, in order. Raises ``ItemError`` and, for a text that is not UTF-8, ``InputError``."""
-        yield batch_of_header(self.name, self.top)
-        kind = self.top.kind.removesuffix("List")
-        position = self.begin
-        while position < self.end:
-            cut = self.content.find(self.separator, position + _CHUNK, self.end)
-            end = self.end if cut < 0 else cut + 1
+        yield batch_of_header(self._name, self._top)
+        kind = self._top.kind.removesuffix("List")
+        position = self._begin
+        while position < self._end:
+            cut = self._content.find(self._separator, position + _CHUNK, self._end)
+            end = self._end if cut < 0 else cut + 1
             yield Batch(
-                self.name,
+                self._name,
                 self._read(reader, position, end),
                 partial(self._line_of, position, end),
                 kind=kind,
-                api_version=self.top.api_version if kind else "",
-                share=(position - self.begin) / (self.end - self.begin),
+                api_version=self._top.api_version if kind else "",
+                share=(position - self._begin) / (self._end - self._begin),
             )
             position = end
 
     def _read(self, reader: FastReader, begin: int, end: int) -> list[msgspec.Raw | bytes]:
-        text = self.content[begin:end]
+        text = self._content[begin:end]
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            raise InputError(
-                "is not UTF-8", source=self.name, line=line_at(self.content, begin + error.start)
-            ) from None
+            raise InputError("is not UTF-8", source=self._name, line=self._lines.line_at(begin + error.start)) from None
         text = text.replace(b"\r\n", b"\n")
         if not text.endswith(b"\n"):
-            raise ItemError("the last line does not end", line_at(self.content, end))
-        objects = reader.read_items(text, self.separator)
+            raise ItemError("the last line does not end", self._lines.line_at(end))
+        objects = reader.read_items(text, self._separator)
         for index, item in enumerate(objects):
             if isinstance(item, bytes):
                 objects[index] = self._by_reference(item, begin, end, index)
@@ -89,13 +94,16 @@ class Items(msgspec.Struct, frozen=True):
 
     def _line_of(self, begin: int, end: int, index: int) -> int:
         """The line of an item by its index in the text from ``begin`` to ``end``."""
-        at = begin
-        for _ in range(index):
-            at = self.content.find(self.separator, at, end) + 1
-        return line_at(self.content, at)
+        if self._offsets[:1] != [begin]:
+            self._offsets = [begin]
+            while (found := self._content.find(self._separator, self._offsets[-1], end)) >= 0:
+                self._offsets.append(found + 1)
+        return self._lines.line_at(self._offsets[index])
 
 
-def find_items(name: str, content: Content, begin: int, end: int, reader: FastReader) -> Items | None:
+def find_items(
+    name: str, content: Content, begin: int, end: int, reader: FastReader, lines: LineCounter
+) -> Items | None:
     """The items of the list that a document is; ``None`` where it is something else, or is not plainly written."""
     at = begin if content[begin : begin + 6] == b"items:" else content.find(b"\nitems:", begin, end) + 1
     match = _ITEMS.match(content, at, end) if at > 0 or begin == 0 else None
@@ -108,9 +116,9 @@ def find_items(name: str, content: Content, begin: int, end: int, reader: FastRe
     items_end = following.start() + 1 if following else end
     header = content[begin:at] + content[items_end:end]
     top = _header(header, reader) if len(header) < _MAX_HEADER else None
-    if top is None or not top.kind.endswith("List") or top.items is not None:
+    if top is None or not top.kind.endswith("List") or top.items is not msgspec.UNSET:
         return None
-    return Items(name, content, indentation, items_end, separator, top)
+    return Items(name, content, indentation, items_end, separator, top, lines)
 
 
 def _header(text: bytes, reader: FastReader) -> TopLevel | None:

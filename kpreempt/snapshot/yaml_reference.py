@@ -86,7 +86,7 @@ def _key(loader: KubectlLoader, node: yaml.Node) -> str:
 
 
 def resolve_scalar(text: str) -> bool | int | float | str | None:
-    """What kubectl makes of a scalar without quotes or tag. Raises ``OverflowError`` for one of absurd length."""
+    """What kubectl makes of a scalar without quotes or tag."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:
@@ -104,7 +104,7 @@ def resolve_scalar(text: str) -> bool | int | float | str | None:
 
 def _integer(plain: str, base: int, text: str) -> int | float | str:
     if len(plain) > _MAX_DIGITS:
-        raise OverflowError("a number is too long")
+        return _float(plain, text)
     digits = plain
     if base == 8:
         digits = plain.replace("o", "").replace("O", "")
@@ -127,10 +127,7 @@ def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | f
     line = node.start_mark.line + 1
     if name in ("str", "merge", "timestamp"):
         return str(node.value)
-    try:
-        value = resolve_scalar(node.value)
-    except OverflowError as error:
-        raise YamlError(str(error), line) from None
+    value = resolve_scalar(node.value)
     if name == "float" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -167,7 +164,8 @@ def load_documents(text: str) -> Iterator[tuple[int, Any]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
-        raise YamlError(f"is not YAML: {problem}", mark.line + 1 if mark else 1) from None
+        line = 1 if mark is None else mark.line + 1
+        raise YamlError(f"is not YAML: {problem}", line) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
         character = error.character if isinstance(error.character, int) else 0
@@ -186,7 +184,7 @@ def _check_depth(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise YamlError("is nested too deeply", event.start_mark.line + 1)
+                raise YamlError("is nested too deeply", event.start_mark.line + 1 if event.start_mark else 1)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

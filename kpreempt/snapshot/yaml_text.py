@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 
 import msgspec
 import yaml
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.batches import Batch, TopLevel, batches_of_value, line_at
+from kpreempt.snapshot.batches import Batch, TopLevel, batches_of_value
+from kpreempt.snapshot.lines import LineCounter
 from kpreempt.snapshot.sources import Content
 from kpreempt.snapshot.yaml_fast import FastReader
 from kpreempt.snapshot.yaml_list import ItemError, find_items
@@ -29,9 +30,9 @@ _NOTHING = re.compile(rb"(?:[ \r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 
 def yaml_batches(name: str, content: Content, start: int, *, is_named: bool) -> Iterator[Batch]:
     """The objects of the YAML documents from ``start`` on. Raises ``InputError``."""
-    reader = FastReader()
+    reader, lines = FastReader(), LineCounter(content)
     for begin, end in _documents(content, start):
-        yield from _Document(name, content, begin, end, is_named=is_named).batches(reader)
+        yield from _Document(name, content, begin, end, lines, is_named=is_named).batches(reader)
 
 
 def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
@@ -57,16 +58,19 @@ def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
 class _Document:
     """One document, or several that are better read in one piece."""
 
-    def __init__(self, name: str, content: Content, begin: int, end: int, *, is_named: bool) -> None:
+    def __init__(
+        self, name: str, content: Content, begin: int, end: int, lines: LineCounter, *, is_named: bool
+    ) -> None:
         self._name = name
         self._content = content
         self._begin = begin
         self._end = end
+        self._lines = lines
         self._is_named = is_named
 
     def batches(self, reader: FastReader) -> Iterator[Batch]:
         """The document's objects. Raises ``InputError``."""
-        items = find_items(self._name, self._content, self._begin, self._end, reader)
+        items = find_items(self._name, self._content, self._begin, self._end, reader, self._lines)
         if items is None:
             yield from self._in_one_piece(reader)
             return
@@ -113,19 +117,24 @@ class _Document:
         line_of_item = partial(self._line_of_item, line)
         return batches_of_value(self._name, json, lambda: line, line_of_item, is_named=self._is_named)
 
-    def _line_of_item(self, line: int, top: TopLevel, index: int) -> int:
-        """The line of an item of the list that begins on ``line``: the document is read once more for it."""
+    def _line_of_item(self, line: int, _: TopLevel, index: int) -> int:
+        """The line of an item of the list that begins on ``line``."""
+        lines = self._item_lines.get(line, [])
+        return lines[index] if index < len(lines) else line
+
+    @cached_property
+    def _item_lines(self) -> dict[int, list[int]]:
+        """The lines of the items of each list, by the line on which it begins; the text is read once more for it."""
         first = self._first_line()
+        found = {}
         for node in yaml.compose_all(self._text(), Loader=yaml.CSafeLoader):
-            if not isinstance(node, yaml.MappingNode) or first + node.start_mark.line != line:
-                continue
-            for key, value in node.value:
+            for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
                 if key.value == "items" and isinstance(value, yaml.SequenceNode):
-                    return first + int(value.value[index].start_mark.line)
-        return line
+                    found[first + node.start_mark.line] = [first + each.start_mark.line for each in value.value]
+        return found
 
     def _first_line(self) -> int:
-        return line_at(self._content, self._begin)
+        return self._lines.line_at(self._begin)
 
     def _text(self) -> str:
         return decode_text(self._name, self._content, self._begin, self._end)
@@ -143,4 +152,4 @@ def decode_text(name: str, content: Content, begin: int, end: int) -> str:
     try:
         return content[begin:end].decode()
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8", source=name, line=line_at(content, begin + error.start)) from None
+        raise InputError("is not UTF-8", source=name, line=LineCounter(content).line_at(begin + error.start)) from None

@@ -15,7 +15,7 @@ from itertools import repeat
 from pathlib import Path
 
 from tests.parity.kept import keep
-from tests.parity.reference import Genuine, UnavailableError, program
+from tests.parity.reference import Genuine, UnavailableError, program, version_of
 from tests.parity.search import Search, search
 
 # Each search ends with its first difference, so several are made, with seeds that follow from the one that is given.
@@ -40,7 +40,7 @@ def main() -> int:
     seeds = [asked.seed * SEEDS_APART + number for number in range(len(sizes))]
     with ProcessPoolExecutor(asked.jobs) as pool:
         searches = list(pool.map(_search, repeat(path), sizes, seeds))
-    return _report(searches, asked.seed, time.monotonic() - begun)
+    return _report(searches, version_of(path), asked.seed, time.monotonic() - begun)
 
 
 def _search(path: Path, examples: int, start: int) -> Search:
@@ -48,15 +48,14 @@ def _search(path: Path, examples: int, start: int) -> Search:
         return search(genuine.answer, examples, start)
 
 
-def _report(searches: list[Search], start: int, seconds: float) -> int:
+def _report(searches: list[Search], version: str, start: int, seconds: float) -> int:
     outcomes: Counter[str] = sum((each.outcomes for each in searches), Counter())
     count = sum(each.examples for each in searches)
     lines = [
         f"parity: {count} scenarios from seed {start} in {seconds:.0f} s",
         "  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
-        f"  {sum(each.varied for each in searches)} with an answer that varies from one time to the next",
     ]
-    kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
+    kept = {keep(found.scenario, found.genuine, version): found for each in searches if (found := each.difference)}
     for path, found in kept.items():
         lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:8])]
     lines.append(f"{len(kept)} differences" if kept else "no difference")

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from kpreempt.cli.batch_run import Answers
+from kpreempt.phases import NO_PHASES
 from tests.conformance.cases import NOW
 
 
 def kpreempt_answer(scenario: dict[str, Any]) -> dict[str, Any]:
     """The answer to one scenario: its verdict or its error."""
-    answer: dict[str, Any] = json.loads(Answers(None, NOW).to_line(json.dumps(scenario).encode(), "scenario", 1))
+    line = Answers(None, NOW, NO_PHASES).to_line(json.dumps(scenario).encode(), "scenario", 1)
+    answer: dict[str, Any] = json.loads(line)
     return answer

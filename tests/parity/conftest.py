@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.reference import UnavailableError, program
+from tests.parity.reference import program_for_tests
 
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The path of the program; the test is skipped where it cannot be built."""
-    try:
-        return program("reference")
-    except UnavailableError as reason:
-        pytest.skip(str(reason))
+    return program_for_tests("reference")

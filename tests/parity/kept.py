@@ -16,9 +16,9 @@ FOLDER = CHECKOUT / "fixtures" / "parity"
 MORE_KEYS = ("preEnqueue", "nominatedNodeFits")
 
 
-def keep(scenario: dict[str, Any], genuine: dict[str, Any], folder: Path = FOLDER) -> Path:
-    """Write the scenario, named after its content, with the genuine answer as its expectation."""
-    scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect")}
+def keep(scenario: dict[str, Any], genuine: dict[str, Any], version: str, folder: Path = FOLDER) -> Path:
+    """Write the scenario, named after its content, with the answer of the scheduler of that version."""
+    scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect", "recordedFrom")}
     name = hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:12]
     if "error" in genuine:
         expect = {"error": genuine["error"]}
@@ -26,7 +26,8 @@ def keep(scenario: dict[str, Any], genuine: dict[str, Any], folder: Path = FOLDE
         expect = {key: value for key, value in genuine["verdict"].items() if key in (*KEYS, *MORE_KEYS)}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"name": name, **scenario, "expect": expect}, indent=1) + "\n", encoding="utf-8")
+    kept = {"name": name, **scenario, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return path
 
 

@@ -13,9 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
 CACHE = CHECKOUT / ".cache" / "reference"
+# What makes each program, for those who only run the tests.
+MAKES = {"reference": "parity", "controlplane": "live"}
+NOTHING = {"name": "nothing", "objects": [], "pod": {"metadata": {"name": "nothing"}, "spec": {"containers": []}}}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
 
@@ -27,16 +32,19 @@ class UnavailableError(Exception):
     """The programs cannot be built here; the text says why."""
 
 
-def program(name: str) -> Path:
+def program(name: str, *, may_build: bool = True) -> Path:
     """The path of ``reference`` or ``controlplane``, built where the sources have changed since the last time.
 
-    Raises ``UnavailableError`` where Go or the modules are missing, and ``RuntimeError`` where the build fails.
+    Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
+    and ``RuntimeError`` where the build fails.
     """
     path = CACHE / _fingerprint() / name
     if path.exists():
         return path
     if shutil.which("go") is None:
         raise UnavailableError("Go is not installed")
+    if not may_build:
+        raise UnavailableError(f"{name} is not built, which takes minutes; make {MAKES[name]} builds it")
     # Finds missing modules, without compiling anything.
     known = subprocess.run(
         ["go", "list", "-deps", f"./cmd/{name}"], cwd=SOURCES, capture_output=True, text=True, check=False
@@ -54,6 +62,19 @@ def program(name: str) -> Path:
     (partial / name).replace(path)
     partial.rmdir()
     return path
+
+
+def program_for_tests(name: str) -> Path:
+    """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+    try:
+        return program(name, may_build=any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")))
+    except UnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+def version_of(reference: Path) -> str:
+    """The version of the scheduler in the reference program."""
+    return subprocess.run([reference, "-version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _fingerprint() -> str:
@@ -124,4 +145,8 @@ class Genuine:
     def answer(self, scenario: Scenario) -> Answer:
         """The answer to a scenario, which may be ``queued``."""
         program = self._queued if scenario.get("queued") else self._bare
-        return program.ask(scenario)
+        answer = program.ask(scenario)
+        if scenario.get("featureGates"):
+            # The gates stay until the next scenario is read, and would have a say in the defaults of its objects.
+            program.ask(NOTHING)
+        return answer

@@ -17,3 +17,21 @@ def test_random_scenarios_are_decided_as_the_real_scheduler_does(reference: Path
         found = search(genuine.answer, 100, seed)
     assert found.difference is None, found.difference
     assert found.examples >= 100
+
+
+@pytest.mark.go
+def test_the_gates_of_one_scenario_do_not_reach_the_next(reference: Path) -> None:
+    requests = {"requests": {"cpu": "1"}}
+    node = {"kind": "Node", "metadata": {"name": "n0"}, "status": {"allocatable": {"cpu": "600m", "pods": "9"}}}
+    limits = {"limits": {"cpu": "100m", "memory": "1Mi"}}
+    spec = {"containers": [{"name": "c0", "image": "img0", "resources": requests}], "resources": limits}
+    scenario = {
+        "name": "s",
+        "objects": [node],
+        "pod": {"metadata": {"name": "p", "namespace": "default"}, "spec": spec},
+    }
+    gates = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
+    with Genuine(reference) as genuine:
+        before = genuine.answer(scenario)
+        genuine.answer(scenario | {"featureGates": gates})
+        assert genuine.answer(scenario) == before

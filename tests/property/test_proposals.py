@@ -14,8 +14,9 @@ from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import quantity
 from kpreempt.snapshot import decode_object, parse_yaml_value
-from kpreempt.verdict import Outcome, Proposal, Verdict
+from kpreempt.verdict import ChangeKind, Outcome, Proposal, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios
 
@@ -33,7 +34,7 @@ def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[Clu
     """The cluster and the pod as ``kpreempt explain`` makes them from the options."""
     by_cluster = {"--without": without, "--cordon": cordon, "--uncordon": uncordon, "--budget": set_budget}
     document = pod_document(pod)
-    for option, value in zip(options[::2], options[1::2], strict=True):
+    for option, _, value in (each.partition("=") for each in options):
         if option in by_cluster:
             cluster = by_cluster[option](cluster, value)
             continue
@@ -83,6 +84,19 @@ def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[s
         assert verdict.proposals == [] and verdict.proposal_search is None
     for proposal in verdict.proposals:
         assert check(cluster, pod, proposal).outcome != Outcome.NEVER_LANDS
+
+
+@LAWS
+@given(scenarios(max_nodes=3))
+def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_still_never_lands(scenario: dict[str, Any]) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    for proposal in explain(cluster, pod, proposes=True).proposals:
+        if [change.kind for change in proposal.changes] == [ChangeKind.REQUEST]:
+            *others, last = proposal.options
+            path, text = last.rsplit("=", 1)
+            more = f"{quantity(text).milli_value + 1}m" if path.endswith(".cpu") else str(quantity(text).value + 1)
+            larger = explain(*applied(cluster, pod, [*others, f"{path}={more}"]))
+            assert larger.outcome == Outcome.NEVER_LANDS
 
 
 @LAWS

@@ -12,6 +12,7 @@ from datetime import datetime
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -101,11 +102,14 @@ class KubeScheduler:
             frameworks[profile.scheduler_name] = framework
         return Prepared(state, frameworks, self.assumptions)
 
-    def decide(self, prepared: Prepared, pod: Pod, *, records_steps: bool = True) -> Verdict:
+    def decide(
+        self, prepared: Prepared, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES
+    ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod.
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
-        report shows, and on big clusters it takes a fraction of the time.
+        report shows, and on big clusters it takes a fraction of the time. ``phases`` are ``filter``, then ``score``, or
+        ``dryRun`` and ``choice``.
         """
         summary = _summary(pod, self.features)
         cluster = _cluster_summary(prepared.cluster)
@@ -130,7 +134,8 @@ class KubeScheduler:
         gate = framework.run_pre_enqueue(pod)
         if not gate.is_success:
             return not_scheduled(gate.message)
-        return _Cycle(self, prepared, framework, pod, summary, cluster, CycleState(records_steps=records_steps)).run()
+        state = CycleState(records_steps=records_steps, phases=phases)
+        return _Cycle(self, prepared, framework, pod, summary, cluster, state).run()
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.
@@ -172,10 +177,12 @@ class _Cycle:
         if not self._node_infos:
             return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
         try:
-            node_names, pre_filter, restricting = self._framework.run_pre_filter(self._state, self._pod)
+            with self._state.phases.phase("filter"):
+                node_names, pre_filter, restricting = self._framework.run_pre_filter(self._state, self._pod)
+                if pre_filter.is_success:
+                    filtered, feasible, evaluated = self._filter(node_names, restricting)
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
-            filtered, feasible, evaluated = self._filter(node_names, restricting)
             if feasible:
                 return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
@@ -237,7 +244,8 @@ class _Cycle:
         )
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
-        plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
+        with self._state.phases.phase("score"):
+            plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
         # Without plugins that score every node's total is 1.
         base = 0 if self._framework.plugins.scores else 1
         scores = {node: base + sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}

@@ -110,6 +110,19 @@ def test_a_verdict_is_what_explain_prints_as_json(batch: Batch, kpreempt: Callab
     assert one == other
 
 
+def test_nominated_pods_keep_their_room_where_the_cluster_has_a_queue(batch: Batch) -> None:
+    waiting = pod("waiting", "3")
+    waiting["spec"]["priority"] = 100
+    waiting["status"] = {"phase": "Pending", "nominatedNodeName": "n"}
+    objects = [node("n", "4"), waiting]
+    lines = "".join(scenario(str(more), objects=objects, pod=pod("p", "2"), **more) for more in ({}, {"queued": True}))
+    without, queued = answers(batch("-", lines=lines))
+    assert without["verdict"]["outcome"] == "Lands"
+    assert [each["field"] for each in without["verdict"]["assumptions"]] == ["status.nominatedNodeName"]
+    assert queued["verdict"]["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert "assumptions" not in queued["verdict"]
+
+
 def test_strict_fails_after_all_answers_are_there(batch: Batch) -> None:
     lines = scenario("a", featureGates={"SchedulerAsyncPreemption": False})
     assert batch("-", lines=lines).returncode == 0

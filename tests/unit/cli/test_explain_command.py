@@ -249,3 +249,34 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
         process.stdout.close()
         complaint = process.stderr.read()
     assert (process.returncode, complaint) == (10, b"")
+
+
+def test_one_node_can_be_asked_about(kpreempt: Kpreempt) -> None:
+    code, stdout, stderr = kpreempt(*ASK, "--node", "node-d", "-o", "json")
+    assert (code, stderr) == (0, "")
+    story = json.loads(stdout)["nodeStory"]
+    assert story["node"] == "node-d"
+    assert story["evaluation"]["filters"]
+    assert not story["isChosen"]
+
+
+def test_a_node_that_is_not_there_is_answered_with_those_that_come_near(kpreempt: Kpreempt) -> None:
+    code, stdout, stderr = kpreempt(*ASK, "--node", "nodeb")
+    assert (code, stdout) == (3, "")
+    assert 'there is no node "nodeb"' in stderr
+    assert "node-b" in stderr
+
+
+def test_what_is_proposed_for_a_node_works_when_its_options_are_given(kpreempt: Kpreempt) -> None:
+    _, stdout, _ = kpreempt(*ASK, "--node", "node-d", "-o", "json")
+    proposals = json.loads(stdout)["nodeStory"]["proposals"]
+    assert proposals
+    for proposal in proposals:
+        _, answer, _ = kpreempt(*ASK, *proposal["options"], "-o", "json")
+        verdict = json.loads(answer)
+        assert verdict["outcome"] == proposal["outcome"]
+        assert (verdict.get("nominatedNodes") or verdict["landsOn"]) == proposal["nodes"]
+
+
+def test_a_cordoned_node_can_be_opened(names: Callable[..., str]) -> None:
+    assert names(*ASK, "--cordon", "node-b", "--uncordon", "node-b") == "node/node-b\n"

@@ -8,8 +8,7 @@ import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import ALWAYS, Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.features import FeatureGates
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
@@ -19,9 +18,7 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import (
 from kpreempt.verdict import Code, Status
 
 
-def affinity_limits(
-    plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo], features: FeatureGates
-) -> PluginLimits | None:
+def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
     """One limit per topology key of the pod's own anti-affinity terms, and of those of existing pods.
 
     ``None`` for a pod with required affinity: there victims may be what the pod wants beside it.
@@ -37,29 +34,15 @@ def affinity_limits(
         _, representatives = table.label_groups
         amounts = table.per_group([sum(term.matches(pod, None) for term in matching) for pod in representatives])
         limits.append(_limit(state.anti_affinity, key, amounts, nodes))
-    for key, amounts in _existing_amounts(existing_keys, state, table, features).items():
-        limits.append(_limit(state.existing_anti_affinity, key, amounts, nodes))
+    incoming = state.incoming
+    existing = table.count_anti_affinity(lambda term: term.matches(incoming.pod, incoming.namespace_labels))
+    limits += [_limit(state.existing_anti_affinity, key, existing[key], nodes) for key in existing_keys]
 
     def refuse(excess: Excess) -> Status:
         is_own = any(excess.exceeded[: len(own_keys)])
         return Status(Code.UNSCHEDULABLE, [REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY])
 
     return PluginLimits(plugin, limits, refuse)
-
-
-def _existing_amounts(
-    keys: list[str], state: FilterState, table: PodTable, features: FeatureGates
-) -> dict[str, Integers]:
-    """Per topology key, how many of its anti-affinity terms each pod holds against the incoming one."""
-    amounts = {key: np.zeros(len(table.pods), dtype=np.int64) for key in keys}
-    if not keys:
-        return amounts
-    incoming = state.incoming
-    for position in table.with_required_anti_affinity:
-        for term in PodInfo(table.pods[position], features).required_anti_affinity_terms:
-            if term.topology_key in amounts and term.matches(incoming.pod, incoming.namespace_labels):
-                amounts[term.topology_key][position] += 1
-    return amounts
 
 
 def _limit(counts: TopologyCounts, key: str, amounts: Integers, nodes: Sequence[NodeInfo]) -> Limit:

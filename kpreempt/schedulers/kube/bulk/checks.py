@@ -60,5 +60,5 @@ def _limits_of(
         return spread_limits(plugin.name, pod_topology_spread.filter_state_of(state), table, nodes)
     if isinstance(plugin, inter_pod_affinity.InterPodAffinity):
         counts = inter_pod_affinity.filter_state_of(state)
-        return affinity_limits(plugin.name, counts, table, nodes, cluster.features)
+        return affinity_limits(plugin.name, counts, table, nodes)
     return None

@@ -14,7 +14,7 @@ from kpreempt.schedulers.kube.bulk.pod_table import NO_START, Booleans, Integers
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.victims import REASON_NO_VICTIMS, Victims
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -57,7 +57,7 @@ def dry_run(
     victims, violates = victims[order], violates[order]
     search = _Lockstep(limits, table, victims, question[table.node[victims]], len(nodes))
     search.run()
-    return _outcomes(cluster, table, nodes, limits, search, victims, violates, is_left_out)
+    return _outcomes(table, nodes, limits, search, victims, violates, is_left_out)
 
 
 def _left_out(
@@ -121,7 +121,6 @@ def _sum_by(where: Integers, amounts: Integers, size: int) -> Integers:
 
 
 def _outcomes(
-    cluster: ClusterState,
     table: PodTable,
     nodes: Sequence[NodeInfo],
     limits: Sequence[PluginLimits],
@@ -153,9 +152,7 @@ def _outcomes(
             status = _refusal(index, node_info.num_pods - counts[index], limits, search)
             result[node_info.name] = Victims(status, [], 0, [])
         else:
-            pods = [
-                PodInfo(table.pods[each], cluster.features) for each in positions[bounds[index] : bounds[index + 1]]
-            ]
+            pods = [table.info(each) for each in positions[bounds[index] : bounds[index + 1]]]
             if pods:
                 result[node_info.name] = Victims(SUCCESS, pods, violations[index], [])
     return result

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 from functools import cached_property
 from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
 
+from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -18,13 +22,15 @@ from kpreempt.schedulers.kube.framework.resources import (
     PodResource,
     Resource,
     resource_calculator,
+    sole_resources,
 )
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 # A start time that is missing; it counts as now, and needs Go's sort.
-NO_START = np.iinfo(np.int64).max
+NO_START = float("inf")
 
 
 class PodTable:
@@ -38,6 +44,14 @@ class PodTable:
         # Pods of node n are those from first[n] up to first[n + 1].
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+        self._infos: dict[int, PodInfo] = {}
+
+    def info(self, position: int) -> PodInfo:
+        """The record of the pod at a position, made when first asked for."""
+        info = self._infos.get(position)
+        if info is None:
+            info = self._infos[position] = PodInfo(self.pods[position], self.cluster.features)
+        return info
 
     @cached_property
     def priority(self) -> Integers:
@@ -45,26 +59,36 @@ class PodTable:
         return np.array([pod.spec.priority or 0 for pod in self.pods], dtype=np.int64)
 
     @cached_property
-    def start(self) -> Integers:
-        """Start times in microseconds since the epoch, or ``NO_START``."""
+    def start(self) -> Floats:
+        """Start times in seconds since the epoch, exact to the microsecond, or ``NO_START``."""
         starts = [pod.status.start_time for pod in self.pods]
         return np.array(
-            [NO_START if start is None else round(start.timestamp() * 1_000_000) for start in starts], dtype=np.int64
+            [
+                NO_START if start is None else (start if start.tzinfo else start.replace(tzinfo=UTC)).timestamp()
+                for start in starts
+            ],
+            dtype=np.float64,
         )
 
     @cached_property
     def _resource_ids(self) -> tuple[Integers, list[PodResource]]:
         """For every pod the index of what it occupies, and the distinct values."""
         calculate = resource_calculator(self.cluster.features).of
+        # A snapshot has equal resources once, so that most pods are known by the object that they share.
+        known: dict[int, int] = {}
         distinct: dict[int, int] = {}
         values: list[PodResource] = []
         ids = []
         for pod in self.pods:
-            value = calculate(pod)
-            index = distinct.get(id(value))
+            sole = sole_resources(pod)
+            index = None if sole is None else known.get(id(sole))
             if index is None:
-                index = distinct[id(value)] = len(values)
-                values.append(value)
+                value = calculate(pod)
+                index = distinct.setdefault(id(value), len(values))
+                if index == len(values):
+                    values.append(value)
+                if sole is not None:
+                    known[id(sole)] = index
             ids.append(index)
         return np.array(ids, dtype=np.int64), values
 
@@ -103,17 +127,21 @@ class PodTable:
     @cached_property
     def label_groups(self) -> tuple[Integers, list[Pod]]:
         """For every pod the number of its group, and one pod of each group: equal namespace and labels."""
+        # A snapshot has equal labels once, so that most pods are known by the object that they share.
+        known: dict[tuple[str, int], int] = {}
         numbers: dict[tuple[object, ...], int] = {}
         representatives: list[Pod] = []
         ids = []
         for pod in self.pods:
             metadata = pod.metadata
-            # Equal labels in another order make another group, which costs a little and harms nothing.
-            key = (metadata.namespace, *metadata.labels.items())
-            number = numbers.get(key)
+            identity = (metadata.namespace, id(metadata.labels))
+            number = known.get(identity)
             if number is None:
-                number = numbers[key] = len(representatives)
-                representatives.append(pod)
+                # Equal labels in another order make another group, which costs a little and harms nothing.
+                number = numbers.setdefault((metadata.namespace, *metadata.labels.items()), len(representatives))
+                if number == len(representatives):
+                    representatives.append(pod)
+                known[identity] = number
             ids.append(number)
         return np.array(ids, dtype=np.int64), representatives
 
@@ -131,17 +159,50 @@ class PodTable:
         return np.array([pod.metadata.deletion_timestamp is not None for pod in self.pods], dtype=np.bool_)
 
     @cached_property
-    def with_required_anti_affinity(self) -> list[int]:
-        """The positions of pods that require others to stay away."""
-        return [
-            index
-            for index, pod in enumerate(self.pods)
-            if (affinity := pod.spec.affinity) is not None
-            and affinity.pod_anti_affinity is not None
-            and affinity.pod_anti_affinity.required
-        ]
+    def _anti_affinity_groups(self) -> tuple[Integers, Integers, list[Pod]]:
+        """The positions of pods that require others to stay away, the number of each one's group, and a pod of each.
+
+        In a group namespace, labels and terms are equal.
+        """
+        labels = self.label_groups[0].tolist()
+        groups: dict[int, list[int]] = {}
+        representatives: list[Pod] = []
+        positions, ids = [], []
+        for position, pod in enumerate(self.pods):
+            terms = _anti_affinity_terms(pod)
+            if not terms:
+                continue
+            alike = groups.setdefault(labels[position], [])
+            number = next((each for each in alike if _anti_affinity_terms(representatives[each]) == terms), None)
+            if number is None:
+                number = len(representatives)
+                alike.append(number)
+                representatives.append(pod)
+            positions.append(position)
+            ids.append(number)
+        return np.array(positions, dtype=np.int64), np.array(ids, dtype=np.int64), representatives
+
+    def count_anti_affinity(self, is_match: Callable[[AffinityTerm], bool]) -> dict[str, Integers]:
+        """By topology key, how many matching terms of required anti-affinity each pod has; no key without any."""
+        positions, ids, representatives = self._anti_affinity_groups
+        by_key: dict[str, Integers] = {}
+        for number, pod in enumerate(representatives):
+            for term in PodInfo(pod, self.cluster.features).required_anti_affinity_terms:
+                if is_match(term):
+                    counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))
+                    counts[number] += 1
+        result = {}
+        for key, counts in by_key.items():
+            result[key] = np.zeros(len(self.pods), dtype=np.int64)
+            result[key][positions] = counts[ids]
+        return result
 
     def per_group(self, amounts: list[int]) -> Integers:
         """A column from one amount per group of ``label_groups``."""
         ids, _ = self.label_groups
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
+
+
+def _anti_affinity_terms(pod: Pod) -> list[PodAffinityTerm]:
+    affinity = pod.spec.affinity
+    return affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity else []

@@ -159,8 +159,8 @@ def resource_calculator(features: FeatureGates) -> ResourceCalculator:
     return ResourceCalculator(features)
 
 
-def _requests_key(pod: Pod) -> Hashable:
-    """Equal for pods whose requests are computed from the same values."""
+def sole_resources(pod: Pod) -> ResourceRequirements | None:
+    """What decides alone what the pod occupies, as with by far the most pods: its one container's resources."""
     spec, status = pod.spec, pod.status
     if len(spec.containers) == 1 and not (
         spec.init_containers
@@ -169,8 +169,16 @@ def _requests_key(pod: Pod) -> Hashable:
         or status.container_statuses
         or status.init_container_statuses
     ):
-        # By far the most pods, so worth a short cut.
-        requests = spec.containers[0].resources.requests
+        return spec.containers[0].resources
+    return None
+
+
+def _requests_key(pod: Pod) -> Hashable:
+    """Equal for pods whose requests are computed from the same values."""
+    spec, status = pod.spec, pod.status
+    sole = sole_resources(pod)
+    if sole is not None:
+        requests = sole.requests
         return (*requests, *[amount.nano for amount in requests.values()])
     return (
         tuple((each.name, _amounts(each.resources)) for each in spec.containers),

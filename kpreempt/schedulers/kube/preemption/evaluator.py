@@ -66,7 +66,8 @@ class Evaluator:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
         potential = potential_nodes(self._cluster.node_infos, filtered)
-        outcomes = self._dry_runs(state, pod, potential, filtered)
+        with state.phases.phase("dryRun"):
+            outcomes = self._dry_runs(state, pod, potential, filtered)
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         candidates = [
             Candidate(name, [info.key for info in outcome.pods], outcome.num_violations, outcome.steps)
@@ -86,10 +87,14 @@ class Evaluator:
             for name, outcome in outcomes.items()
             if outcome.status.is_success
         }
-        selection = select_nodes(victims, self._cluster.now)
+        with state.phases.phase("choice"):
+            selection = select_nodes(victims, self._cluster.now)
         if not state.records_steps:
-            candidates = self._with_steps_of_best(state, pod, candidates, selection)
-        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, self._odds(names, victims))
+            with state.phases.phase("dryRun"):
+                candidates = self._with_steps_of_best(state, pod, candidates, selection)
+        with state.phases.phase("odds"):
+            odds = self._odds(names, victims)
+        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, odds)
         return PostFilterResult(selection.tied, evidence), SUCCESS
 
     def _odds(self, potential: list[str], candidates: dict[str, CandidateVictims]) -> Odds | None:

@@ -122,8 +122,8 @@ def test_pods_of_equal_priority_are_no_victims() -> None:
     verdict = decide(cluster(), make_pod("api", cpu="2", priority=0))
     assert verdict.outcome == Outcome.NEVER_LANDS
     assert verdict.message == (
-        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
-        "1 No preemption victims found for incoming pod."
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
 
 
@@ -231,7 +231,8 @@ def test_the_effects_of_a_preemption_in_order() -> None:
     assert texts["event", "pod shop/web"] == "Normal Preempted: Preempted by pod uid-shop-api on node a"
     assert texts["nominate", "pod shop/api"] == "status.nominatedNodeName=a"
     assert texts["setCondition", "pod shop/web"] == (
-        "DisruptionTarget=True PreemptionByScheduler: default-scheduler: preempting to accommodate a higher priority pod"
+        "DisruptionTarget=True PreemptionByScheduler: "
+        "default-scheduler: preempting to accommodate a higher priority pod"
     )
 
 

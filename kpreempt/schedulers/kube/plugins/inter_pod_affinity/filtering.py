@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, matches_all_terms
@@ -75,13 +74,13 @@ class FilterState:
             matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
             _count(self.anti_affinity, matching, labels, delta)
 
-    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None, features: FeatureGates) -> None:
+    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None) -> None:
         """Count all pods of all nodes; those that cannot matter are not looked at.
 
         ``table`` has the pods of ``nodes`` in columns, where the cluster is big.
         """
         if table is not None:
-            self._add_table(nodes, table, features)
+            self._add_table(nodes, table)
             return
         for node_info in nodes:
             for pod_info in node_info.pods_with_required_anti_affinity:
@@ -93,11 +92,13 @@ class FilterState:
             for pod_info in node_info.pods:
                 self._update_incoming(pod_info, labels, 1)
 
-    def _add_table(self, nodes: Sequence[NodeInfo], table: PodTable, features: FeatureGates) -> None:
-        for position in table.with_required_anti_affinity:
-            labels = nodes[table.node[position]].node.labels
-            self._update_existing(PodInfo(table.pods[position], features), labels, 1)
+    def _add_table(self, nodes: Sequence[NodeInfo], table: PodTable) -> None:
         incoming = self.incoming
+        existing = table.count_anti_affinity(lambda term: term.matches(incoming.pod, incoming.namespace_labels))
+        for key, amounts in existing.items():
+            for node_info, count in zip(nodes, table.total(amounts).tolist(), strict=True):
+                if count:
+                    _count_key(self.existing_anti_affinity, key, node_info.node.labels, count)
         if incoming.affinity_terms:
             counts = table.count_matching(lambda pod: matches_all_terms(incoming.affinity_terms, pod))
             for node_info, count in zip(nodes, counts, strict=True):
@@ -150,11 +151,15 @@ def _unmet_affinity_term(state: FilterState, labels: Mapping[str, str]) -> Affin
 
 def _count(counts: TopologyCounts, terms: Iterable[AffinityTerm], labels: Mapping[str, str], delta: int) -> None:
     for term in terms:
-        value = labels.get(term.topology_key)
-        if value is not None:
-            pair = (term.topology_key, value)
-            count = counts.get(pair, 0) + delta
-            if count:
-                counts[pair] = count
-            else:
-                counts.pop(pair, None)
+        _count_key(counts, term.topology_key, labels, delta)
+
+
+def _count_key(counts: TopologyCounts, key: str, labels: Mapping[str, str], delta: int) -> None:
+    value = labels.get(key)
+    if value is not None:
+        pair = (key, value)
+        count = counts.get(pair, 0) + delta
+        if count:
+            counts[pair] = count
+        else:
+            counts.pop(pair, None)

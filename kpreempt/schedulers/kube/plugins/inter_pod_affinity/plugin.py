@@ -61,7 +61,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
         incoming = IncomingPod(PodInfo(pod, self._features), self._cluster.cluster.namespaces, namespace_labels)
         counts = FilterState(incoming, Evidence(incoming, nodes))
-        counts.add_all(nodes, self._handle.pod_table, self._features)
+        counts.add_all(nodes, self._handle.pod_table)
         if counts.is_indifferent:
             return None, SKIP
         state.write(_PRE_FILTER_KEY, counts)

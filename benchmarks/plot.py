@@ -1,0 +1,56 @@
+"""Seconds over pods as an SVG, both axes logarithmic, so that linear growth is a straight line at 45 degrees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+Points = Sequence[tuple[float, float]]
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 760, 420, 60, 40, 220, 15
+_COLOURS = ("#0b62a4", "#d1495b", "#2e8b57", "#8a5fb0", "#c77d00", "#555555")
+
+
+def growth_plot(series: Mapping[str, Points]) -> str:
+    """One line for each of ``series``: pods and seconds, all above zero."""
+    points = [point for each in series.values() for point in each]
+    columns, rows = _decades(x for x, _ in points), _decades(y for _, y in points)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (math.log10(x) - columns[0]) / (columns[-1] - columns[0])
+        up = (math.log10(y) - rows[0]) / (rows[-1] - rows[0])
+        return _LEFT + across * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - up * (_HEIGHT - _BOTTOM - _TOP)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif"'
+        ' font-size="12"><rect width="100%" height="100%" fill="white"/>'
+    ]
+    for power in columns:
+        (x, bottom), (_, top) = place(10**power, 10 ** rows[0]), place(10**power, 10 ** rows[-1])
+        parts.append(_grid(x, bottom, x, top))
+        parts.append(_text(x, bottom + 16, f"{10**power:,.0f} pods", "middle"))
+    for power in rows:
+        (left, y), (right, _) = place(10 ** columns[0], 10**power), place(10 ** columns[-1], 10**power)
+        parts.append(_grid(left, y, right, y))
+        parts.append(_text(left - 6, y + 4, f"{10**power:g} s", "end"))
+    for index, (name, line) in enumerate(series.items()):
+        colour = _COLOURS[index % len(_COLOURS)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, name, "start", colour))
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _decades(values: Iterable[float]) -> list[int]:
+    """The powers of ten from below the least value to above the greatest."""
+    logarithms = [math.log10(max(value, 1e-6)) for value in values]
+    low, high = math.floor(min(logarithms)), math.ceil(max(logarithms))
+    return list(range(low, max(high, low + 1) + 1))
+
+
+def _grid(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#dddddd"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str, colour: str = "#333333") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{text}</text>'

@@ -1,0 +1,59 @@
+"""Where the time of a command goes, as a file: ``--profile-json``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+
+from kpreempt.cli.output import Output, whole_file
+from kpreempt.errors import UsageError
+
+
+class Stopwatch:
+    """Adds up seconds by phase, from its making on."""
+
+    def __init__(self) -> None:
+        self._start = perf_counter()
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str, /) -> Iterator[None]:
+        """Add the time of the block to the phase."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
+
+    def write(self, path: str) -> None:
+        """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file."""
+        profile = {
+            "phases": {name: round(seconds, 6) for name, seconds in self._seconds.items()},
+            "total": round(perf_counter() - self._start, 6),
+            "peakMemoryBytes": peak_memory_bytes(),
+        }
+        with whole_file(path) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(profile)).decode() + "\n")
+
+
+def check_profile_path(path: str | None, outputs: list[Output]) -> None:
+    """Raise ``UsageError`` for an empty path, and for one that an output goes to."""
+    if path == "":
+        raise UsageError("--profile-json: the file name is missing", hint="--profile-json profile.json")
+    if path and any(output.path and Path(output.path).resolve() == Path(path).resolve() for output in outputs):
+        raise UsageError("--profile-json: an output goes to the same file")
+
+
+def peak_memory_bytes() -> int | None:
+    """The most memory that this process ever held; ``None`` where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,119 @@
+"""What would have to be different: each change in words, what it brings, and the options that try it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.evidence import join_names
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSearch, Verdict
+
+_PROPOSALS_SHOWN = 4
+_NODES_SHOWN = 3
+_VICTIMS_SHOWN = 3
+
+_WORDS = {
+    ChangeKind.TOLERATION: "tolerate the taint {subject}",
+    ChangeKind.PREFERENCE: "drop its {subject}",
+    ChangeKind.NODE_SELECTOR: "drop the node selector {subject}",
+    ChangeKind.NODE_AFFINITY: "drop the required node affinity {subject}",
+    ChangeKind.POD_AFFINITY: "drop the required pod affinity to {subject}",
+    ChangeKind.POD_ANTI_AFFINITY: "drop the required anti-affinity to {subject}",
+    ChangeKind.SPREAD: "drop the spread constraint of {subject}",
+    ChangeKind.HOST_PORT: "do without host port {subject}",
+    ChangeKind.PREEMPTION_POLICY: "let it evict others (preemptionPolicy {subject})",
+    ChangeKind.UNCORDON: "uncordon {subject}",
+    ChangeKind.WITHOUT_POD: "remove pod {subject}",
+    ChangeKind.CORDON: "cordon {subject}",
+    ChangeKind.PIN: "select the node by {subject}",
+}
+
+
+def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """``CHANGES``: for a pod that never lands, those with which it would."""
+    if verdict.proposal_search is not None or verdict.proposals:
+        search = verdict.proposal_search or ProposalSearch()
+        add_proposals(page, verdict.proposals, search, "it would land", options)
+
+
+def add_proposals(
+    page: Page, proposals: Sequence[Proposal], search: ProposalSearch, goal: str, options: RenderOptions
+) -> None:
+    """The changes that bring about the ``goal``, numbered, and how far they were sought."""
+    page.blank()
+    label = Span("CHANGES", "heading")
+    if not proposals:
+        page.labelled(label, _nothing_found(search), column=LABEL_COLUMN)
+        return
+    is_pair = all(len(_kinds(proposal)) > 1 for proposal in proposals)
+    these = "this" if len(proposals) == 1 else "any one of these, the least intrusive first,"
+    only = "no single change is enough; " if is_pair else ""
+    page.labelled(label, f"{only}with {these} {goal}:", column=LABEL_COLUMN)
+    shown = proposals if options.verbose else proposals[:_PROPOSALS_SHOWN]
+    for number, proposal in enumerate(shown, 1):
+        ordinal = f"{number}. "
+        page.paragraph(ordinal, *describe_changes(proposal.changes), indent=2, hanging=len(ordinal))
+        page.paragraph(*describe_answer(proposal), indent=2 + len(ordinal), hanging=2)
+        page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
+    if rest := len(proposals) - len(shown):
+        page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
+    if not search.is_complete:
+        page.paragraph(Span(f"the search gave up after {count(search.verdicts, 'verdict')}", "dim"), indent=2)
+
+
+def describe_changes(changes: Sequence[Change]) -> Phrase:
+    """The changes in words, as a request to whoever can make them."""
+    parts: list[str | Span] = []
+    for number, change in enumerate(changes):
+        parts += [", and " if number else "", strong(_in_words(change))]
+    return tuple(parts)
+
+
+def describe_answer(proposal: Proposal) -> Phrase:
+    """What becomes of the pod with the changes."""
+    names = join_names(proposal.nodes, limit=_NODES_SHOWN)
+    nodes = names if len(proposal.nodes) == 1 else f"one of {names}"
+    if proposal.outcome == Outcome.LANDS:
+        return (Span("lands", "good"), f" on {nodes}; nothing is evicted")
+    victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
+    violations = proposal.num_pdb_violations
+    broken = Span(count(violations, "budget violation"), "bad") if violations else Span("no budget is violated", "good")
+    if len(proposal.nodes) == 1:
+        return (Span("evicts", "warn"), f" {victims} from {nodes}; ", broken)
+    example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])
+    return (Span("evicts", "warn"), f" pods from {nodes}; from {example} it would be {victims}, ", broken)
+
+
+def join_options(proposal: Proposal) -> str:
+    """The options as a shell takes them; no option breaks at a space, so that it can be copied from a narrow page."""
+    split = [option.partition("=") for option in proposal.options]
+    return " ".join(f"{name}{equals}{shlex.quote(value) if equals else ''}" for name, equals, value in split)
+
+
+def _nothing_found(search: ProposalSearch) -> str:
+    if search.is_skipped:
+        return "not sought on a cluster of this size; --node NAME seeks those for one node"
+    if not search.is_complete:
+        return f"none found; the search gave up after {count(search.verdicts, 'verdict')}"
+    return "none found among those that are tried, alone and in pairs"
+
+
+def _kinds(proposal: Proposal) -> set[ChangeKind]:
+    return {change.kind for change in proposal.changes}
+
+
+def _in_words(change: Change) -> str:
+    before, after, subject = change.before or 0, change.after or 0, change.subject
+    if change.kind == ChangeKind.REQUEST:
+        wanted = format_amount(subject, after, exact=True) if after else "no"
+        return f"request {wanted} {subject} instead of {format_amount(subject, before, exact=True)}"
+    if change.kind == ChangeKind.MAX_SKEW:
+        return f"allow a skew of {after:,} instead of {before:,} for {subject}"
+    if change.kind == ChangeKind.PRIORITY:
+        return f"raise its priority from {before:,} to {after:,}"
+    if change.kind == ChangeKind.BUDGET:
+        return f"let budget {subject} allow {count(after, 'disruption')} instead of {before:,}"
+    return _WORDS[change.kind].format(subject=subject)

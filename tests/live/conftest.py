@@ -1,0 +1,35 @@
+"""One control plane for all the live tests, and a count of what was compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.live import cluster
+from tests.live.plane import ControlPlane
+from tests.parity.reference import program_for_tests
+
+COMPARED: Counter[str] = Counter()
+
+
+@pytest.fixture
+def compared() -> Counter[str]:
+    """How many pods came to which end."""
+    return COMPARED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was compared."""
+    if COMPARED:
+        ends = ", ".join(f"{count} {end}" for end, count in COMPARED.most_common())
+        terminalreporter.write_line(f"live: {ends}")
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """A control plane with what all scenarios share; the tests are skipped where it cannot be built."""
+    with ControlPlane(program_for_tests("controlplane")) as running:
+        cluster.prepare(running)
+        yield running

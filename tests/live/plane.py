@@ -1,0 +1,120 @@
+"""A control plane of the test's own, and its API server's requests."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import selectors
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+Object = dict[str, Any]
+
+READY_SECONDS = 120
+ANSWER_SECONDS = 30
+# No controller may change what a scenario says: statuses, taints and conditions are what the test writes.
+ARGUMENTS = (
+    "-kwok=false",
+    "-controller-manager-arg=--controllers=ttl-controller",
+    "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition,DefaultTolerationSeconds",
+)
+
+
+class RefusedError(Exception):
+    """The API server does not take an object; the text is its reason."""
+
+
+class ControlPlane:
+    """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end."""
+
+    def __init__(self, program: Path) -> None:
+        self._process = subprocess.Popen([program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._connection: http.client.HTTPSConnection
+        try:
+            ready = json.loads(self._first_line())
+        except BaseException:
+            self._stop()
+            raise
+        folder = Path(ready["dir"])
+        self._server = urlsplit(ready["server"])
+        self._trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
+        self._connection = self._connect()
+
+    def __enter__(self) -> ControlPlane:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._connection.close()
+        self._stop()
+
+    def _stop(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(ANSWER_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def _first_line(self) -> bytes:
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            line = self._process.stdout.readline() if selector.select(READY_SECONDS) else b""
+        if not line:
+            raise RuntimeError("the control plane did not become ready")
+        return line
+
+    def _connect(self) -> http.client.HTTPSConnection:
+        assert self._server.hostname is not None
+        return http.client.HTTPSConnection(
+            self._server.hostname, self._server.port, context=self._trust, timeout=ANSWER_SECONDS
+        )
+
+    def request(self, method: str, path: str, body: Object | None = None, *, patch: str = "merge") -> Object:
+        """One request. Raises ``RefusedError`` where the API server does not do it."""
+        kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
+        data = None if body is None else json.dumps(body)
+        self._connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json"})
+        response = self._connection.getresponse()
+        answer: Object = json.loads(response.read())
+        if response.status >= 400:
+            raise RefusedError(f"{method} {path}: {response.status} {answer.get('message')}")
+        return answer
+
+    def watch(self, path: str, resource_version: str) -> Watch:
+        """What happens to the objects under ``path`` from that version on."""
+        connection = self._connect()
+        connection.request("GET", f"{path}?watch=1&resourceVersion={resource_version}")
+        return Watch(connection)
+
+
+class Watch:
+    """Changes of objects as they happen."""
+
+    def __init__(self, connection: http.client.HTTPSConnection) -> None:
+        self._connection = connection
+        self._response = connection.getresponse()
+
+    def objects(self, seconds: float) -> Iterator[Object]:
+        """Objects as they change; ends when nothing has changed for so long."""
+        assert self._connection.sock is not None
+        self._connection.sock.settimeout(seconds)
+        try:
+            while line := self._response.readline():
+                yield json.loads(line)["object"]
+        except TimeoutError:
+            return
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._response.close()
+        self._connection.close()

@@ -1,0 +1,62 @@
+"""What ``kpreempt explain`` says of a pod that is about to be created, from a dump of the API server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kpreempt.cli.process import run
+from tests.live.observation import Observed
+from tests.live.plane import Object
+
+# Longer events are cut off by the scheduler (``truncateMessage``, ``schedule_one.go``).
+EVENT_LENGTH = 1024
+CUT_OFF = " ..."
+
+
+def predict(dump: Object, pod: Object, folder: Path) -> dict[str, Any]:
+    """The verdict on the manifest of ``pod``."""
+    snapshot, manifest, answer = folder / "dump.json", folder / "pod.json", folder / "verdict.json"
+    snapshot.write_text(json.dumps(dump), encoding="utf-8")
+    manifest.write_text(json.dumps(pod), encoding="utf-8")
+    code = run(["explain", "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
+    assert code == 0
+    verdict: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    return verdict
+
+
+def victims_on(verdict: dict[str, Any], node: str) -> set[str]:
+    """The pods that the verdict says are deleted for ``node``: its victims that are not on their way out already."""
+    return {victim["pod"] for victim in verdict.get("victims", {}).get(node, []) if not victim.get("terminating")}
+
+
+def expected_victims(verdict: dict[str, Any]) -> set[str]:
+    """The pods that are deleted whichever node is chosen."""
+    nodes = verdict.get("nominatedNodes", [])
+    return set.intersection(*(victims_on(verdict, node) for node in nodes)) if nodes else set()
+
+
+def disagreements(verdict: dict[str, Any], observed: Observed) -> list[str]:
+    """What was predicted and did not come, one line each. Where the choice is random any of the nodes counts."""
+    lands_on = verdict.get("landsOn", [])
+    if lands_on or observed.bound_to:
+        same = observed.bound_to in lands_on
+        return [] if same else [f"bound to {observed.bound_to!r} ({observed.message}), predicted {lands_on}"]
+    lines = []
+    if observed.message != verdict.get("message"):
+        lines.append(f"message {observed.message!r}, predicted {verdict.get('message')!r}")
+    if observed.event != event_text(observed.message):
+        lines.append(f"event {observed.event!r}, message {observed.message!r}")
+    nominated = verdict.get("nominatedNodes", [])
+    if observed.nominated_to not in (nominated or [""]):
+        lines.append(f"nominated to {observed.nominated_to!r}, predicted {nominated}")
+    victims = victims_on(verdict, observed.nominated_to)
+    if observed.evicted != victims:
+        lines.append(f"evicted {sorted(observed.evicted)}, predicted {sorted(victims)}")
+    return lines
+
+
+def event_text(message: str) -> str:
+    """The message as the event carries it."""
+    return message if len(message) <= EVENT_LENGTH else message[: EVENT_LENGTH - len(CUT_OFF)] + CUT_OFF

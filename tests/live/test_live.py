@@ -1,0 +1,51 @@
+"""A real scheduler on a real API server does what kpreempt predicted just before."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from tests.live import cluster
+from tests.live.drawing import drawn
+from tests.live.observation import observe
+from tests.live.plane import ControlPlane, Object, RefusedError
+from tests.live.prediction import disagreements, expected_victims, predict
+
+SCENARIOS = int(os.environ.get("KPREEMPT_LIVE_SCENARIOS", "60"))
+SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
+
+
+@lru_cache(maxsize=1)
+def scenarios() -> Iterator[Object]:
+    """More than are needed: pods that the API server does not take are passed over."""
+    return iter(drawn(SCENARIOS * 3, SEED))
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("number", range(SCENARIOS))
+def test_the_scheduler_does_what_was_predicted(
+    plane: ControlPlane, number: int, tmp_path: Path, compared: Counter[str]
+) -> None:
+    has_compared = False
+    while not has_compared:
+        scenario = next(scenarios())
+        try:
+            cluster.fill(plane, scenario["objects"])
+            for index, pod in enumerate(map(cluster.live_pod, scenario["pods"])):
+                pod["metadata"]["name"] = f"incoming-{number}-{index}"
+                verdict = predict(cluster.dump(plane), pod, tmp_path)
+                try:
+                    observed = observe(plane, pod, expected_victims(verdict))
+                except RefusedError:
+                    continue
+                assert disagreements(verdict, observed) == []
+                has_compared = True
+                compared[observed.end] += 1
+                compared["evictions"] += len(observed.evicted)
+        finally:
+            cluster.clear(plane)

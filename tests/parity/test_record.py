@@ -1,0 +1,43 @@
+"""Recording the verdicts anew gives what is recorded."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.cases import FIXTURES
+from tests.parity.kept import FOLDER
+from tests.parity.record import kept_text, recorded, suite_text
+from tests.parity.reference import Genuine, version_of
+
+VERSION = "v1.36.3"
+
+
+@pytest.mark.go
+def test_a_suite_and_the_kept_scenarios_come_out_as_they_are(reference: Path) -> None:
+    assert version_of(reference) == VERSION
+    suite = FIXTURES / "mixed.jsonl.gz"
+    with Genuine(reference) as genuine:
+        assert suite_text(suite, genuine.answer, VERSION) == gzip.decompress(suite.read_bytes()).decode()
+        for path in FOLDER.glob("*.json"):
+            assert kept_text(path, genuine.answer, VERSION) == path.read_text(encoding="utf-8")
+
+
+def test_every_file_says_which_version_it_is_from() -> None:
+    texts = [gzip.decompress(path.read_bytes()).decode() for path in FIXTURES.glob("*.jsonl.gz")]
+    lines = [line for text in texts for line in text.splitlines()]
+    assert lines
+    for text in (*lines, *(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json"))):
+        assert f"kube-scheduler {VERSION}" in text
+
+
+def test_an_answer_that_means_the_same_leaves_the_record_alone() -> None:
+    scenario = {"name": "s", "pod": {}, "expect": {"feasibleNodes": ["a", "b"], "message": "m"}}
+    shuffled = {"verdict": {"message": "m", "feasibleNodes": ["b", "a"], "candidates": []}}
+    keys = ("feasibleNodes", "message", "candidates")
+    assert recorded(scenario, lambda _: shuffled, "v", keys)["expect"] == scenario["expect"]
+    other = {"verdict": {"message": "n", "feasibleNodes": ["b", "a"]}}
+    assert recorded(scenario, lambda _: other, "v", keys)["expect"] == other["verdict"]
+    assert recorded(scenario, lambda _: {"error": {"message": "e"}}, "v", keys)["expect"] == {"error": {"message": "e"}}
