@@ -7,13 +7,14 @@ KPREEMPT := $(VENV)/bin/kpreempt
 PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 CONFORMANCE := ../shared/conformance
 PYTEST_ARGS ?= --numprocesses auto
+BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench generated lock clean parity record live
+.PHONY: help demo test lint golden conformance bench bench-reference generated lock clean parity record live
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.runtime ## Install into .venv and explain a pod on the example cluster
 	@$(KPREEMPT) explain -f fixtures/demo/api.yaml --snapshot fixtures/demo/cluster.yaml --now 2026-11-21T03:12:00Z
@@ -34,9 +35,13 @@ golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden
 conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real scheduler
 	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl))
 
-bench: $(VENV)/.development ## Measure start-up and the loading of big clusters
+bench: $(VENV)/.development ## Measure start-up, the loading of big clusters, and answers
 	@$(PYTHON) -m benchmarks.startup
 	@$(PYTHON) -m benchmarks.load
+	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
+
+bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
+	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
 
 generated: $(VENV)/.development ## Rewrite README's examples, the completions and the JSON Schema
 	@$(PYTHON) -m tests.generated

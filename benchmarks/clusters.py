@@ -54,7 +54,7 @@ def _frame(style: Style, fat: bool) -> tuple[str, str, str]:
 
 def question(flavour: Flavour) -> dict[str, Any]:
     """A pod that fits on no node of a cluster of 30 pods a node before some of them go."""
-    pod = {
+    pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "question", "namespace": "team-01", "uid": "question", "labels": {"app": "app-201"}},

@@ -1,4 +1,4 @@
-"""How long answers take on clusters of any size: ``python -m benchmarks.decide [--sizes 100,1000] [--against-reference]``.
+"""How long answers take on clusters of any size: ``python -m benchmarks.decide --sizes 100,1000 --against-reference``.
 
 A process of its own reads the dump and answers twice, and tells the phases of both; another is the whole command. All
 figures are medians of several runs. The reference is the real scheduler's code, on the same dump and cores.

@@ -307,7 +307,7 @@ def whole_scenarios(
 ) -> Object:
     """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue."""
     features = frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
-    num_nodes = min(draw(st.sampled_from([3, 1, 2, 4, 4, 5, 5])), max_nodes)
+    num_nodes = min(draw(st.sampled_from([1, 2, 3, 4, 4, 5, 5])), max_nodes)
     objects = [draw(whole_nodes(index, features)) for index in range(num_nodes)]
     objects += NAMESPACES
     owners = [draw(services(index)) for index in range(draw(st.integers(1, 2)))] if "services" in features else []

@@ -80,6 +80,6 @@ def _outcome(genuine: Answer) -> str:
     verdict = genuine.get("verdict")
     if verdict is None or "preEnqueue" in verdict:
         return "no cycle" if verdict else "error"
-    if verdict["feasibleNodes"]:
+    if verdict.get("feasibleNodes"):
         return "lands"
     return "preempts" if verdict.get("nominatedNodes") else "never lands"

@@ -23,7 +23,7 @@ from tests.strategies import affinities, scenarios, spread_constraints
 
 GATES = FeatureGates()
 MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 Plugin = InterPodAffinity | PodTopologySpread
 KEYS: dict[type[Plugin], str] = {

@@ -16,7 +16,7 @@ from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios
 
 LAWS = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
