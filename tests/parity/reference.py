@@ -20,7 +20,6 @@ SOURCES = CHECKOUT / "tests" / "reference"
 CACHE = CHECKOUT / ".cache" / "reference"
 # What makes each program, for those who only run the tests.
 MAKES = {"reference": "parity", "controlplane": "live"}
-NOTHING = {"name": "nothing", "objects": [], "pod": {"metadata": {"name": "nothing"}, "spec": {"containers": []}}}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
 
@@ -145,8 +144,4 @@ class Genuine:
     def answer(self, scenario: Scenario) -> Answer:
         """The answer to a scenario, which may be ``queued``."""
         program = self._queued if scenario.get("queued") else self._bare
-        answer = program.ask(scenario)
-        if scenario.get("featureGates"):
-            # The gates stay until the next scenario is read, and would have a say in the defaults of its objects.
-            program.ask(NOTHING)
-        return answer
+        return program.ask(scenario)

@@ -18,6 +18,7 @@ type player struct {
 	cluster     []runtime.Object
 	kept        *session
 	keptFor     string
+	gated       bool
 	parallelism int
 	reset       func() error
 
@@ -60,6 +61,11 @@ func (p *player) play(line []byte) (result answer) {
 }
 
 func (p *player) answer(given *scenario, result *answer) error {
+	if p.gated {
+		// Gates have a say in the defaults that decoding fills in; those of the scenario before must not.
+		p.drop()
+		p.gated = false
+	}
 	pod, err := decodePod(given.Pod)
 	if err != nil {
 		return err
@@ -88,6 +94,7 @@ func (p *player) prepare(given *scenario, pod *v1.Pod, own []runtime.Object) (*s
 		return p.kept, nil
 	}
 	p.drop()
+	p.gated = len(given.FeatureGates) > 0
 	var err error
 	if p.reset, err = setGates(given.FeatureGates); err != nil {
 		return nil, err
