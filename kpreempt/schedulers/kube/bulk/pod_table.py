@@ -15,14 +15,12 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource, resource_calculator, sole_resources
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     EPHEMERAL_STORAGE,
     MEMORY,
-    PodResource,
     Resource,
-    resource_calculator,
-    sole_resources,
 )
 
 Integers = npt.NDArray[np.int64]

@@ -15,7 +15,8 @@ from kpreempt.schedulers.kube.framework.affinity_terms import (
 )
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
-from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource, resource_calculator
+from kpreempt.schedulers.kube.framework.resources import Resource
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _POD_LISTS = _AFFINITY_LISTS | {"pods"}

@@ -6,13 +6,10 @@ Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``PodReque
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
+from kpreempt.model.pod import Container, Pod, ResourceList
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -108,100 +105,6 @@ class Resource:
         copy.allowed_pod_number = self.allowed_pod_number
         copy.scalar = dict(self.scalar)
         return copy
-
-
-class PodResource(NamedTuple):
-    """What a running pod occupies, and with how much of CPU and memory it counts in scores. Not to be changed."""
-
-    resource: Resource
-    non_zero_milli_cpu: int
-    non_zero_memory: int
-
-
-class ResourceCalculator:
-    """Computes what running pods occupy, once for all pods that ask for the same."""
-
-    # Enough for any real cluster; forgotten when full, so that a long batch of many clusters stays small.
-    _MOST_KEPT = 65536
-
-    def __init__(self, features: FeatureGates) -> None:
-        self._features = features
-        self._known: dict[Hashable, PodResource] = {}
-
-    def of(self, pod: Pod) -> PodResource:
-        """What ``pod`` occupies on its node."""
-        key = _requests_key(pod)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= self._MOST_KEPT:
-                self._known.clear()
-            known = self._known[key] = self._compute(pod)
-        return known
-
-    def _compute(self, pod: Pod) -> PodResource:
-        use_status = self._features.in_place_pod_vertical_scaling
-        pod_level = self._features.pod_level_resources
-        requests = pod_requests(
-            pod,
-            use_status=use_status,
-            pod_level=pod_level,
-            pod_level_status=self._features.in_place_pod_level_resources_vertical_scaling,
-        )
-        non_zero = non_zero_requests(pod, requests, use_status=use_status, pod_level=pod_level)
-        return PodResource(
-            Resource.from_nano(requests), ceil_milli(non_zero.get(CPU, 0)), ceil_units(non_zero.get(MEMORY, 0))
-        )
-
-
-@lru_cache(maxsize=8)
-def resource_calculator(features: FeatureGates) -> ResourceCalculator:
-    """The calculator for these gates, shared by all clusters."""
-    return ResourceCalculator(features)
-
-
-def sole_resources(pod: Pod) -> ResourceRequirements | None:
-    """What decides alone what the pod occupies, as with by far the most pods: its one container's resources."""
-    spec, status = pod.spec, pod.status
-    if len(spec.containers) == 1 and not (
-        spec.init_containers
-        or spec.overhead
-        or spec.resources
-        or status.container_statuses
-        or status.init_container_statuses
-    ):
-        return spec.containers[0].resources
-    return None
-
-
-def _requests_key(pod: Pod) -> Hashable:
-    """Equal for pods whose requests are computed from the same values."""
-    spec, status = pod.spec, pod.status
-    sole = sole_resources(pod)
-    if sole is not None:
-        requests = sole.requests
-        return (*requests, *[amount.nano for amount in requests.values()])
-    return (
-        tuple((each.name, _amounts(each.resources)) for each in spec.containers),
-        tuple((each.name, each.restart_policy, _amounts(each.resources)) for each in spec.init_containers),
-        _list_key(spec.overhead),
-        _amounts(spec.resources),
-        tuple(
-            (each.name, each.resources is None, _amounts(each.resources), _list_key(each.allocated_resources))
-            for each in (*status.container_statuses, *status.init_container_statuses)
-        ),
-        status.resources is None,
-        _amounts(status.resources),
-        _list_key(status.allocated_resources),
-        is_resize_infeasible(pod),
-    )
-
-
-def _amounts(resources: ResourceRequirements | None) -> Hashable:
-    return _list_key(resources.requests) if resources else ()
-
-
-def _list_key(amounts: ResourceList) -> Hashable:
-    return tuple((name, amount.nano) for name, amount in amounts.items())
 
 
 def is_native_resource(name: str) -> bool:
