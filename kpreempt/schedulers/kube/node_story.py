@@ -12,7 +12,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
+from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.victims import is_preemption_allowed
 from kpreempt.verdict import Code, NodeEvaluation, Status
 
@@ -29,11 +29,7 @@ def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEv
         return NodeEvaluation(pre_filter=error.status)
     if not pre_filter.is_success:
         return NodeEvaluation(pre_filter=pre_filter)
-    nominated = [
-        info
-        for info in framework.cluster.nominated_pods.get(node_info.name, ())
-        if info.priority >= pod.priority and not is_same_pod(info.pod, pod)
-    ]
+    nominated = framework.nominated_pods_beside(pod, node_info.name)
     lower = [info for info in node_info.pods if is_preemption_allowed(info, pod)]
     return NodeEvaluation(
         left_out_by=restricting if node_names is not None and node_info.name not in node_names else [],
@@ -52,11 +48,8 @@ def _run_without(
     lower: Sequence[PodInfo],
     nominated: Sequence[PodInfo],
 ) -> list[Status]:
-    node_info, state = node_info.snapshot(), state.clone()
     try:
-        for info in lower:
-            node_info.remove_pod(info)
-            framework.run_pre_filter_remove_pod(state, pod, info, node_info)
+        state, node_info = framework.without_pods(state, pod, node_info, lower)
     except FrameworkError as error:
         return [error.status]
     return _run_filters(framework, state, pod, node_info, nominated)
@@ -68,14 +61,10 @@ def _run_filters(
     """Each filter's status; where nominated pods count, a refusal beside them comes before one without them."""
     runs = [(state, node_info)]
     if nominated:
-        crowded, crowded_state = node_info.snapshot(), state.clone()
         try:
-            for info in nominated:
-                crowded.add_pod(info)
-                framework.run_pre_filter_add_pod(crowded_state, pod, info, crowded)
+            runs.insert(0, framework.with_pods(state, pod, node_info, nominated))
         except FrameworkError as error:
             return [error.status]
-        runs.insert(0, (crowded_state, crowded))
     statuses = []
     for plugin in framework.plugins.filters:
         if plugin.name not in state.skip_filter_plugins:

@@ -30,7 +30,7 @@ from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
 from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
-from kpreempt.schedulers.kube.preemption.victims_report import victims_of
+from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.schedulers.kube.sampling import sampling_of
 from kpreempt.verdict import (
@@ -88,7 +88,7 @@ class KubeScheduler:
         """
         names = frozenset(profile.scheduler_name for profile in self.profiles)
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
-        is_big = sum(node_info.num_pods for node_info in state.node_infos) >= MIN_PODS_OF_TABLE
+        is_big = state.num_pods >= MIN_PODS_OF_TABLE
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features, profile.parallelism)
@@ -205,8 +205,10 @@ class _Cycle:
             filtered.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
         evaluated: dict[str, Status] = {}
         feasible: list[NodeInfo] = []
+        # A running scheduler looks at the nominated node even where PreFilter left it out.
+        preferred = self._pod.status.nominated_node_name if self._prepared.cluster.is_queued else ""
         for node_info in self._node_infos:
-            if node_names is not None and node_info.name not in node_names:
+            if node_names is not None and node_info.name not in node_names and node_info.name != preferred:
                 evaluated[node_info.name] = filtered.absent
                 continue
             status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, node_info)
@@ -215,23 +217,7 @@ class _Cycle:
                 feasible.append(node_info)
             else:
                 filtered.statuses[node_info.name] = status
-        self._look_at_nominated(filtered, evaluated, feasible)
         return filtered, feasible, evaluated
-
-    def _look_at_nominated(
-        self, filtered: NodeToStatus, evaluated: dict[str, Status], feasible: list[NodeInfo]
-    ) -> None:
-        """A running scheduler filters the nominated node first, and so even where PreFilter left it out."""
-        cluster = self._prepared.cluster
-        nominated = cluster.by_name.get(self._pod.status.nominated_node_name)
-        if nominated is None or nominated in feasible or nominated.name in filtered.statuses or not cluster.is_queued:
-            return
-        status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, nominated)
-        evaluated[nominated.name] = status
-        if status.is_success:
-            feasible.append(nominated)
-        else:
-            filtered.statuses[nominated.name] = status
 
     def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
         by_name = self._prepared.cluster.by_name
@@ -277,7 +263,7 @@ class _Cycle:
         evidence = result.evidence if result else None
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
-        victims = {node: victims_of(candidates[node], self._prepared.cluster) for node in nominated}
+        victims = victims_by_node([candidates[node] for node in nominated], self._prepared.cluster)
         return self._verdict(
             _outcome(nominated, candidates),
             filter=evaluated,
@@ -365,6 +351,4 @@ def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
 
 
 def _cluster_summary(cluster: ClusterState) -> ClusterSummary:
-    return ClusterSummary(
-        nodes=len(cluster.node_infos), pods=sum(node_info.num_pods for node_info in cluster.node_infos)
-    )
+    return ClusterSummary(nodes=len(cluster.node_infos), pods=cluster.num_pods)

@@ -15,12 +15,11 @@ def violating(table: PodTable, victims: Integers, budgets: BudgetIndex) -> Boole
     ``victims`` are positions in the table, node by node, on each node most important first.
     """
     groups, representatives = table.label_groups
-    numbers: dict[str, int] = {}
-    allowed: list[int] = []
-    protecting: list[list[PodDisruptionBudget]] = [budgets.selecting(pod) for pod in representatives]
-    for budget in {budget.key: budget for each in protecting for budget in each}.values():
-        numbers[budget.key] = len(allowed)
-        allowed.append(budget.status.disruptions_allowed if budget.status else 0)
+    protecting = [budgets.selecting(pod) for pod in representatives]
+    by_key = {budget.key: budget for each in protecting for budget in each}
+    numbers = {key: number for number, key in enumerate(by_key)}
+    numbered = list(by_key.values())
+    allowed = [budget.status.disruptions_allowed if budget.status else 0 for budget in numbered]
     result = np.zeros(len(victims), dtype=np.bool_)
     most = max(map(len, protecting), default=0)
     of_victims = groups[victims]
@@ -36,7 +35,7 @@ def violating(table: PodTable, victims: Integers, budgets: BudgetIndex) -> Boole
         return result
     positions = np.concatenate([where for where, _ in uses])
     numbers_used = np.concatenate([used for _, used in uses])
-    positions, numbers_used = _without_disrupted(table, victims, positions, numbers_used, protecting)
+    positions, numbers_used = _without_disrupted(table, victims, positions, numbers_used, numbered)
     node = table.node[victims[positions]]
     # Per node and budget, in the order of importance: the how-manieth eviction this is.
     order = np.lexsort((positions, numbers_used, node))
@@ -54,11 +53,10 @@ def _without_disrupted(
     victims: Integers,
     positions: Integers,
     budget: Integers,
-    protecting: list[list[PodDisruptionBudget]],
+    numbered: list[PodDisruptionBudget],
 ) -> tuple[Integers, Integers]:
-    """Leave out pods that their budget counts as disrupted already."""
-    budgets = list({each.key: each for group in protecting for each in group}.values())
-    disrupted = [each.status.disrupted_pods if each.status else {} for each in budgets]
+    """Leave out pods that their budget counts as disrupted already; ``budget`` are indices into ``numbered``."""
+    disrupted = [each.status.disrupted_pods if each.status else {} for each in numbered]
     if not any(disrupted):
         return positions, budget
     keep = np.array(

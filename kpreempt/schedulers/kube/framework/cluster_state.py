@@ -92,6 +92,11 @@ class ClusterState:
                 for name in image.names
             }
 
+    @cached_property
+    def num_pods(self) -> int:
+        """Pods that take room on nodes."""
+        return sum(map(len, self.assigned.values()))
+
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace; none where it is not known."""
         return self._namespace_labels.get(namespace, {})

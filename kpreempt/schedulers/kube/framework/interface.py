@@ -169,6 +169,12 @@ class FilterRunner(Protocol):
         """Run all plugins' ``remove_pod``."""
         ...
 
+    def without_pods(
+        self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
+    ) -> tuple[CycleState, NodeInfo]:
+        """Copies of state and node from which ``pods`` are removed."""
+        ...
+
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters, twice where nominated pods count."""
         ...

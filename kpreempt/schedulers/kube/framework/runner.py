@@ -129,20 +129,41 @@ class Framework:
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
-        nominated = [
-            info
-            for info in self.cluster.nominated_pods.get(node_info.name, ())
-            if info.priority >= pod.priority and not is_same_pod(info.pod, pod)
-        ]
+        nominated = self.nominated_pods_beside(pod, node_info.name)
         if nominated:
-            with_nominated, state_with_nominated = node_info.snapshot(), state.clone()
-            for info in nominated:
-                with_nominated.add_pod(info)
-                self.run_pre_filter_add_pod(state_with_nominated, pod, info, with_nominated)
+            state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
             status = self.run_filters(state_with_nominated, pod, with_nominated)
             if not status.is_success:
                 return status
         return self.run_filters(state, pod, node_info)
+
+    def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
+        """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
+        return [
+            info
+            for info in self.cluster.nominated_pods.get(node_name, ())
+            if info.priority >= pod.priority and not is_same_pod(info.pod, pod)
+        ]
+
+    def with_pods(
+        self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
+    ) -> tuple[CycleState, NodeInfo]:
+        """Copies of state and node to which ``pods`` are added."""
+        state, node_info = state.clone(), node_info.snapshot()
+        for info in pods:
+            node_info.add_pod(info)
+            self.run_pre_filter_add_pod(state, pod, info, node_info)
+        return state, node_info
+
+    def without_pods(
+        self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
+    ) -> tuple[CycleState, NodeInfo]:
+        """Copies of state and node from which ``pods`` are removed."""
+        state, node_info = state.clone(), node_info.snapshot()
+        for info in pods:
+            node_info.remove_pod(info)
+            self.run_pre_filter_remove_pod(state, pod, info, node_info)
+        return state, node_info
 
     def run_post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
@@ -155,9 +176,7 @@ class Framework:
         reasons: list[str] = []
         for plugin in self.plugins.post_filters:
             result, status = plugin.post_filter(state, pod, filtered)
-            if status.is_success or status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return result, status.of_plugin(plugin.name)
-            if not status.is_rejected:
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not status.is_rejected:
                 return result, status.of_plugin(plugin.name)
             last = result or last
             reasons.extend(status.reasons)

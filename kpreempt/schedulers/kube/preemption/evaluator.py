@@ -69,10 +69,10 @@ class Evaluator:
         with state.phases.phase("dryRun"):
             outcomes = self._dry_runs(state, pod, potential, filtered)
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
+        helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
         candidates = [
             Candidate(name, [info.key for info in outcome.pods], outcome.num_violations, outcome.steps)
-            for name, outcome in outcomes.items()
-            if outcome.status.is_success
+            for name, outcome in helped.items()
         ]
         names = [node_info.name for node_info in potential]
         if not candidates:
@@ -82,11 +82,7 @@ class Evaluator:
                 return PostFilterResult(None, evidence), error
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
-        victims = {
-            name: CandidateVictims(outcome.pods, outcome.num_violations)
-            for name, outcome in outcomes.items()
-            if outcome.status.is_success
-        }
+        victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
         with state.phases.phase("choice"):
             selection = select_nodes(victims, self._cluster.now)
         if not state.records_steps:

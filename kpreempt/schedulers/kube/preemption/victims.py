@@ -42,10 +42,7 @@ def select_victims(
     potential = [info for info in node_info.pods if is_preemption_allowed(info, pod)]
     if not potential:
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
-    node_info, state = node_info.snapshot(), state.clone()
-    for info in potential:
-        node_info.remove_pod(info)
-        framework.run_pre_filter_remove_pod(state, pod, info, node_info)
+    state, node_info = framework.without_pods(state, pod, node_info, potential)
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if not status.is_success:
         return Victims(status, [], 0, [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kpreempt.model.meta import controller_of
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
@@ -9,11 +11,15 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import Candidate, Victim
 
 
-def victims_of(candidate: Candidate, cluster: ClusterState) -> list[Victim]:
-    """The candidate's victims, most important first, with what their evictions really take from the budgets."""
+def victims_by_node(candidates: Iterable[Candidate], cluster: ClusterState) -> dict[str, list[Victim]]:
+    """Each candidate's victims, most important first, with what their evictions really take from the budgets."""
+    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+    return {candidate.node: _victims_of(candidate, cluster, budgets) for candidate in candidates}
+
+
+def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetIndex) -> list[Victim]:
     on_node = {info.key: info for info in cluster.by_name[candidate.node].pods}
     infos = [on_node[key] for key in candidate.victims]
-    budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
     return [
         Victim(
             pod=counted.pod_info.key,
