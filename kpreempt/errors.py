@@ -1,7 +1,7 @@
 """The failures that kpreempt reports to its user, each as one message.
 
 Expected outcomes ("no node fits") are values, not exceptions. These are for input that cannot be read and requests
-that make no sense. They are caught once, in ``kpreempt.cli``.
+that make no sense. ``kpreempt.cli`` reports them.
 """
 
 from __future__ import annotations

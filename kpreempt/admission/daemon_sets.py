@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kpreempt.model.affinity import NodeAffinity
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
@@ -26,17 +25,6 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
 
 
 def _should_run(pod: Pod, node: Node) -> bool:
-    if pod.spec.node_name not in ("", node.name):
-        return False
-    if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
-        return False
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    if not _matches(affinity, node):
+    if pod.spec.node_name not in ("", node.name) or not pod.spec.selects(node.name, node.labels):
         return False
     return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING_EFFECTS) is None
-
-
-def _matches(affinity: NodeAffinity | None, node: Node) -> bool:
-    if affinity is None or affinity.required is None:
-        return True
-    return affinity.required.matches(node.name, node.labels)

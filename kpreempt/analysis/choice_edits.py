@@ -52,9 +52,9 @@ def lower_further(pod: Pod, edit: Edit | None, candidate: Candidate) -> Edit | N
     shortages = [shortage for step in candidate.steps if (shortage := _shortage(step))]
     if not shortages:
         return None
-    for each in min(shortages, key=lambda shortage: max(map(_share, shortage))):
+    for each in min(shortages, key=lambda shortage: max(each.missing_share for each in shortage)):
         before, after = amounts.get(each.resource, (each.requested, each.requested))
-        amounts[each.resource] = before, after - _missing(each)
+        amounts[each.resource] = before, after - each.missing
     return lower_requests(pod, amounts)
 
 
@@ -64,14 +64,6 @@ def _shortage(step: Reprieve) -> list[Shortfall]:
     if not isinstance(detail, InsufficientResources) or any(each.resource == "pods" for each in detail.shortfalls):
         return []
     return detail.shortfalls
-
-
-def _missing(shortfall: Shortfall) -> int:
-    return shortfall.requested - (shortfall.allocatable - shortfall.used)
-
-
-def _share(shortfall: Shortfall) -> float:
-    return _missing(shortfall) / max(shortfall.requested, 1)
 
 
 def _allow_more(candidate: Candidate) -> Ladder:

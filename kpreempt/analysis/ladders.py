@@ -73,9 +73,9 @@ def remove_pods(scene: Scene, keys: Sequence[str]) -> Ladder:
     ]
 
 
-def pods_on(scene: Scene) -> list[str]:
+def pods_on(scene: Scene) -> list[Pod]:
     """The pods that take room on the node."""
-    return [pod.key for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
+    return [pod for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
 
 
 def drop_preferences(scene: Scene) -> Ladder:

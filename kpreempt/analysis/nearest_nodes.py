@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.smallest_change import Situation, refusals_of
+from kpreempt.analysis.smallest_change import Situation, is_preemptor, refusals_of
 from kpreempt.verdict import Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
@@ -16,7 +16,7 @@ def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list
 
     Of nodes that are refused alike one is enough, and only a few are looked at closely.
     """
-    may_evict = situation.pod.spec.preemption_policy != "Never"
+    may_evict = is_preemptor(situation.pod)
     ranked = []
     for order, name in enumerate(_sample(situation.verdict)):
         evaluation = scheduler.tell_node(situation.prepared, situation.pod, name)
@@ -44,4 +44,4 @@ def _distance(status: Status) -> float:
     detail = status.detail
     if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
         return 1.0
-    return max((each.requested - (each.allocatable - each.used)) / max(each.requested, 1) for each in detail.shortfalls)
+    return max(each.missing_share for each in detail.shortfalls)

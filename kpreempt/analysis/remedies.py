@@ -62,14 +62,11 @@ def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
     """The pods on the node that may hold as much as is missing of everything, by what all their containers ask for."""
     if any(each.exceeds_node for each in detail.shortfalls):
         return []
-    missing = {
-        each.resource: each.requested - (each.allocatable - each.used)
-        for each in detail.shortfalls
-        if each.resource != "pods"
-    }
-    on_node = [pod for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
+    missing = {each.resource: each.missing for each in detail.shortfalls if each.resource != "pods"}
     return [
-        pod.key for pod in on_node if all(_at_most(pod, resource) >= amount for resource, amount in missing.items())
+        pod.key
+        for pod in pods_on(scene)
+        if all(_at_most(pod, resource) >= amount for resource, amount in missing.items())
     ]
 
 
@@ -229,8 +226,7 @@ def _for_volume(scene: Scene, detail: VolumeConflict) -> list[Ladder]:
 
 
 def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[Ladder]:
-    with_volumes = {pod.key for pod in scene.cluster.pods if pod.spec.volumes}
-    return [remove_pods(scene, [key for key in pods_on(scene) if key in with_volumes])]
+    return [remove_pods(scene, [pod.key for pod in pods_on(scene) if pod.spec.volumes])]
 
 
 _REMEDIES: dict[type, Callable[[Scene, Any], list[Ladder]]] = {

@@ -198,7 +198,7 @@ class _Search:
         if may_evict:
             # Without evictions the pod may land where it would lose the choice of whom to evict.
             ladders += remedies_for(scene, refusals_of(evaluation, may_evict=False))
-        if not needed or not refusals_of(evaluation, may_evict=_is_preemptor(situation.pod)):
+        if not needed or not refusals_of(evaluation, may_evict=is_preemptor(situation.pod)):
             ladders += choice_ladders(scene, verdict)
         return sorted((ladder for ladder in ladders if ladder), key=lambda ladder: ladder[0].weight)
 
@@ -244,7 +244,7 @@ class _Search:
         changed = Situation(cluster, prepared, pod, start.verdict)
         evaluation = self._scheduler.tell_node(prepared, pod, node.name)
         # The pod evicts where it fits nowhere, which is so once its other nodes are out.
-        is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and _is_preemptor(pod)
+        is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and is_preemptor(pod)
         refusals = refusals_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
         if not refusals:
             self.verdicts += 1
@@ -256,10 +256,11 @@ class _Search:
 
 def _may_evict(situation: Situation, node_name: str) -> bool:
     """Whether evictions can bring the pod to the node: not while it fits elsewhere as things are."""
-    return _is_preemptor(situation.pod) and not any(name != node_name for name in situation.verdict.feasible_nodes)
+    return is_preemptor(situation.pod) and not any(name != node_name for name in situation.verdict.feasible_nodes)
 
 
-def _is_preemptor(pod: Pod) -> bool:
+def is_preemptor(pod: Pod) -> bool:
+    """Whether the pod's preemption policy lets it evict."""
     return pod.spec.preemption_policy != "Never"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -229,6 +230,13 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: PodSchedulingGroup | None = None
+
+    def selects(self, node_name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node selector and required node affinity match; terms that cannot be parsed match nothing."""
+        if any(labels.get(key) != value for key, value in self.node_selector.items()):
+            return False
+        required = self.affinity.node_affinity.required if self.affinity and self.affinity.node_affinity else None
+        return required is None or required.matches(node_name, labels)
 
 
 class PodCondition(msgspec.Struct, frozen=True, rename="camel"):

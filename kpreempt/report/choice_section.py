@@ -99,7 +99,6 @@ def _add_rounds(
 
     Where not all candidates are shown, the rows are the rules that take some out, and say how many.
     """
-    nodes = [candidate.node for candidate in columns]
     is_funnel = len(candidates) > len(columns)
     rows: list[tuple[str, list[Phrase]]] = []
     falls: list[Phrase] = []

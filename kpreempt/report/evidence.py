@@ -40,18 +40,13 @@ def describe_shortage(status: Status) -> str:
     detail = status.detail
     if isinstance(detail, InsufficientResources) and detail.shortfalls:
         amounts = [
-            f"{shortfall.resource} {format_amount(shortfall.resource, missing(shortfall))}"
+            f"{shortfall.resource} {format_amount(shortfall.resource, shortfall.missing)}"
             for shortfall in detail.shortfalls
             if shortfall.resource != "pods"
         ]
         slots = ["no pod slot left"] if len(amounts) < len(detail.shortfalls) else []
         return ", ".join([*slots, *([f"short of {', '.join(amounts)}"] if amounts else [])])
     return describe(detail) or status.message or str(status.code)
-
-
-def missing(shortfall: Shortfall) -> int:
-    """How much of the resource is missing, in the resource's own units."""
-    return shortfall.requested - (shortfall.allocatable - shortfall.used)
 
 
 def distance(detail: Detail | None) -> float:
@@ -61,7 +56,7 @@ def distance(detail: Detail | None) -> float:
     """
     if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
         return float("inf")
-    return max(missing(shortfall) / max(shortfall.requested, 1) for shortfall in detail.shortfalls)
+    return max(shortfall.missing_share for shortfall in detail.shortfalls)
 
 
 def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:

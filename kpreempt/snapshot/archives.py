@@ -26,7 +26,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 class Budget:
-    """How much may be unpacked in one load, over all of its inputs."""
+    """How much may be unpacked from one path, over all that is in it."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = MAX_BYTES if limit is None else limit

@@ -47,7 +47,7 @@ def load_snapshot(
     with _without_collection():
         for path in paths:
             found = 0
-            for source in each_in_phase(phases, "read", read_sources([path], stdin)):
+            for source in each_in_phase(phases, "read", read_sources(path, stdin)):
                 has_objects = False
                 for batch in each_in_phase(phases, "read", read_batches(source)):
                     has_objects = True

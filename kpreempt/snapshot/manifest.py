@@ -28,10 +28,7 @@ class ManifestObject(msgspec.Struct, frozen=True):
 def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
     """The objects of a file, a folder or, for ``-``, of ``stdin``; lists are taken apart. Raises ``InputError``."""
     objects = [
-        found
-        for source in read_sources([path], stdin)
-        for batch in read_batches(source)
-        for found in _objects_of(batch)
+        found for source in read_sources(path, stdin) for batch in read_batches(source) for found in _objects_of(batch)
     ]
     if not objects:
         raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)

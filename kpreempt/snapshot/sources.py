@@ -6,7 +6,7 @@ import mmap
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -43,21 +43,20 @@ class Source(msgspec.Struct, frozen=True):
     is_named: bool
 
 
-def read_sources(paths: Sequence[str], stdin: BinaryIO | None) -> Iterator[Source]:
-    """The files that ``paths`` mean, each of them valid until the next is asked for. Raises ``InputError``."""
+def read_sources(path: str, stdin: BinaryIO | None) -> Iterator[Source]:
+    """The files that ``path`` means, each of them valid until the next is asked for. Raises ``InputError``."""
     budget = Budget()
-    for path in paths:
-        if path == STDIN:
-            if stdin is None:
-                raise InputError("it is closed", source=STDIN_NAME)
-            yield from _read_stream(stdin, STDIN_NAME, budget, is_named=True)
-        elif "\0" in path:
-            raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
-        elif _is_folder(path):
-            for file in _files_below(path):
-                yield from _read_file(file, budget, is_named=False)
-        else:
-            yield from _read_file(path, budget, is_named=True)
+    if path == STDIN:
+        if stdin is None:
+            raise InputError("it is closed", source=STDIN_NAME)
+        yield from _read_stream(stdin, STDIN_NAME, budget, is_named=True)
+    elif "\0" in path:
+        raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
+    elif _is_folder(path):
+        for file in _files_below(path):
+            yield from _read_file(file, budget, is_named=False)
+    else:
+        yield from _read_file(path, budget, is_named=True)
 
 
 def _is_folder(path: str) -> bool:

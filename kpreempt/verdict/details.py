@@ -24,6 +24,16 @@ class Shortfall(msgspec.Struct, frozen=True, rename="camel"):
     allocatable: int
     exceeds_node: bool = False
 
+    @property
+    def missing(self) -> int:
+        """How much of the resource is missing, in the resource's own units."""
+        return self.requested - (self.allocatable - self.used)
+
+    @property
+    def missing_share(self) -> float:
+        """What share of the request is missing."""
+        return self.missing / max(self.requested, 1)
+
 
 class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
     """The resources that are short on the node, and how many pods use it."""

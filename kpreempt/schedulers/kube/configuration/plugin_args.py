@@ -18,8 +18,8 @@ from kpreempt.schedulers.kube.configuration.field_errors import (
     required,
     unsupported,
 )
-from kpreempt.schedulers.kube.configuration.names import label_key_problems, label_value_problems
 from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
 
 Args = Mapping[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from kpreempt.schedulers.kube.configuration.durations import format_duration
 from kpreempt.schedulers.kube.configuration.field_errors import aggregate, duplicate, invalid, required
-from kpreempt.schedulers.kube.configuration.names import label_key_problems
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_args
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_ARGS, VERSION
 from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
 
 REMOVED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))

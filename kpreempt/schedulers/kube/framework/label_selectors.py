@@ -7,37 +7,10 @@ selectors; in a manifest that never met one they make the scheduler give up on t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-
-_MAX_LENGTH = 63
-_MAX_PREFIX_LENGTH = 253
-
-_NAME_SYNTAX = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE_SYNTAX = f"({_NAME_SYNTAX})?"
-_SUBDOMAIN_SYNTAX = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_NAME = re.compile(_NAME_SYNTAX, re.ASCII)
-_VALUE = re.compile(_VALUE_SYNTAX, re.ASCII)
-_SUBDOMAIN = re.compile(_SUBDOMAIN_SYNTAX, re.ASCII)
-
-_CHARACTERS = "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-_NAME_PROBLEM = (
-    f"must consist of {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
-    f"regex used for validation is '{_NAME_SYNTAX}')"
-)
-_KEY_PROBLEM = (
-    f"a valid label key {_NAME_PROBLEM} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-)
-_VALUE_PROBLEM = (
-    f"a valid label must be an empty string or consist of {_CHARACTERS} (e.g. 'MyValue',  or 'my_value',  or '12345', "
-    f"regex used for validation is '{_VALUE_SYNTAX}')"
-)
-_SUBDOMAIN_PROBLEM = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
-    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN_SYNTAX}')"
-)
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
 
 
 def narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
@@ -70,7 +43,7 @@ def _problems(requirement: LabelSelectorRequirement) -> list[str]:
     """Everything wrong with one expression, in upstream's order."""
     key, values = requirement.key, requirement.values
     problems = []
-    about_key = _key_problems(key)
+    about_key = label_key_problems(key)
     if about_key:
         problems.append(_invalid("key", key, "; ".join(about_key)))
     if requirement.operator in ("In", "NotIn"):
@@ -79,45 +52,9 @@ def _problems(requirement: LabelSelectorRequirement) -> list[str]:
     elif values:
         problems.append(_invalid("values", values, "values set must be empty for exists and does not exist"))
     for index, value in enumerate(values):
-        about_value = _value_problems(value)
+        about_value = label_value_problems(value)
         if about_value:
             problems.append(_invalid(f"values[{index}][{key}]", value, "; ".join(about_value)))
-    return problems
-
-
-def _key_problems(key: str) -> list[str]:
-    prefix, slash, name = key.rpartition("/")
-    if "/" in prefix:
-        return [_KEY_PROBLEM]
-    problems = []
-    if slash and not prefix:
-        problems.append("prefix part must be non-empty")
-    elif slash:
-        problems += [f"prefix part {problem}" for problem in _prefix_problems(prefix)]
-    if not name:
-        problems.append("name part must be non-empty")
-    elif len(name.encode()) > _MAX_LENGTH:
-        problems.append(f"name part must be no more than {_MAX_LENGTH} bytes")
-    if not _NAME.fullmatch(name):
-        problems.append(f"name part {_NAME_PROBLEM}")
-    return problems
-
-
-def _prefix_problems(prefix: str) -> list[str]:
-    problems = []
-    if len(prefix.encode()) > _MAX_PREFIX_LENGTH:
-        problems.append(f"must be no more than {_MAX_PREFIX_LENGTH} bytes")
-    if not _SUBDOMAIN.fullmatch(prefix):
-        problems.append(_SUBDOMAIN_PROBLEM)
-    return problems
-
-
-def _value_problems(value: str) -> list[str]:
-    problems = []
-    if len(value.encode()) > _MAX_LENGTH:
-        problems.append(f"must be no more than {_MAX_LENGTH} bytes")
-    if not _VALUE.fullmatch(value):
-        problems.append(_VALUE_PROBLEM)
     return problems
 
 

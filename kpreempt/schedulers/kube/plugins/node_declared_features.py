@@ -56,6 +56,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     ) -> None:
         self._is_enabled = handle.features.node_declared_features
         self._features = features
+        self._known = sorted(features)
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -73,7 +74,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         """Refuse nodes that lack a needed feature."""
         needed = state.read(self.name)
         assert isinstance(needed, list)
-        declared = known_features(sorted(self._features), node_info.node.status.declared_features)
+        declared = known_features(self._known, node_info.node.status.declared_features)
         missing = [name for name in needed if name not in declared]
         if not missing:
             return SUCCESS

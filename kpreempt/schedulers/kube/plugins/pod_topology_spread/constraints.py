@@ -111,13 +111,13 @@ class NodeInclusion:
 
     def is_node_included(self, node: Node) -> bool:
         """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""
-        return self._reads_policies or matches_node_affinity(self._pod, node)
+        return self._reads_policies or self._pod.spec.selects(node.name, node.labels)
 
     def is_included(self, node: Node, constraint: SpreadConstraint) -> bool:
         """Whether the node counts for this constraint, given that it can count at all."""
         if not self._reads_policies:
             return True
-        if constraint.honors_node_affinity and not matches_node_affinity(self._pod, node):
+        if constraint.honors_node_affinity and not self._pod.spec.selects(node.name, node.labels):
             return False
         return not (constraint.honors_taints and self._has_untolerated_taint(node))
 
@@ -126,13 +126,3 @@ class NodeInclusion:
             node.spec.taints, self._pod.spec.tolerations, _REPELLING_EFFECTS, compares_numbers=self._compares_numbers
         )
         return taint is not None
-
-
-def matches_node_affinity(pod: Pod, node: Node) -> bool:
-    """Whether the pod's node selector and required node affinity match; terms that cannot be parsed match nothing."""
-    labels = node.labels
-    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
-        return False
-    affinity = pod.spec.affinity
-    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
-    return required is None or required.matches(node.name, labels)
