@@ -23,6 +23,8 @@ test: $(VENV)/.development ## Run the tests (PYTEST_ARGS adds options)
 	@$(PYTHON) -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.development ## Format check, lint, types, import rules, generated files
+	@ignored=$$(git ls-files --cached --ignored --exclude-standard 2>/dev/null); \
+		test -z "$$ignored" || { echo "committed, and yet ignored by .gitignore: $$ignored" >&2; exit 1; }
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
