@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kpreempt.cli.options import Now, ProfileJson, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import Jobs, Now, ProfileJson, SkipBadObjects, Snapshots, Strict
 
 
 def batch(
@@ -18,6 +18,7 @@ def batch(
     skip_bad_objects: SkipBadObjects = False,
     strict: Strict = False,
     now: Now = None,
+    jobs: Jobs = None,
     profile_json: ProfileJson = None,
 ) -> int:
     """Answer many scenarios, one JSON line each, in order.
@@ -41,6 +42,7 @@ def batch(
             skip_bad_objects=skip_bad_objects,
             strict=strict,
             now=now,
+            jobs=jobs,
             profile_json=profile_json,
         )
     )

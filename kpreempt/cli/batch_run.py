@@ -1,4 +1,4 @@
-"""Answering a batch: one scenario after the other, in bounded memory."""
+"""Answering a batch: the scenarios in their order, over all cores where that pays, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -19,9 +19,9 @@ from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
+from kpreempt.cli.workers import in_order, num_cores
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.phases import Phases
 from kpreempt.report import render
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 from kpreempt.verdict import Verdict
@@ -36,6 +36,7 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     skip_bad_objects: bool
     strict: bool
     now: str | None
+    jobs: int | None
     profile_json: str | None
 
 
@@ -51,14 +52,17 @@ def run_batch(request: BatchRequest) -> int:
         base = None
         if request.snapshots:
             base = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects, phases=stopwatch)
-        answers = Answers(base, now, stopwatch)
+        jobs = num_cores() if request.jobs is None else request.jobs
+        answerer = Answerer(base, now, source)
+        tally = Tally(stopwatch)
         with _writing(outputs) as write:
-            for number, line in read_lines(stream, source):
-                if not write(answers.to_line(line, source, number)):
+            for answer in in_order(read_lines(stream, source), answerer.answer, jobs):
+                tally.count(answer)
+                if not write(answer.line):
                     break
     if request.profile_json:
         stopwatch.write(request.profile_json)
-    return answers.exit_code(strict=request.strict)
+    return tally.exit_code(strict=request.strict)
 
 
 @contextmanager
@@ -92,42 +96,31 @@ def _writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
         yield write
 
 
-class Answers:
-    """Answers to lines, and what their exit code is. A base cluster is prepared once for each scheduler."""
+class Answer(NamedTuple):
+    """The answer to a line, which ends with a newline, and what there is to say of it; ``seconds`` are by phase."""
 
-    def __init__(self, base: LoadedCluster | None, now: datetime, phases: Phases) -> None:
-        self._base = base
-        self._now = now
-        self._phases = phases
-        self._prepared_for = b""
-        self._prepared: tuple[Scheduler, Any] | None = None
+    line: str
+    seconds: dict[str, float]
+    is_error: bool = False
+    is_bug: bool = False
+    has_assumptions: bool = False
+
+
+class Tally:
+    """What the answers so far come to."""
+
+    def __init__(self, stopwatch: Stopwatch) -> None:
+        self._stopwatch = stopwatch
         self._has_errors = False
         self._has_bugs = False
         self._has_assumptions = False
 
-    def to_line(self, line: bytes | InputError, source: str, number: int) -> str:
-        """The answer to one line, ending with a newline."""
-        try:
-            if isinstance(line, InputError):
-                raise line
-            with self._phases.phase("read"):
-                scenario = decode_scenario(line, source, number)
-            verdict = self._verdict(scenario, f"{source}:{number}")
-        except KpreemptError as error:
-            self._has_errors = True
-            return _error_line(line, error.message)
-        except RecursionError:
-            self._has_errors = True
-            return _error_line(line, f"{source}:{number}: nested too deeply")
-        except Exception as error:
-            self._has_bugs = True
-            report = bug_report(error)
-            write_to_stderr(f"{source}:{number}: {report}")
-            return _error_line(line, report.partition("\n")[0])
-        self._has_assumptions |= bool(verdict.assumptions)
-        name = msgspec.json.encode(scenario.name).decode()
-        with self._phases.phase("report"):
-            return f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
+    def count(self, answer: Answer) -> None:
+        """Add an answer."""
+        self._stopwatch.add(answer.seconds)
+        self._has_errors |= answer.is_error
+        self._has_bugs |= answer.is_bug
+        self._has_assumptions |= answer.has_assumptions
 
     def exit_code(self, *, strict: bool) -> int:
         """The code for all the lines so far."""
@@ -136,6 +129,44 @@ class Answers:
         if self._has_errors:
             return EXIT_INPUT
         return EXIT_GATE if strict and self._has_assumptions else 0
+
+
+class Answerer:
+    """Answers lines. A base cluster is prepared once for each scheduler."""
+
+    def __init__(self, base: LoadedCluster | None, now: datetime, source: str) -> None:
+        self._base = base
+        self._now = now
+        self._source = source
+        self._phases = Stopwatch()
+        self._prepared_for = b""
+        self._prepared: tuple[Scheduler, Any] | None = None
+
+    def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
+        """The answer to a line with its number; nothing is raised."""
+        number, line = numbered
+        self._phases = Stopwatch()
+        try:
+            if isinstance(line, InputError):
+                raise line
+            with self._phases.phase("read"):
+                scenario = decode_scenario(line, self._source, number)
+            verdict = self._verdict(scenario, f"{self._source}:{number}")
+        except KpreemptError as error:
+            return self._failed(line, error.message)
+        except RecursionError:
+            return self._failed(line, f"{self._source}:{number}: nested too deeply")
+        except Exception as error:
+            report = bug_report(error)
+            write_to_stderr(f"{self._source}:{number}: {report}")
+            return self._failed(line, report.partition("\n")[0], is_bug=True)
+        name = msgspec.json.encode(scenario.name).decode()
+        with self._phases.phase("report"):
+            text = f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
+        return Answer(text, self._phases.seconds, has_assumptions=bool(verdict.assumptions))
+
+    def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
+        return Answer(_error_line(line, message), self._phases.seconds, is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
         with self._phases.phase("decode"):

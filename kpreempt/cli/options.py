@@ -41,3 +41,7 @@ Now = Annotated[
     str | None,
     typer.Option("--now", metavar="TIME", help="Count ages up to this time (2026-11-21T03:12:00Z), not the clock's."),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Work on so many cores where that pays. Default: all there are."),
+]

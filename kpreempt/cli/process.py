@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -16,6 +17,8 @@ EXIT_USAGE = 2
 EXIT_INPUT = 3
 EXIT_BUG = 4
 EXIT_INTERRUPTED = 130
+
+_COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -44,6 +47,9 @@ def run(arguments: Sequence[str]) -> int:
 def _run_command(arguments: Sequence[str]) -> int:
     from kpreempt.cli.app import app
 
+    # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
+    # them again and again.
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal or locale without the character gets its code instead of a failure.
         sys.stdout.reconfigure(errors="backslashreplace")

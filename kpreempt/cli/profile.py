@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -15,11 +15,11 @@ from kpreempt.errors import UsageError
 
 
 class Stopwatch:
-    """Adds up seconds by phase, from its making on."""
+    """Adds up ``seconds`` by phase, from its making on."""
 
     def __init__(self) -> None:
         self._start = perf_counter()
-        self._seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str, /) -> Iterator[None]:
@@ -28,12 +28,17 @@ class Stopwatch:
         try:
             yield
         finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
+            self.add({name: perf_counter() - start})
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Add what was measured elsewhere, by phase."""
+        for name, spent in seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def write(self, path: str) -> None:
         """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file."""
         profile = {
-            "phases": {name: round(seconds, 6) for name, seconds in self._seconds.items()},
+            "phases": {name: round(seconds, 6) for name, seconds in self.seconds.items()},
             "total": round(perf_counter() - self._start, 6),
             "peakMemoryBytes": peak_memory_bytes(),
         }

@@ -19,8 +19,8 @@ def terminal_width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def wants_colour(when: str, stream: TextIO) -> bool:
-    """Whether to write colour to ``stream``: ``when`` is ``auto``, ``always`` or ``never``.
+def wants_colour(when: str, stream: TextIO | None) -> bool:
+    """Whether to write colour to ``stream`` (``None``: closed): ``when`` is ``auto``, ``always`` or ``never``.
 
     Raises ``UsageError`` for anything else.
     """
@@ -28,7 +28,9 @@ def wants_colour(when: str, stream: TextIO) -> bool:
         raise UsageError(f"--color: there is no {when!r}", hint="auto, always, never")
     if when != "auto":
         return when == "always"
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
 
 
 class Progress:

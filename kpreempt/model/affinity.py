@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kpreempt.model.empty import NO_ITEMS
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,
@@ -24,8 +25,8 @@ METADATA_NAME_FIELD = "metadata.name"
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
-    match_expressions: list[NodeSelectorRequirement] = []
-    match_fields: list[NodeSelectorRequirement] = []
+    match_expressions: list[NodeSelectorRequirement] = NO_ITEMS
+    match_fields: list[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
@@ -68,7 +69,7 @@ def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:
 class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
     """Terms of which one must match."""
 
-    node_selector_terms: list[NodeSelectorTerm] = []
+    node_selector_terms: list[NodeSelectorTerm] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether any term matches the node. Without terms nothing matches."""
@@ -96,10 +97,10 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
-    namespaces: list[str] = []
+    namespaces: list[str] = NO_ITEMS
     namespace_selector: LabelSelector | None = None
-    match_label_keys: list[str] = []
-    mismatch_label_keys: list[str] = []
+    match_label_keys: list[str] = NO_ITEMS
+    mismatch_label_keys: list[str] = NO_ITEMS
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):

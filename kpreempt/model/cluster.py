@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -40,30 +41,30 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     the dump was made, if it says so. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
     """
 
-    nodes: list[Node] = []
-    pods: list[Pod] = []
-    pod_disruption_budgets: list[PodDisruptionBudget] = []
-    priority_classes: list[PriorityClass] = []
-    namespaces: list[Namespace] = []
-    persistent_volume_claims: list[PersistentVolumeClaim] = []
-    persistent_volumes: list[PersistentVolume] = []
-    storage_classes: list[StorageClass] = []
-    csi_nodes: list[CSINode] = []
-    csi_drivers: list[CSIDriver] = []
-    csi_storage_capacities: list[CSIStorageCapacity] = []
-    volume_attachments: list[VolumeAttachment] = []
-    runtime_classes: list[RuntimeClass] = []
-    limit_ranges: list[LimitRange] = []
-    services: list[Service] = []
-    replication_controllers: list[ReplicationController] = []
-    replica_sets: list[ReplicaSet] = []
-    stateful_sets: list[StatefulSet] = []
-    deployments: list[Deployment] = []
-    daemon_sets: list[DaemonSet] = []
-    jobs: list[Job] = []
-    resource_claims: list[ResourceClaim] = []
-    resource_slices: list[ResourceSlice] = []
-    device_classes: list[DeviceClass] = []
+    nodes: list[Node] = NO_ITEMS
+    pods: list[Pod] = NO_ITEMS
+    pod_disruption_budgets: list[PodDisruptionBudget] = NO_ITEMS
+    priority_classes: list[PriorityClass] = NO_ITEMS
+    namespaces: list[Namespace] = NO_ITEMS
+    persistent_volume_claims: list[PersistentVolumeClaim] = NO_ITEMS
+    persistent_volumes: list[PersistentVolume] = NO_ITEMS
+    storage_classes: list[StorageClass] = NO_ITEMS
+    csi_nodes: list[CSINode] = NO_ITEMS
+    csi_drivers: list[CSIDriver] = NO_ITEMS
+    csi_storage_capacities: list[CSIStorageCapacity] = NO_ITEMS
+    volume_attachments: list[VolumeAttachment] = NO_ITEMS
+    runtime_classes: list[RuntimeClass] = NO_ITEMS
+    limit_ranges: list[LimitRange] = NO_ITEMS
+    services: list[Service] = NO_ITEMS
+    replication_controllers: list[ReplicationController] = NO_ITEMS
+    replica_sets: list[ReplicaSet] = NO_ITEMS
+    stateful_sets: list[StatefulSet] = NO_ITEMS
+    deployments: list[Deployment] = NO_ITEMS
+    daemon_sets: list[DaemonSet] = NO_ITEMS
+    jobs: list[Job] = NO_ITEMS
+    resource_claims: list[ResourceClaim] = NO_ITEMS
+    resource_slices: list[ResourceSlice] = NO_ITEMS
+    device_classes: list[DeviceClass] = NO_ITEMS
     version: str = ""
     taken_at: datetime | None = None
-    skipped: dict[str, int] = {}
+    skipped: dict[str, int] = NO_ENTRIES

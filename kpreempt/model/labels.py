@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 _MAX_SUBDOMAIN = 253
@@ -23,14 +25,14 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
 
     key: str
     operator: LabelSelectorOperator
-    values: list[str] = []
+    values: list[str] = NO_ITEMS
 
 
 class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
     """A selector over labels; all parts must hold. The empty one matches everything."""
 
-    match_labels: dict[str, str] = {}
-    match_expressions: list[LabelSelectorRequirement] = []
+    match_labels: dict[str, str] = NO_ENTRIES
+    match_expressions: list[LabelSelectorRequirement] = NO_ITEMS
 
     def is_empty(self) -> bool:
         """Whether the selector has no part at all, and so matches everything."""
@@ -69,7 +71,7 @@ class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
 
     key: str
     operator: NodeSelectorOperator
-    values: list[str] = []
+    values: list[str] = NO_ITEMS
 
 
 @lru_cache(maxsize=4096)

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import msgspec
 
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+
 # The API's times always say their offset; one without could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Who owns an object; ``controller`` marks the managing one."""
 
     kind: str = ""
@@ -21,26 +23,26 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Metadata without annotations: of pods, of which there are many, and of what needs none."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    labels: dict[str, str] = {}
-    owner_references: list[OwnerReference] = []
-    finalizers: list[str] = []
+    labels: dict[str, str] = NO_ENTRIES
+    owner_references: list[OwnerReference] = NO_ITEMS
+    finalizers: list[str] = NO_ITEMS
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     generation: int = 0
 
 
-class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel"):
+class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", gc=False):
     """Metadata of the kinds whose annotations a scheduler reads."""
 
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] = NO_ENTRIES
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
@@ -13,13 +14,13 @@ class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
     """What is decided about a node."""
 
     unschedulable: bool = False
-    taints: list[Taint] = []
+    taints: list[Taint] = NO_ITEMS
 
 
 class ContainerImage(msgspec.Struct, frozen=True, rename="camel"):
     """An image on a node: all its names, and its size in bytes."""
 
-    names: list[str] = []
+    names: list[str] = NO_ITEMS
     size_bytes: int = 0
 
 
@@ -40,11 +41,11 @@ class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel"):
 class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     """What a node offers."""
 
-    allocatable: ResourceList = {}
-    capacity: ResourceList = {}
-    conditions: list[NodeCondition] = []
-    images: list[ContainerImage] = []
-    declared_features: list[str] = []
+    allocatable: ResourceList = NO_ENTRIES
+    capacity: ResourceList = NO_ENTRIES
+    conditions: list[NodeCondition] = NO_ITEMS
+    images: list[ContainerImage] = NO_ITEMS
+    declared_features: list[str] = NO_ITEMS
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 

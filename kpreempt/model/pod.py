@@ -1,4 +1,8 @@
-"""Pods, with the fields that a scheduler reads."""
+"""Pods, with the fields that a scheduler reads.
+
+Records never refer back to what holds them, so the cyclic garbage collector need not know of them (``gc=False``), which
+saves time and memory where there are 150,000 pods.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +12,35 @@ from typing import Annotated, Literal
 import msgspec
 
 from kpreempt.model.affinity import Affinity
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+TERMINAL_PHASES = ("Succeeded", "Failed")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 ResourceList = dict[str, Quantity]
 
 
-class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A container's use of one of the pod's resource claims."""
 
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Requests and limits of a container or of a whole pod."""
 
-    requests: ResourceList = {}
-    limits: ResourceList = {}
-    claims: list[ResourceClaimUse] = []
+    requests: ResourceList = NO_ENTRIES
+    limits: ResourceList = NO_ENTRIES
+    claims: list[ResourceClaimUse] = NO_ITEMS
 
 
-class ContainerPort(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerPort(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A port of a container; only those with a host port matter to scheduling."""
 
     container_port: int = 0
@@ -43,61 +49,61 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel"):
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What a container's exit does, of which the scheduler looks at the action."""
 
     action: str = ""
 
 
-class Container(msgspec.Struct, frozen=True, rename="camel"):
+class Container(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A container or init container. ``restart_policy`` Always makes an init container a sidecar."""
 
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
-    ports: list[ContainerPort] = []
+    ports: list[ContainerPort] = NO_ITEMS
     restart_policy: str = ""
-    restart_policy_rules: list[ContainerRestartRule] = []
+    restart_policy_rules: list[ContainerRestartRule] = NO_ITEMS
 
 
-class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A volume that comes from a claim in the pod's namespace."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel"):
+class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An in-line or persistent GCE disk."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel"):
+class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An in-line or persistent EBS volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
     read_only: bool = False
 
 
-class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An iSCSI target, known by its qualified name."""
 
     iqn: str = ""
     read_only: bool = False
 
 
-class RBDVolume(msgspec.Struct, frozen=True, rename="camel"):
+class RBDVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A Ceph block device. The API's fields for monitors and image are ``monitors`` and ``image``."""
 
-    monitors: list[str] = []
+    monitors: list[str] = NO_ITEMS
     image: str = ""
     pool: str = "rbd"
     read_only: bool = False
 
 
-class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
+class AzureDisk(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An Azure data disk. ``kind`` is Shared unless it is given, as in the API; only Managed ones are CSI volumes."""
 
     disk_name: str = ""
@@ -105,56 +111,56 @@ class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = "Shared"
 
 
-class CinderVolume(msgspec.Struct, frozen=True, rename="camel"):
+class CinderVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An OpenStack volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class VsphereVolume(msgspec.Struct, frozen=True, rename="camel"):
+class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A vSphere disk."""
 
     volume_path: str = ""
 
 
-class PortworxVolume(msgspec.Struct, frozen=True, rename="camel"):
+class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A Portworx volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What an ephemeral volume's claim asks for."""
 
     storage_class_name: str | None = None
-    access_modes: list[str] = []
+    access_modes: list[str] = NO_ITEMS
 
 
-class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel"):
+class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The claim that is made for an ephemeral volume."""
 
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
 
-class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel"):
+class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A volume whose claim lives and dies with the pod."""
 
     volume_claim_template: ClaimTemplate | None = None
 
 
-class CSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+class CSIVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An in-line CSI volume."""
 
     driver: str = ""
 
 
-class ImageVolume(msgspec.Struct, frozen=True, rename="camel"):
+class ImageVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A volume that is an OCI image."""
 
     reference: str = ""
 
 
-class Volume(msgspec.Struct, frozen=True, rename="camel"):
+class Volume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """One volume of a pod; sources that never matter to scheduling are left out."""
 
     name: str = ""
@@ -172,13 +178,13 @@ class Volume(msgspec.Struct, frozen=True, rename="camel"):
     image: ImageVolume | None = None
 
 
-class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel"):
+class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Something that holds a pod back from the scheduler until it is removed."""
 
     name: str = ""
 
 
-class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """How evenly matching pods are to be spread over the values of a node label."""
 
     max_skew: int = 0
@@ -188,10 +194,10 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
     min_domains: int | None = None
     node_affinity_policy: Literal["Honor", "Ignore"] | None = None
     node_taints_policy: Literal["Honor", "Ignore"] | None = None
-    match_label_keys: list[str] = []
+    match_label_keys: list[str] = NO_ITEMS
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
+class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A resource claim that a pod refers to."""
 
     name: str = ""
@@ -199,31 +205,31 @@ class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
+class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The pod group that a pod belongs to (alpha)."""
 
     pod_group_name: str | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PodSpec(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
 
-    containers: list[Container] = []
-    init_containers: list[Container] = []
+    containers: list[Container] = NO_ITEMS
+    init_containers: list[Container] = NO_ITEMS
     node_name: str = ""
     priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
-    node_selector: dict[str, str] = {}
+    node_selector: dict[str, str] = NO_ENTRIES
     affinity: Affinity | None = None
-    tolerations: list[Toleration] = []
-    topology_spread_constraints: list[TopologySpreadConstraint] = []
-    scheduling_gates: list[PodSchedulingGate] = []
-    overhead: ResourceList = {}
+    tolerations: list[Toleration] = NO_ITEMS
+    topology_spread_constraints: list[TopologySpreadConstraint] = NO_ITEMS
+    scheduling_gates: list[PodSchedulingGate] = NO_ITEMS
+    overhead: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
-    volumes: list[Volume] = []
-    resource_claims: list[PodResourceClaim] = []
+    volumes: list[Volume] = NO_ITEMS
+    resource_claims: list[PodResourceClaim] = NO_ITEMS
     runtime_class_name: str = ""
     termination_grace_period_seconds: int | None = None
     restart_policy: str = ""
@@ -239,7 +245,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
         return required is None or required.matches(node_name, labels)
 
 
-class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
+class PodCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """One condition of a pod's status."""
 
     type: str = ""
@@ -249,36 +255,36 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: Time | None = None
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What a container was given, where the kubelet reports it (in-place resize)."""
 
     name: str = ""
-    allocated_resources: ResourceList = {}
+    allocated_resources: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
 
 
-class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The claim that was generated for one of the pod's claim references."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PodStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
 
     phase: str = ""
     start_time: Time | None = None
     nominated_node_name: str = ""
-    conditions: list[PodCondition] = []
-    container_statuses: list[ContainerStatus] = []
-    init_container_statuses: list[ContainerStatus] = []
+    conditions: list[PodCondition] = NO_ITEMS
+    container_statuses: list[ContainerStatus] = NO_ITEMS
+    init_container_statuses: list[ContainerStatus] = NO_ITEMS
     resources: ResourceRequirements | None = None
-    allocated_resources: ResourceList = {}
-    resource_claim_statuses: list[ResourceClaimStatus] = []
+    allocated_resources: ResourceList = NO_ENTRIES
+    resource_claim_statuses: list[ResourceClaimStatus] = NO_ITEMS
 
 
-class Pod(msgspec.Struct, frozen=True, rename="camel"):
+class Pod(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A pod of the cluster, or the one in question."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -298,4 +304,4 @@ class Pod(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def is_terminal(self) -> bool:
         """Whether the pod has finished; the scheduler never sees such pods."""
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in TERMINAL_PHASES

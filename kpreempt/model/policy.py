@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Int32
@@ -23,7 +24,7 @@ class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel"):
     """What the disruption controller last computed. ``disrupted_pods`` are names of pods it counts as gone already."""
 
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str] = {}
+    disrupted_pods: dict[str, str] = NO_ENTRIES
     current_healthy: int = 0
     desired_healthy: int = 0
     expected_pods: int = 0

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.model.affinity import NodeSelector
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import (
@@ -24,13 +25,13 @@ from kpreempt.model.quantity import Quantity
 class VolumeResources(msgspec.Struct, frozen=True, rename="camel"):
     """How much storage a claim asks for."""
 
-    requests: ResourceList = {}
+    requests: ResourceList = NO_ENTRIES
 
 
 class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
     """What a claim asks for, and the volume it is bound to. ``storage_class_name`` None means the default class."""
 
-    access_modes: list[str] = []
+    access_modes: list[str] = NO_ITEMS
     storage_class_name: str | None = None
     volume_name: str = ""
     volume_mode: str | None = None
@@ -82,8 +83,8 @@ class VolumeNodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
 class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel"):
     """What a volume offers and to which claim it belongs."""
 
-    capacity: ResourceList = {}
-    access_modes: list[str] = []
+    capacity: ResourceList = NO_ENTRIES
+    access_modes: list[str] = NO_ITEMS
     storage_class_name: str = ""
     volume_mode: str | None = None
     claim_ref: ObjectReference | None = None
@@ -116,13 +117,13 @@ class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, rename="came
     """A node label and the values it may have."""
 
     key: str
-    values: list[str] = []
+    values: list[str] = NO_ITEMS
 
 
 class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
     """Label requirements that must all hold."""
 
-    match_label_expressions: list[TopologySelectorLabelRequirement] = []
+    match_label_expressions: list[TopologySelectorLabelRequirement] = NO_ITEMS
 
 
 class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,7 +132,7 @@ class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
     metadata: AnnotatedMeta = AnnotatedMeta()
     provisioner: str = ""
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = "Immediate"
-    allowed_topologies: list[TopologySelectorTerm] = []
+    allowed_topologies: list[TopologySelectorTerm] = NO_ITEMS
 
 
 class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel"):
@@ -146,13 +147,13 @@ class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     node_id: str = msgspec.field(name="nodeID", default="")
     allocatable: VolumeNodeResources | None = None
-    topology_keys: list[str] = []
+    topology_keys: list[str] = NO_ITEMS
 
 
 class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The CSI drivers of a node."""
 
-    drivers: list[CSINodeDriver] = []
+    drivers: list[CSINodeDriver] = NO_ITEMS
 
 
 class CSINode(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import ResourceList
@@ -19,14 +20,14 @@ class Namespace(msgspec.Struct, frozen=True, rename="camel"):
 class Overhead(msgspec.Struct, frozen=True, rename="camel"):
     """What running a pod costs besides its containers."""
 
-    pod_fixed: ResourceList = {}
+    pod_fixed: ResourceList = NO_ENTRIES
 
 
 class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel"):
     """Where pods of a runtime class can run."""
 
-    node_selector: dict[str, str] = {}
-    tolerations: list[Toleration] = []
+    node_selector: dict[str, str] = NO_ENTRIES
+    tolerations: list[Toleration] = NO_ITEMS
 
 
 class RuntimeClass(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,17 +43,17 @@ class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel"):
     """Defaults and bounds for one type of object."""
 
     type: str = ""
-    default: ResourceList = {}
-    default_request: ResourceList = {}
-    min: ResourceList = {}
-    max: ResourceList = {}
-    max_limit_request_ratio: ResourceList = {}
+    default: ResourceList = NO_ENTRIES
+    default_request: ResourceList = NO_ENTRIES
+    min: ResourceList = NO_ENTRIES
+    max: ResourceList = NO_ENTRIES
+    max_limit_request_ratio: ResourceList = NO_ENTRIES
 
 
 class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The items of a limit range."""
 
-    limits: list[LimitRangeItem] = []
+    limits: list[LimitRangeItem] = NO_ITEMS
 
 
 class LimitRange(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +66,7 @@ class LimitRange(msgspec.Struct, frozen=True, rename="camel"):
 class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Which pods a service stands for."""
 
-    selector: dict[str, str] = {}
+    selector: dict[str, str] = NO_ENTRIES
 
 
 class Service(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,7 +79,7 @@ class Service(msgspec.Struct, frozen=True, rename="camel"):
 class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel"):
     """A replication controller's selector is a plain map."""
 
-    selector: dict[str, str] = {}
+    selector: dict[str, str] = NO_ENTRIES
     replicas: int | None = None
 
 

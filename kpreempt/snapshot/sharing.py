@@ -2,7 +2,7 @@
 
 A dump of 150,000 pods repeats a few hundred label sets, resource lists and tolerations; shared, they take a third of
 the memory. Records are frozen, so sharing cannot be seen from outside. This runs for every pod, so it is written out
-field by field.
+field by field, and short texts that every pod has, such as its node's name, are not worth their look-up.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
+from kpreempt.model.empty import NO_ITEMS
 from kpreempt.model.pod import (
     DEFAULT_SCHEDULER_NAME,
     Container,
@@ -19,13 +20,10 @@ from kpreempt.model.pod import (
     Pod,
     PodCondition,
     PodSpec,
-    PodStatus,
     ResourceRequirements,
     Volume,
 )
 
-_EMPTY_LIST: list[Any] = []
-_EMPTY_DICT: dict[Any, Any] = {}
 # What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
 _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled"))
 
@@ -37,84 +35,53 @@ class Sharing:
         self._texts: dict[str, str] = {}
         self._maps: dict[Hashable, dict[str, str]] = {}
         self._lists: dict[Hashable, list[Any]] = {}
-        self._resources: dict[Hashable, ResourceRequirements] = {}
+        self._containers: dict[Hashable, list[Container]] = {}
         self._statuses: dict[Hashable, list[ContainerStatus]] = {}
         self._conditions: dict[tuple[str, str, str], PodCondition] = {}
 
     def share(self, pod: Pod) -> None:
         """Replace parts of a pod that was just decoded, and that nobody else has seen, by equal ones known already."""
-        meta = pod.metadata
-        namespace, labels = meta.namespace, meta.labels
-        force_setattr(meta, "namespace", self._texts.setdefault(namespace, namespace))
-        force_setattr(meta, "labels", self._map(labels))
-        owners = meta.owner_references
-        force_setattr(meta, "owner_references", self._list(owners) if owners else _EMPTY_LIST)
-        if not meta.finalizers:
-            force_setattr(meta, "finalizers", _EMPTY_LIST)
-        self._share_placement(pod.spec)
-        self._share_lists(pod.spec)
-        self._share_status(pod.status)
+        meta, status = pod.metadata, pod.status
+        if meta.labels:
+            force_setattr(meta, "labels", self._map(meta.labels))
+        if meta.owner_references:
+            force_setattr(meta, "owner_references", self._list(meta.owner_references))
+        self._share_spec(pod.spec)
+        if status.conditions:
+            conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
+            force_setattr(status, "conditions", self._list(conditions))
+        if status.container_statuses:
+            force_setattr(status, "container_statuses", self._telling(status.container_statuses))
+        if status.init_container_statuses:
+            force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
 
-    def _share_placement(self, spec: PodSpec) -> None:
-        """The parts of a spec that are not lists."""
+    def _share_spec(self, spec: PodSpec) -> None:
         texts = self._texts.setdefault
-        node_name, scheduler_name = spec.node_name, spec.scheduler_name
-        force_setattr(spec, "node_name", texts(node_name, node_name))
+        scheduler_name = spec.scheduler_name
+        force_setattr(spec, "containers", self._list_of_containers(spec.containers))
         if scheduler_name is not DEFAULT_SCHEDULER_NAME:
             force_setattr(spec, "scheduler_name", texts(scheduler_name, scheduler_name))
         if spec.priority_class_name:
             force_setattr(spec, "priority_class_name", texts(spec.priority_class_name, spec.priority_class_name))
         if spec.restart_policy:
             force_setattr(spec, "restart_policy", texts(spec.restart_policy, spec.restart_policy))
-        selector = spec.node_selector
-        force_setattr(spec, "node_selector", self._map(selector) if selector else _EMPTY_DICT)
-        if not spec.overhead:
-            force_setattr(spec, "overhead", _EMPTY_DICT)
-
-    def _share_lists(self, spec: PodSpec) -> None:
-        for container in spec.containers:
-            self._share_container(container)
+        if spec.node_selector:
+            force_setattr(spec, "node_selector", self._map(spec.node_selector))
         if spec.init_containers:
-            for container in spec.init_containers:
-                self._share_container(container)
+            force_setattr(spec, "init_containers", self._list_of_containers(spec.init_containers))
+        if spec.tolerations:
+            force_setattr(spec, "tolerations", self._list(spec.tolerations))
+        if spec.volumes:
+            # Most volumes are of sources that no scheduler reads; these have nothing but a name here.
+            volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+            force_setattr(spec, "volumes", volumes or NO_ITEMS)
+
+    def _list_of_containers(self, containers: list[Container]) -> list[Container]:
+        if len(containers) == 1:
+            key: Hashable = _container_key(containers[0])
         else:
-            force_setattr(spec, "init_containers", _EMPTY_LIST)
-        tolerations = spec.tolerations
-        force_setattr(spec, "tolerations", self._list(tolerations) if tolerations else _EMPTY_LIST)
-        # Most volumes are of sources that no scheduler reads; these have nothing but a name here.
-        volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)] if spec.volumes else None
-        force_setattr(spec, "volumes", volumes or _EMPTY_LIST)
-        if not spec.topology_spread_constraints:
-            force_setattr(spec, "topology_spread_constraints", _EMPTY_LIST)
-        if not spec.scheduling_gates:
-            force_setattr(spec, "scheduling_gates", _EMPTY_LIST)
-        if not spec.resource_claims:
-            force_setattr(spec, "resource_claims", _EMPTY_LIST)
-
-    def _share_container(self, container: Container) -> None:
-        name, image, ports, resources = container.name, container.image, container.ports, container.resources
-        force_setattr(container, "name", self._texts.setdefault(name, name))
-        if image:
-            force_setattr(container, "image", self._texts.setdefault(image, image))
-        force_setattr(container, "ports", self._list(ports) if ports else _EMPTY_LIST)
-        if not container.restart_policy_rules:
-            force_setattr(container, "restart_policy_rules", _EMPTY_LIST)
-        force_setattr(container, "resources", self._resources.setdefault(_key(resources), resources))
-
-    def _share_status(self, status: PodStatus) -> None:
-        phase, conditions = status.phase, status.conditions
-        force_setattr(status, "phase", self._texts.setdefault(phase, phase))
-        if conditions:
-            conditions = [self._condition(each) for each in conditions if each.type in _CONDITIONS]
-        force_setattr(status, "conditions", self._list(conditions) if conditions else _EMPTY_LIST)
-        statuses = status.container_statuses
-        force_setattr(status, "container_statuses", self._telling(statuses) if statuses else _EMPTY_LIST)
-        statuses = status.init_container_statuses
-        force_setattr(status, "init_container_statuses", self._telling(statuses) if statuses else _EMPTY_LIST)
-        if not status.resource_claim_statuses:
-            force_setattr(status, "resource_claim_statuses", _EMPTY_LIST)
-        if not status.allocated_resources:
-            force_setattr(status, "allocated_resources", _EMPTY_DICT)
+            key = tuple([_container_key(each) for each in containers])
+        return self._containers.setdefault(key, containers)
 
     def _map(self, value: dict[str, str]) -> dict[str, str]:
         return self._maps.setdefault(tuple(value.items()), value)
@@ -137,12 +104,22 @@ class Sharing:
         """The statuses that say what a container was given; the others are not read."""
         telling = [each for each in statuses if each.resources is not None or each.allocated_resources]
         if not telling:
-            return _EMPTY_LIST
+            return NO_ITEMS
         key = tuple(
             (each.name, *each.allocated_resources, *map(id, each.allocated_resources.values()), _key(each.resources))
             for each in telling
         )
         return self._statuses.setdefault(key, telling)
+
+
+def _container_key(container: Container) -> Hashable:
+    resources = container.resources
+    requests = resources.requests
+    rest = container.ports or container.restart_policy or container.restart_policy_rules
+    if rest or resources.limits or resources.claims:
+        extras = (*container.ports, container.restart_policy, *container.restart_policy_rules)
+        return container.name, container.image, _key(resources), *extras
+    return container.name, container.image, *requests, *map(id, requests.values())
 
 
 def _key(resources: ResourceRequirements | None) -> Hashable:

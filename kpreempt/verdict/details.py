@@ -8,11 +8,11 @@ from __future__ import annotations
 import msgspec
 
 
-class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
+class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type", gc=False):
     """Base of all details."""
 
 
-class Shortfall(msgspec.Struct, frozen=True, rename="camel"):
+class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """One resource of which a node has too little. ``resource`` is ``pods`` where the number of pods is at its limit.
 
     ``exceeds_node`` says that the request is larger than the whole node, so that no eviction can help.

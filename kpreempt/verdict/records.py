@@ -13,7 +13,7 @@ from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 API_VERSION = "kpreempt.io/v1alpha1"
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
+class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of the records."""
 
 

@@ -25,7 +25,7 @@ class Code(StrEnum):
     NONE = ""
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A result with its reasons, the plugin that gave it and what it saw."""
 
     code: Code

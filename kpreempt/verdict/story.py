@@ -10,7 +10,7 @@ from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.status import Status
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
+class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of the records."""
 
 

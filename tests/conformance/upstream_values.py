@@ -252,8 +252,7 @@ def more_important(case: Case) -> list[str]:
 
 def earliest(case: Case) -> list[str]:
     """``GetEarliestPodStartTime``."""
-    pods = [PodInfo(pod_of(pod), FeatureGates()) for pod in case["input"]["victims"]]
-    start = earliest_start(pods, NOW)
+    start = earliest_start([pod_of(pod) for pod in case["input"]["victims"]], NOW)
     got = start.strftime("%Y-%m-%dT%H:%M:%SZ") if start else None
     return differ("start", case["expect"]["earliestStartTime"], got)
 

@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kpreempt.cli import process
 from kpreempt.errors import InputError
+
+ROOT = Path(__file__).parents[3]
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
@@ -77,3 +80,16 @@ def test_closed_standard_streams_are_no_crash() -> None:
     )
     assert run.returncode == 3
     assert run.stderr == "standard input: it is closed\n"
+
+
+def test_a_closed_standard_output_is_told() -> None:
+    manifest, snapshot = (str(ROOT / "fixtures" / "demo" / name) for name in ("api.yaml", "cluster.yaml"))
+    run = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m kpreempt explain -f "$1" --snapshot "$2" >&-', sys.executable, manifest, snapshot],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert run.returncode == 3
+    assert run.stderr == "standard output: it is closed\n"

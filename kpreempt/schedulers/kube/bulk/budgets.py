@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.verdict import BudgetUse
 
 
-def violating(table: PodTable, victims: Integers, budgets: BudgetIndex) -> Booleans:
-    """For each of ``victims`` whether its eviction, after those before it on its node, violates a budget.
+class BudgetUses(NamedTuple):
+    """What evicting the victims takes from budgets.
+
+    ``violates`` says of each victim whether a budget is violated. The others have one entry per victim and budget, the
+    budgets of a victim in their order: the ``victim``, the ``budget`` and how many disruptions it ``allowed`` before.
+    """
+
+    violates: Booleans
+    victim: Integers
+    budget: Integers
+    allowed: Integers
+    budgets: list[PodDisruptionBudget]
+
+    def by_victim(self) -> Callable[[int], list[BudgetUse]]:
+        """What each victim takes from its budgets."""
+        order = np.argsort(self.victim, kind="stable")
+        bounds = np.searchsorted(self.victim[order], np.arange(len(self.violates) + 1)).tolist()
+        allowed = self.allowed[order].tolist()
+        keys = [budget.key for budget in self.budgets]
+        uses = [
+            BudgetUse(keys[number], before, before - 1)
+            for number, before in zip(self.budget[order].tolist(), allowed, strict=True)
+        ]
+        return lambda victim: uses[bounds[victim] : bounds[victim + 1]]
+
+
+def uses_of(table: PodTable, victims: Integers, budgets: BudgetIndex) -> BudgetUses:
+    """What evicting each of ``victims``, after those before it on its node, takes from ``budgets``.
 
     ``victims`` are positions in the table, node by node, on each node most important first.
     """
@@ -19,51 +49,56 @@ def violating(table: PodTable, victims: Integers, budgets: BudgetIndex) -> Boole
     by_key = {budget.key: budget for each in protecting for budget in each}
     numbers = {key: number for number, key in enumerate(by_key)}
     numbered = list(by_key.values())
-    allowed = [budget.status.disruptions_allowed if budget.status else 0 for budget in numbered]
-    result = np.zeros(len(victims), dtype=np.bool_)
-    most = max(map(len, protecting), default=0)
+    none = np.zeros(0, dtype=np.int64)
     of_victims = groups[victims]
-    uses: list[tuple[Integers, Integers]] = []
-    for column in range(most):
+    victim, budget = [none], [none]
+    for column in range(max(map(len, protecting), default=0)):
         by_group = np.array(
             [numbers[each[column].key] if column < len(each) else -1 for each in protecting], dtype=np.int64
         )
         used = by_group[of_victims]
         where = np.flatnonzero(used >= 0)
-        uses.append((where, used[where]))
-    if not uses:
-        return result
-    positions = np.concatenate([where for where, _ in uses])
-    numbers_used = np.concatenate([used for _, used in uses])
-    positions, numbers_used = _without_disrupted(table, victims, positions, numbers_used, numbered)
-    node = table.node[victims[positions]]
-    # Per node and budget, in the order of importance: the how-manieth eviction this is.
-    order = np.lexsort((positions, numbers_used, node))
-    same = (node[order][1:] == node[order][:-1]) & (numbers_used[order][1:] == numbers_used[order][:-1])
-    starts = np.flatnonzero(np.concatenate(([True], ~same))) if len(order) else np.zeros(0, dtype=np.int64)
-    lengths = np.diff(np.append(starts, len(order)))
-    nth = np.arange(len(order)) - np.repeat(starts, lengths)
-    exceeds = nth >= np.array(allowed, dtype=np.int64)[numbers_used[order]]
-    result[positions[order][exceeds]] = True
+        victim.append(where)
+        budget.append(used[where])
+    protected, protects = _without_disrupted(table, victims, np.concatenate(victim), np.concatenate(budget), numbered)
+    allowed = _allowed_before(table.node[victims[protected]], protected, protects, numbered)
+    violates = np.zeros(len(victims), dtype=np.bool_)
+    violates[protected[allowed <= 0]] = True
+    return BudgetUses(violates, protected, protects, allowed, numbered)
+
+
+def _allowed_before(
+    node: Integers, victim: Integers, budget: Integers, numbered: list[PodDisruptionBudget]
+) -> Integers:
+    """How many disruptions each budget allows when a victim's turn comes, counted on every node on its own."""
+    allowed = np.array([each.status.disruptions_allowed if each.status else 0 for each in numbered], dtype=np.int64)
+    # Per node and budget in the order of importance; then the how-manieth eviction each is.
+    order = np.lexsort((victim, budget, node))
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (node[order][1:] != node[order][:-1]) | (budget[order][1:] != budget[order][:-1])
+    starts = np.flatnonzero(is_first)
+    evictions_before = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    result = np.empty(len(order), dtype=np.int64)
+    result[order] = allowed[budget[order]] - evictions_before
     return result
 
 
 def _without_disrupted(
     table: PodTable,
     victims: Integers,
-    positions: Integers,
+    victim: Integers,
     budget: Integers,
     numbered: list[PodDisruptionBudget],
 ) -> tuple[Integers, Integers]:
     """Leave out pods that their budget counts as disrupted already; ``budget`` are indices into ``numbered``."""
     disrupted = [each.status.disrupted_pods if each.status else {} for each in numbered]
     if not any(disrupted):
-        return positions, budget
+        return victim, budget
     keep = np.array(
         [
             table.pods[victims[position]].metadata.name not in disrupted[number]
-            for position, number in zip(positions.tolist(), budget.tolist(), strict=True)
+            for position, number in zip(victim.tolist(), budget.tolist(), strict=True)
         ],
         dtype=np.bool_,
     )
-    return positions[keep], budget[keep]
+    return victim[keep], budget[keep]

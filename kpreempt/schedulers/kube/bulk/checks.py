@@ -55,7 +55,7 @@ def _limits_of(
     if isinstance(plugin, NodeResourcesFit):
         requested = state.read(plugin.name)
         asked = np.array([cluster.position[node_info.name] for node_info in nodes], dtype=np.int64)
-        return resource_limits(plugin, requested, table, nodes, asked) if isinstance(requested, Resource) else None
+        return resource_limits(plugin, requested, table, asked) if isinstance(requested, Resource) else None
     if isinstance(plugin, pod_topology_spread.PodTopologySpread):
         return spread_limits(plugin.name, pod_topology_spread.filter_state_of(state), table, nodes)
     if isinstance(plugin, inter_pod_affinity.InterPodAffinity):

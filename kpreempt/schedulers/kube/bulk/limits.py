@@ -41,10 +41,12 @@ class Excess(NamedTuple):
 class PluginLimits(NamedTuple):
     """All limits of one plugin; ``refuse`` makes the status of a node on which some are exceeded.
 
-    ``left_out`` marks the nodes about which the plugin cannot state its limits.
+    ``left_out`` marks the nodes about which the plugin cannot state its limits. ``tells_detail`` says that the statuses
+    have all the detail that the plugin itself would give.
     """
 
     plugin: str
     limits: list[Limit]
     refuse: Callable[[Excess], Status]
     left_out: Booleans | None = None
+    tells_detail: bool = False

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.verdict import Status
@@ -23,9 +21,9 @@ class _Check(NamedTuple):
 
 
 def resource_limits(
-    plugin: NodeResourcesFit, requested: Resource, table: PodTable, nodes: Sequence[NodeInfo], asked: Integers
+    plugin: NodeResourcesFit, requested: Resource, table: PodTable, asked: Integers
 ) -> PluginLimits | None:
-    """The limits on ``nodes``, which are at the positions ``asked`` of the snapshot.
+    """The limits on the nodes at the positions ``asked`` of the snapshot.
 
     ``None`` where a device class may stand for one of the resources.
     """
@@ -33,9 +31,9 @@ def resource_limits(
     wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
     if any(plugin.may_be_backed_by_devices(name) for name in wanted):
         return None
-    checks = [_Check(PODS, 1, _allocatable(nodes, PODS))]
+    checks = [_Check(PODS, 1, table.allocatable(PODS)[asked])]
     checks += [
-        _Check(name, amount, _allocatable(nodes, name))
+        _Check(name, amount, table.allocatable(name)[asked])
         for name, amount in wanted.items()
         if not plugin.is_ignored(name)
     ]
@@ -57,11 +55,7 @@ def resource_limits(
             excess.num_pods,
         )
 
-    return PluginLimits(plugin.name, limits, refuse)
-
-
-def _allocatable(nodes: Sequence[NodeInfo], name: str) -> Integers:
-    return np.array([node_info.allocatable.amount(name) for node_info in nodes], dtype=np.int64)
+    return PluginLimits(plugin.name, limits, refuse, tells_detail=True)
 
 
 def _limit(check: _Check, table: PodTable, asked: Integers) -> Limit:

@@ -14,7 +14,7 @@ from functools import cached_property
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import TERMINAL_PHASES, Pod
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
@@ -42,17 +42,18 @@ class ClusterState:
         self.scheduler_names = scheduler_names
         self.is_queued = is_queued
         nodes = in_zone_order(cluster.nodes)
-        self.assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
+        assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
+        self.assigned = assigned
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
         for pod in cluster.pods:
             node_name = pod.spec.node_name
-            if pod.is_terminal:
+            if pod.status.phase in TERMINAL_PHASES:
                 continue
             if not node_name:
                 self._nominate(pod)
-            elif node_name in self.assigned:
-                self.assigned[node_name].append(pod)
+            elif node_name in assigned:
+                assigned[node_name].append(pod)
         self.node_infos = [NodeInfo(node, self.assigned[node.metadata.name], features) for node in nodes]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self.position = {node_info.name: index for index, node_info in enumerate(self.node_infos)}

@@ -23,6 +23,12 @@ _POD_LISTS = _AFFINITY_LISTS | {"pods"}
 _TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
 
 
+def start_of(pod: Pod) -> datetime | None:
+    """When a kubelet took the pod, with its offset from UTC; ``None`` where none has yet."""
+    start = pod.status.start_time
+    return start if start is None or start.tzinfo else start.replace(tzinfo=UTC)
+
+
 class PodInfo:
     """A pod with what is computed from it, each thing once, when first asked for: requests, ports, affinity terms."""
 
@@ -54,9 +60,7 @@ class PodInfo:
     def __init__(self, pod: Pod, features: FeatureGates) -> None:
         self.pod = pod
         self.priority = pod.spec.priority or 0
-        self.start: datetime | None = pod.status.start_time
-        if self.start is not None and self.start.tzinfo is None:
-            self.start = self.start.replace(tzinfo=UTC)
+        self.start = start_of(pod)
         self._features = features
 
     def __getattr__(self, name: str) -> object:

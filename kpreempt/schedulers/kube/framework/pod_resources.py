@@ -71,26 +71,23 @@ def resource_calculator(features: FeatureGates) -> ResourceCalculator:
     return ResourceCalculator(features)
 
 
-def sole_resources(pod: Pod) -> ResourceRequirements | None:
-    """What decides alone what the pod occupies, as with by far the most pods: its one container's resources."""
+def has_only_containers(pod: Pod) -> bool:
+    """Whether the resources of its containers alone decide what the pod occupies, as with by far the most pods."""
     spec, status = pod.spec, pod.status
-    if len(spec.containers) == 1 and not (
+    return not (
         spec.init_containers
         or spec.overhead
         or spec.resources
         or status.container_statuses
         or status.init_container_statuses
-    ):
-        return spec.containers[0].resources
-    return None
+    )
 
 
 def _requests_key(pod: Pod) -> Hashable:
     """Equal for pods whose requests are computed from the same values."""
     spec, status = pod.spec, pod.status
-    sole = sole_resources(pod)
-    if sole is not None:
-        requests = sole.requests
+    if len(spec.containers) == 1 and has_only_containers(pod):
+        requests = spec.containers[0].resources.requests
         return (*requests, *[amount.nano for amount in requests.values()])
     return (
         tuple((each.name, _amounts(each.resources)) for each in spec.containers),

@@ -20,7 +20,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds, num_candidates
-from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, rank_of, select_nodes
+from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, rank_all, select_nodes
 from kpreempt.schedulers.kube.preemption.victims import Victims, is_preemption_allowed, select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Odds, Selection, Status
 
@@ -71,7 +71,7 @@ class Evaluator:
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
         candidates = [
-            Candidate(name, [info.key for info in outcome.pods], outcome.num_violations, outcome.steps)
+            Candidate(name, [victim.key for victim in outcome.pods], outcome.num_violations, outcome.steps)
             for name, outcome in helped.items()
         ]
         names = [node_info.name for node_info in potential]
@@ -98,9 +98,9 @@ class Evaluator:
         wanted = num_candidates(len(potential), *self._search_size)
         if wanted >= len(potential):
             return None
+        ranks = rank_all(candidates, self._cluster.now)
         sampled = {
-            name: SampledCandidate(victims.num_violations > 0, rank_of(victims, self._cluster.now))
-            for name, victims in candidates.items()
+            name: SampledCandidate(victims.num_violations > 0, ranks[name]) for name, victims in candidates.items()
         }
         return count_odds(potential, sampled, wanted, parallelism=self._handle.parallelism)
 
@@ -129,7 +129,7 @@ class Evaluator:
         at_once: dict[str, Victims] = {}
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
-        if self._handle.dry_run_at_once is not None and is_filtered and not state.records_steps:
+        if self._handle.dry_run_at_once is not None and is_filtered:
             at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets)
         return {
             node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info)

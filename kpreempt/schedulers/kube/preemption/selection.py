@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.node_info import start_of
 from kpreempt.verdict import Selection, TieBreakRound
 
 # Makes every priority positive, so that few negative ones do not outweigh many.
@@ -22,7 +23,7 @@ NOW = "now"
 class CandidateVictims(NamedTuple):
     """A candidate node's victims, most important first, and how many of them violate a budget."""
 
-    pods: Sequence[PodInfo]
+    pods: Sequence[Pod]
     num_violations: int
 
 
@@ -49,9 +50,10 @@ def select_nodes(candidates: Mapping[str, CandidateVictims], now: datetime) -> S
     return Selection(rounds, remaining)
 
 
-def rank_of(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
-    """How good a candidate is, one number a rule in their order; of two tuples the greater one wins."""
-    return tuple(criterion.rank(victims) for criterion in _criteria(now))
+def rank_all(candidates: Mapping[str, CandidateVictims], now: datetime) -> dict[str, tuple[float, ...]]:
+    """How good each candidate is, one number a rule in their order; of two tuples the greater one wins."""
+    ranks = [criterion.rank for criterion in _criteria(now)]
+    return {node: tuple([rank(victims) for rank in ranks]) for node, victims in candidates.items()}
 
 
 def _criteria(now: datetime) -> tuple[_Criterion, ...]:
@@ -72,10 +74,12 @@ def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> _Criterion:
     return _Criterion(name, value, lambda victims: -value(victims))
 
 
-def earliest_start(victims: Sequence[PodInfo], now: datetime) -> datetime | None:
+def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
     """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
     highest = max(pod.priority for pod in victims)
-    return min((pod.start for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None)
+    return min(
+        (start_of(pod) for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None
+    )
 
 
 def _format_start(start: datetime | None) -> str:

@@ -25,7 +25,7 @@ class Victims(NamedTuple):
     """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""
 
     status: Status
-    pods: list[PodInfo]
+    pods: list[Pod]
     num_violations: int
     steps: list[Reprieve]
 
@@ -54,7 +54,7 @@ def select_victims(
     if violating and others:
         victims = sort_by_importance(victims, now)
     num_violations = sum(step.violates_budget and not step.kept for step in steps)
-    return Victims(SUCCESS, victims, num_violations, steps)
+    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps)
 
 
 def _reprieve(

@@ -22,14 +22,11 @@ DAY = datetime(2026, 11, 1, tzinfo=UTC)
 
 def victims(*pods: tuple[int, int | None], violations: int = 0) -> CandidateVictims:
     """Victims given as priority and the day of November on which they started."""
-    infos = [
-        PodInfo(
-            make_pod(str(index), priority=priority, started=None if day is None else DAY + timedelta(days=day - 1)),
-            FeatureGates(),
-        )
+    records = [
+        make_pod(str(index), priority=priority, started=None if day is None else DAY + timedelta(days=day - 1))
         for index, (priority, day) in enumerate(pods)
     ]
-    return CandidateVictims(infos, violations)
+    return CandidateVictims(records, violations)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""Work spread over the cores: the same results in the same order, sooner."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+from kpreempt.errors import KpreemptError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Forking pays once there is more to do than this process alone did in so many seconds.
+PATIENCE_SECONDS = 0.5
+# How many results per worker may wait for an earlier one.
+_MOST_WAITING = 4
+
+
+def num_cores() -> int:
+    """How many cores this process may use; 1 where processes cannot share what is loaded."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+
+
+def in_order(
+    items: Iterable[Item], work: Callable[[Item], Result], jobs: int, *, patience: float | None = None
+) -> Iterator[Result]:
+    """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
+
+    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``). Then it forks, so that ``jobs`` workers
+    share what it has loaded and prepared by then. ``items`` are not read far ahead. Results must be picklable; ``work``
+    must not raise. Raises what ``items`` raises, and ``KpreemptError`` where a worker is killed.
+    """
+    iterator = iter(items)
+    patience = PATIENCE_SECONDS if patience is None else patience
+    spent = 0.0
+    for item in iterator:
+        start = time.monotonic()
+        result = work(item)
+        spent += time.monotonic() - start
+        yield result
+        if jobs > 1 and spent >= patience:
+            yield from _Workers(iterator, work, jobs).results()
+            return
+
+
+class _Workers(Generic[Item, Result]):
+    """Worker processes, and for each of them a thread that reads the next item, sends it and waits for its result."""
+
+    def __init__(self, items: Iterator[Item], work: Callable[[Item], Result], jobs: int) -> None:
+        self._items = enumerate(items)
+        self._work = work
+        self._jobs = jobs
+        self._reading = threading.Lock()
+        self._changed = threading.Condition()
+        self._results: dict[int, Result] = {}
+        # How many items have been read, the index of the next result, and that at which there are no more of them.
+        self._num_read = 0
+        self._next = 0
+        self._end: int | None = None
+        self._failure: BaseException | None = None
+        self._is_stopped = False
+
+    def results(self) -> Iterator[Result]:
+        """All results in order. The processes are gone when this ends, in whatever way."""
+        with ExitStack() as stack:
+            for connection in self._fork(stack):
+                threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
+            stack.callback(self._stop)
+            while (result := self._await_next()) is not None:
+                yield result[0]
+
+    def _fork(self, stack: ExitStack) -> list[Connection]:
+        context = multiprocessing.get_context("fork")
+        pairs = [context.Pipe() for _ in range(self._jobs)]
+        mine = [own for own, _ in pairs]
+        for _, theirs in pairs:
+            process = context.Process(target=_serve, args=(theirs, self._work, pairs), daemon=True)
+            process.start()
+            stack.callback(_end, process)
+        for _, theirs in pairs:
+            theirs.close()
+        return mine
+
+    def _await_next(self) -> tuple[Result] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._next in self._results or self._is_over())
+            if self._next in self._results:
+                result = self._results.pop(self._next)
+                self._next += 1
+                self._changed.notify_all()
+                return (result,)
+            if self._failure is not None:
+                raise self._failure
+            return None
+
+    def _is_over(self) -> bool:
+        return self._next == self._end
+
+    def _feed(self, connection: Connection) -> None:
+        while (item := self._take()) is not None:
+            index, value = item
+            try:
+                connection.send(value)
+                result = connection.recv()
+            except (OSError, EOFError):
+                hint = "there may not be enough memory for so many: --jobs 1"
+                self._finish(index, KpreemptError("a worker process was killed", hint=hint))
+                return
+            with self._changed:
+                self._results[index] = result
+                self._changed.notify_all()
+
+    def _take(self) -> tuple[int, Item] | None:
+        """The next item, when it is near enough to be worked at."""
+        with self._reading:
+            if self._end is not None:
+                return None
+            try:
+                item = next(self._items, None)
+            except BaseException as error:
+                self._finish(None, error)
+                return None
+            if item is None:
+                self._finish(None, None)
+                return None
+            self._num_read = item[0] + 1
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_stopped or item[0] < self._next + _MOST_WAITING * self._jobs)
+            return None if self._is_stopped else item
+
+    def _finish(self, index: int | None, failure: BaseException | None) -> None:
+        """Nothing comes after ``index`` (``None``: after what has been read), or what comes is the failure."""
+        with self._changed:
+            end = self._num_read if index is None else index
+            if self._end is None or end < self._end:
+                self._end, self._failure = end, failure
+            self._changed.notify_all()
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+
+def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[tuple[Connection, Connection]]) -> None:
+    """The life of a worker: until the other end of the connection is closed, by whatever death."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for own, theirs in pairs:
+        own.close()
+        if theirs is not connection:
+            theirs.close()
+    try:
+        while True:
+            connection.send(work(connection.recv()))
+    except (EOFError, OSError):
+        # Without a look at the records of the cluster one by one.
+        os._exit(0)
+
+
+def _end(process: BaseProcess) -> None:
+    process.kill()
+    process.join()

@@ -1,0 +1,124 @@
+"""Work over several processes comes out as it would from one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kpreempt.cli.workers import in_order, num_cores
+from kpreempt.errors import InputError, KpreemptError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes share what is loaded on Linux only")
+
+ROOT = Path(__file__).parents[3]
+
+
+def square_and_process(number: int) -> tuple[int, int]:
+    return number * number, os.getpid()
+
+
+def test_results_are_in_the_order_of_the_items() -> None:
+    results = list(in_order(range(100), square_and_process, 3, patience=0))
+    assert [square for square, _ in results] == [number * number for number in range(100)]
+
+
+def test_only_the_first_item_is_worked_at_here_once_it_pays() -> None:
+    processes = [process for _, process in in_order(range(20), square_and_process, 2, patience=0)]
+    assert processes[0] == os.getpid()
+    assert os.getpid() not in processes[1:]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "patience"), [pytest.param(1, 0, id="one job"), pytest.param(2, 1e9, id="too little to do")]
+)
+def test_no_process_is_started_where_it_does_not_pay(jobs: int, patience: float) -> None:
+    assert {process for _, process in in_order(range(5), square_and_process, jobs, patience=patience)} == {os.getpid()}
+
+
+def test_no_items_are_no_results() -> None:
+    assert list(in_order([], square_and_process, 2, patience=0)) == []
+
+
+def test_a_failure_to_read_comes_after_the_results_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise InputError("cannot be read", source="lines")
+
+    squares = []
+    with pytest.raises(InputError, match="cannot be read"):
+        for square, _ in in_order(items(), square_and_process, 2, patience=0):
+            squares.append(square)
+    assert squares == [0, 1, 4, 9, 16]
+
+
+def die_at_three(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_worker_is_told() -> None:
+    with pytest.raises(KpreemptError, match="a worker process was killed"):
+        list(in_order(range(50), die_at_three, 2, patience=0))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_result_does_not_wait_for_the_next_item(jobs: int) -> None:
+    seen = threading.Semaphore(1)
+
+    def items() -> Iterator[int]:
+        for number in range(6):
+            # The item comes only after the result of the one before has been seen.
+            assert seen.acquire(timeout=60)
+            yield number
+
+    squares = []
+    for square, _ in in_order(items(), square_and_process, jobs, patience=0):
+        squares.append(square)
+        seen.release()
+    assert squares == [0, 1, 4, 9, 16, 25]
+
+
+def test_workers_are_gone_when_nobody_wants_more_results() -> None:
+    results = in_order(iter(range(10**9)), square_and_process, 2, patience=0)
+    workers = {next(results)[1] for _ in range(10)} - {os.getpid()}
+    results.close()  # type: ignore[attr-defined]  # it is a generator
+    assert workers
+    for worker in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
+def test_a_batch_over_several_cores_prints_the_same() -> None:
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    lines = "".join(json.dumps({"name": str(number), "pod": pod}) + "\n" for number in range(30)) + "nonsense\n"
+    program = (
+        "import kpreempt.cli.workers as workers; workers.PATIENCE_SECONDS = 0;"
+        "from kpreempt.cli.process import run; raise SystemExit(run(['batch', '-', '--jobs', '{}']))"
+    )
+    one, two = (
+        subprocess.run(
+            [sys.executable, "-c", program.format(jobs)],
+            check=False,
+            input=lines,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        for jobs in (1, 2)
+    )
+    assert one.returncode == two.returncode == 3
+    assert one.stdout == two.stdout
+    assert one.stdout.count("\n") == 31
+
+
+def test_there_is_a_core_at_least() -> None:
+    assert num_cores() >= 1
