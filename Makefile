@@ -41,6 +41,7 @@ bench: $(VENV)/.development ## Measure start-up, the loading of big clusters, an
 	@$(PYTHON) -m benchmarks.startup
 	@$(PYTHON) -m benchmarks.load
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
+	@$(PYTHON) -m benchmarks.many
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
