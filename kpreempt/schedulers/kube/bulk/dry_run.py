@@ -35,10 +35,11 @@ def dry_run(
     """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
 
     All of ``nodes``, which are in the order of the snapshot, must have passed the filters that pods do not matter to.
-    ``state`` is the one after PreFilter. Nothing is changed.
+    ``state`` is the one after PreFilter. Where it asks for steps, nodes are missing too on which a plugin refuses that
+    cannot tell its details. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
-    if limits is None or not nodes or (state.records_steps and not all(each.tells_detail for each in limits)):
+    if limits is None or not nodes:
         return {}
     position = table.cluster.position
     question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
@@ -57,7 +58,17 @@ def dry_run(
     search = Lockstep(limits, victims[tried], where[tried], len(nodes), records_steps=state.records_steps)
     search.run()
     steps = Steps(table, search, victims[tried], uses, tried, nodes) if state.records_steps else None
-    return _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps)
+    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps)
+    if state.records_steps:
+        silent = {each.plugin for each in limits if not each.tells_detail}
+        return {name: outcome for name, outcome in outcomes.items() if not _refusing_plugins(outcome) & silent}
+    return outcomes
+
+
+def _refusing_plugins(outcome: Victims) -> set[str]:
+    """The plugins whose refusals are part of the outcome's evidence."""
+    blocking = {step.blocked_by.plugin for step in outcome.steps if step.blocked_by is not None}
+    return blocking | {outcome.status.plugin}
 
 
 def _left_out(table: PodTable, nodes: Sequence[NodeInfo], victims: Integers, where: Integers) -> Booleans:
