@@ -33,9 +33,7 @@ class ControlPlane:
     """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end."""
 
     def __init__(self, program: Path) -> None:
-        self._process = subprocess.Popen(
-            [program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        self._process = subprocess.Popen([program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._connection: http.client.HTTPSConnection
         try:
             ready = json.loads(self._first_line())
