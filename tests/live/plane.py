@@ -7,7 +7,7 @@ import json
 import selectors
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,6 +41,7 @@ class ControlPlane:
             self._stop()
             raise
         folder = Path(ready["dir"])
+        self.kubeconfig = Path(ready["kubeconfig"])
         self._server = urlsplit(ready["server"])
         self._trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
@@ -79,22 +80,47 @@ class ControlPlane:
             self._server.hostname, self._server.port, context=self._trust, timeout=ANSWER_SECONDS
         )
 
-    def request(self, method: str, path: str, body: Object | None = None, *, patch: str = "merge") -> Object:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        *,
+        patch: str = "merge",
+        headers: Mapping[str, str] = {},
+    ) -> Object:
         """One request. Raises ``RefusedError`` where the API server does not do it."""
-        kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
-        data = None if body is None else json.dumps(body)
-        self._connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json"})
-        response = self._connection.getresponse()
-        answer: Object = json.loads(response.read())
-        if response.status >= 400:
-            raise RefusedError(f"{method} {path}: {response.status} {answer.get('message')}")
-        return answer
+        return send(self._connection, method, path, body, patch=patch, headers=headers)
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """One more connection, for ``send`` in another thread."""
+        return self._connect()
 
     def watch(self, path: str, resource_version: str) -> Watch:
         """What happens to the objects under ``path`` from that version on."""
         connection = self._connect()
         connection.request("GET", f"{path}?watch=1&resourceVersion={resource_version}")
         return Watch(connection)
+
+
+def send(
+    connection: http.client.HTTPSConnection,
+    method: str,
+    path: str,
+    body: Object | None = None,
+    *,
+    patch: str = "merge",
+    headers: Mapping[str, str] = {},
+) -> Object:
+    """One request on a connection. Raises ``RefusedError`` where the API server does not do it."""
+    kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
+    data = None if body is None else json.dumps(body)
+    connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json", **headers})
+    response = connection.getresponse()
+    answer: Object = json.loads(response.read())
+    if response.status >= 400:
+        raise RefusedError(f"{method} {path}: {response.status} {answer.get('message')}")
+    return answer
 
 
 class Watch:

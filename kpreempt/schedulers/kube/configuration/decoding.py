@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.schedulers.kube.configuration.durations import parse_duration
+from kpreempt.model.durations import parse_duration
 from kpreempt.schedulers.kube.configuration.schema import (
     API_VERSION,
     CONFIGURATION,

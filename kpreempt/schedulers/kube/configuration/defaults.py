@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kpreempt.schedulers.kube.configuration.durations import SECOND
+from kpreempt.model.durations import SECOND
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.registry import EnabledPlugin

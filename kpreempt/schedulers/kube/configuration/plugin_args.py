@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kpreempt.model.durations import SECOND, format_duration
 from kpreempt.model.labels import parse_int64
-from kpreempt.schedulers.kube.configuration.durations import SECOND, format_duration
 from kpreempt.schedulers.kube.configuration.field_errors import (
     child,
     duplicate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kpreempt.schedulers.kube.configuration.durations import format_duration
+from kpreempt.model.durations import format_duration
 from kpreempt.schedulers.kube.configuration.field_errors import aggregate, duplicate, invalid, required
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_args
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_ARGS, VERSION

@@ -1,0 +1,168 @@
+"""GET requests to an API server: bounded in time and size, tried again where that helps, and never anything else."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+from urllib3 import exceptions as http
+
+from kpreempt import __version__
+from kpreempt.snapshot.live.connection import Connection
+from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, refusal
+
+JSON = "application/json"
+
+_CONNECT_SECONDS = 30.0
+_RETRIES = 4
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_WAIT_SECONDS = 30.0
+_MAX_BYTES = 2 * 2**30
+_MAX_ERROR_BYTES = 64 * 2**10
+_CHUNK = 2**18
+_CONNECTIONS = 8
+# Where a server says so itself, or says nothing and tends to mean it.
+_BUSY = (429, 503)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    status: int
+    headers: urllib3.HTTPHeaderDict
+    body: bytes
+
+
+class Api:
+    """An API server to read from, in several threads at once if need be.
+
+    ``retries`` is how often a request is tried again that was dropped or met a busy server; ``sleep`` and ``clock``
+    (seconds) are those of ``time``.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        retries: int = _RETRIES,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.connection = connection
+        self._retries = retries
+        self._sleep = sleep
+        self._clock = clock
+        self._pool = _pool(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.clear()
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
+        """The body of the answer to ``GET path?query``; ``path`` begins with a slash.
+
+        Raises ``ClusterError``, which carries the HTTP status where there is one.
+        """
+        source = f"{self.connection.server}{path}"
+        url = f"{source}?{urlencode(query)}" if query else source
+        tried = 0
+        while True:
+            wait = _FIRST_WAIT_SECONDS * 2**tried
+            try:
+                answer = self._request(url, accept)
+            except http.HTTPError as error:
+                if tried >= self._retries or not is_dropped(error):
+                    raise failure(error, self.connection.server, self.connection.timeout) from None
+            else:
+                if answer.status == 200:
+                    return _checked(answer, source, accept)
+                asked = _seconds_asked_for(answer) if answer.status in _BUSY else None
+                wait = wait if asked is None else asked
+                if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
+                    raise refusal(answer.status, answer.headers, answer.body, source, self.connection.user, asked)
+            self._sleep(wait)
+            tried += 1
+
+    def _request(self, url: str, accept: str) -> _Answer:
+        timeout = self.connection.timeout
+        connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
+        end = None if timeout is None else self._clock() + timeout
+        headers = urllib3.HTTPHeaderDict(self.connection.headers)
+        headers.extend({"Accept": accept, "User-Agent": f"kpreempt/{__version__}"})
+        response = self._pool.request(
+            "GET",
+            url,
+            headers=headers,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            timeout=urllib3.Timeout(connect=connect, read=timeout),
+        )
+        is_done = False
+        try:
+            body = self._body(response, end, _MAX_BYTES if response.status == 200 else _MAX_ERROR_BYTES)
+            is_done = True
+        finally:
+            if is_done:
+                response.release_conn()
+            else:
+                response.close()
+        return _Answer(response.status, response.headers, body)
+
+    def _body(self, response: urllib3.BaseHTTPResponse, end: float | None, limit: int) -> bytes:
+        """The whole body, or as much of it as an error is read for."""
+        chunks, size = [], 0
+        for chunk in response.stream(_CHUNK, decode_content=True):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                if response.status == 200:
+                    raise ClusterError("answers without end", source=self.connection.server)
+                break
+            if end is not None and self._clock() > end:
+                raise http.ReadTimeoutError(None, None, "the answer takes too long")  # type: ignore[arg-type]
+        return b"".join(chunks)
+
+
+def _pool(connection: Connection) -> urllib3.PoolManager:
+    tls: dict[str, Any] = {}
+    if connection.tls is not None:
+        tls["ssl_context"] = connection.tls
+        if connection.tls_server_name:
+            tls["server_hostname"] = connection.tls_server_name
+        if connection.tls.verify_mode == ssl.CERT_NONE:
+            # Somebody asked for it, and need not be told at every request.
+            urllib3.disable_warnings(http.InsecureRequestWarning)
+    if not connection.proxy:
+        return urllib3.PoolManager(1, maxsize=_CONNECTIONS, **tls)
+    parts = urllib3.util.parse_url(connection.proxy)
+    proxy_headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+    return urllib3.ProxyManager(connection.proxy, 1, proxy_headers=proxy_headers, maxsize=_CONNECTIONS, **tls)
+
+
+def _seconds_asked_for(answer: _Answer) -> float | None:
+    """What ``Retry-After`` says, in seconds or as a date."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time()) if text else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _checked(answer: _Answer, source: str, accept: str) -> bytes:
+    """The body, which has to be of the kind that was asked for."""
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if "json" in accept and "json" not in kind and answer.body[:1] not in (b"{", b"["):
+        raise ClusterError(
+            f"answers with {kind or 'something'}, not with JSON as the Kubernetes API does",
+            source=source,
+            status=answer.status,
+            hint="check --server and the proxy: a login page often stands before the API",
+        )
+    return answer.body

@@ -1,0 +1,232 @@
+"""From kubectl's flags and kubeconfigs to a connection: where, as whom, trusting whom, through what."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.durations import SECOND, parse_duration
+from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
+from kpreempt.snapshot.live.kubeconfig import ClusterEntry, UserEntry, choose, read_kubeconfig
+from kpreempt.snapshot.live.providers import run_plugin, service_account
+from kpreempt.snapshot.live.proxies import proxy_for
+from kpreempt.snapshot.live.tls import ClientCertificate, Trust, tls_context
+
+# Requests without --request-timeout: the API server gives up its own after a minute.
+DEFAULT_TIMEOUT_SECONDS = 60.0
+DEFAULT_NAMESPACE = "default"
+
+Headers = list[tuple[str, str]]
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True):
+    """How an API server is reached. ``headers`` and ``proxy`` hold secrets.
+
+    ``server`` is its URL without a slash at the end; ``user`` names who asks, for messages. ``timeout`` is in seconds
+    for one request, ``None`` for no end.
+    """
+
+    server: str
+    context: str = ""
+    namespace: str = DEFAULT_NAMESPACE
+    user: str = ""
+    headers: Headers = []
+    tls: ssl.SSLContext | None = None
+    tls_server_name: str = ""
+    proxy: str = ""
+    timeout: float | None = DEFAULT_TIMEOUT_SECONDS
+
+    @property
+    def label(self) -> str:
+        """What the cluster is called, in few words."""
+        return self.context or self.server
+
+    def __repr__(self) -> str:
+        return f"Connection({self.server}, context={self.context})"
+
+
+def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connection:
+    """The connection that the flags, the kubeconfigs of ``environment`` or the pod's service account describe.
+
+    Nothing is sent yet, but credential plugins are run. Raises ``NoClusterError`` where there is none of these,
+    ``UsageError`` for flags that make no sense, and ``InputError`` for a kubeconfig or credentials that cannot be used.
+    """
+    timeout = timeout_seconds(flags.request_timeout)
+    config = read_kubeconfig(flags, environment)
+    if config.is_empty and not flags.server:
+        return msgspec.structs.replace(_in_cluster(flags, environment), timeout=timeout)
+    chosen = choose(config, flags)
+    cluster, user = chosen.cluster, chosen.user
+    if not cluster.server:
+        raise _no_server(chosen.context, config.contexts)
+    authority, trust = _trust(cluster)
+    server = _base_url(cluster.server, is_tls=bool(authority or cluster.insecure_skip_tls_verify))
+    headers: Headers = []
+    tls = None
+    if server.startswith("https:"):
+        # As kubectl does: no secret goes over an open wire.
+        headers, certificate = _credentials(user, chosen.user_name, cluster, authority)
+        tls = tls_context(trust, certificate)
+    return Connection(
+        server=server,
+        context=chosen.context,
+        namespace=chosen.namespace or DEFAULT_NAMESPACE,
+        user=f"user {chosen.user_name}" if chosen.user_name else "",
+        headers=[*headers, *_impersonation(user)],
+        tls=tls,
+        tls_server_name=cluster.tls_server_name,
+        proxy=proxy_for(server, cluster.proxy_url, environment),
+        timeout=timeout,
+    )
+
+
+def timeout_seconds(text: str) -> float | None:
+    """``--request-timeout`` as kubectl reads it: ``30s``, ``1m``, plain seconds; ``0`` is no end.
+
+    Raises ``UsageError``.
+    """
+    if not text:
+        return DEFAULT_TIMEOUT_SECONDS
+    nanoseconds = int(text) * SECOND if text.isascii() and text.isdecimal() and len(text) < 10 else parse_duration(text)
+    if nanoseconds is None or nanoseconds < 0:
+        raise UsageError(f'--request-timeout: "{text[:40]}" is not a duration', hint="30s, 2m; 0 waits without end")
+    return nanoseconds / SECOND or None
+
+
+def _no_server(context: str, contexts: Mapping[str, object]) -> UsageError:
+    hint = "--context " + "|".join(sorted(contexts)[:5]) if contexts else "--server https://HOST:6443"
+    if context:
+        return UsageError(f'the cluster of context "{context}" is not in the kubeconfig, or has no server', hint=hint)
+    return UsageError("the kubeconfig has no current context", hint=hint)
+
+
+def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connection:
+    account = service_account(environment)
+    if account is None or flags.context or flags.cluster or flags.user:
+        raise NoClusterError(
+            "no cluster is given: there is no --snapshot, and no kubeconfig",
+            hint="--snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment",
+        )
+    cluster = ClusterEntry(server=account.server, certificate_authority=account.certificate_authority)
+    user = UserEntry(token=flags.token or account.token, as_user=flags.as_user, as_uid=flags.as_uid)
+    user = msgspec.structs.replace(user, as_groups=list(flags.as_groups))
+    _, trust = _trust(cluster)
+    return Connection(
+        server=account.server,
+        namespace=account.namespace or DEFAULT_NAMESPACE,
+        user="the pod's service account",
+        headers=[("Authorization", f"Bearer {user.token}"), *_impersonation(user)],
+        tls=tls_context(trust, None),
+        proxy=proxy_for(account.server, "", environment),
+    )
+
+
+def _base_url(text: str, *, is_tls: bool) -> str:
+    """The server's URL; without a scheme it is https where TLS is spoken of, else http, as client-go has it."""
+    url = text if "://" in text else f"{'https' if is_tls else 'http'}://{text}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError("--server or the kubeconfig's server is not a URL", hint="https://HOST:6443")
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _trust(cluster: ClusterEntry) -> tuple[str, Trust]:
+    """The certificate authority as PEM, and the trust in it."""
+    source = cluster.certificate_authority or "certificate-authority-data"
+    authority = ""
+    if not cluster.insecure_skip_tls_verify:
+        authority = _content(
+            cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority"
+        ).decode(errors="replace")
+    return authority, Trust(authority=authority, is_insecure=cluster.insecure_skip_tls_verify, source=source)
+
+
+def _content(data: str, path: str, field: str) -> bytes:
+    """What ``data`` (base64) or the file says; ``data`` goes first. Raises ``InputError``."""
+    if data:
+        try:
+            return base64.b64decode("".join(data.split()), validate=True)
+        except binascii.Error:
+            raise InputError("is not base64", source="kubeconfig", path=f"{field}-data") from None
+    if not path:
+        return b""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        words = f"cannot be read: {error.strerror or error}"
+        raise InputError(words, source=path, hint=f"{field} of the kubeconfig or of the flag names it") from error
+
+
+def _credentials(
+    user: UserEntry, name: str, cluster: ClusterEntry, authority: str
+) -> tuple[Headers, ClientCertificate | None]:
+    source = f"user {name}" if name else "the user"
+    key_source = user.client_key or f"{source}: client-key-data"
+    certificate = _content(user.client_certificate_data, user.client_certificate, "client-certificate")
+    key = _content(user.client_key_data, user.client_key, "client-key")
+    if bool(certificate) != bool(key):
+        missing = "client-key" if certificate else "client-certificate"
+        raise InputError(f"{missing} is missing beside the other half", source=source)
+    token = user.token or _content("", user.token_file, "tokenFile").decode(errors="replace").strip()
+    headers = _basic(user) if user.username and not token else _bearer(token)
+    if not headers and user.auth_provider is not None:
+        headers = _bearer(_provider_token(user, source))
+    if not headers and user.exec is not None:
+        answer = run_plugin(user.exec, cluster, name, base64.b64encode(authority.encode()).decode())
+        headers = _bearer(answer.token)
+        if answer.client_certificate_data:
+            certificate, key = answer.client_certificate_data.encode(), answer.client_key_data.encode()
+            key_source = f"{source}: the credential plugin {user.exec.command}"
+    client = ClientCertificate(certificate=certificate, key=key, source=key_source) if certificate else None
+    return headers, client
+
+
+def _bearer(token: str) -> Headers:
+    if any(not 32 < ord(character) < 127 for character in token):
+        raise InputError("the token holds a character that no token can have", source="kubeconfig or --token")
+    return [("Authorization", f"Bearer {token}")] if token else []
+
+
+def _basic(user: UserEntry) -> Headers:
+    pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+    return [("Authorization", f"Basic {pair}")]
+
+
+def _provider_token(user: UserEntry, source: str) -> str:
+    """The token of an OpenID provider as it is. It is not renewed: that would have to be written down."""
+    provider = user.auth_provider
+    assert provider is not None
+    if provider.name != "oidc":
+        raise InputError(
+            f'the auth provider "{provider.name}" is no longer known to kubectl either',
+            source=source,
+            hint="a credential plugin (exec) takes its place",
+        )
+    return provider.config.get("id-token", "")
+
+
+def _impersonation(user: UserEntry) -> Headers:
+    """Whom to act as, after client-go's ``transport/round_trippers.go``."""
+    if not user.as_user:
+        return []
+    headers = [("Impersonate-User", user.as_user)]
+    headers += [("Impersonate-Uid", user.as_uid)] if user.as_uid else []
+    headers += [("Impersonate-Group", group) for group in user.as_groups]
+    for key, values in user.as_user_extra.items():
+        headers += [(f"Impersonate-Extra-{quote(key, safe='')}", value) for value in values]
+    for name, value in headers:
+        if not value.isprintable() or not value.isascii():
+            raise UsageError(f"{name.lower()}: a header cannot hold that name", hint="names in ASCII")
+    return headers

@@ -1,0 +1,267 @@
+"""Kubeconfig files: found, merged and narrowed down to one cluster and one user as kubectl does it.
+
+After client-go's ``tools/clientcmd`` (v0.36): ``loader.go`` (the first file that has a name wins, also for
+``current-context``; paths are relative to the file that names them), ``client_config.go`` (what flags override). The
+``kubernetes`` package merges otherwise: there the last ``current-context`` wins, and it knows no ``--cluster``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.snapshot.manifest import parse_document
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class ClusterEntry(_Entry, frozen=True, kw_only=True, rename="kebab"):
+    """Where an API server is, and how it is known to be the right one."""
+
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+    extensions: list[dict[str, Any]] = []
+
+
+class ExecVariable(_Entry, frozen=True, kw_only=True):
+    """An environment variable of a credential plugin."""
+
+    name: str
+    value: str = ""
+
+
+class ExecEntry(_Entry, frozen=True, kw_only=True, rename="camel"):
+    """A program that gives credentials."""
+
+    command: str = ""
+    args: list[str] = []
+    env: list[ExecVariable] = []
+    api_version: str = ""
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+
+
+class AuthProviderEntry(_Entry, frozen=True, kw_only=True):
+    """An authentication that kubectl has built in."""
+
+    name: str = ""
+    config: dict[str, str] = {}
+
+
+class UserEntry(_Entry, frozen=True, kw_only=True, rename="kebab"):
+    """Who asks, and how that is proved."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(name="tokenFile", default="")
+    username: str = ""
+    password: str = ""
+    as_user: str = msgspec.field(name="as", default="")
+    as_uid: str = ""
+    as_groups: list[str] = []
+    as_user_extra: dict[str, list[str]] = {}
+    exec: ExecEntry | None = None
+    auth_provider: AuthProviderEntry | None = None
+
+
+class ContextEntry(_Entry, frozen=True, kw_only=True):
+    """A cluster, a user and a namespace under one name."""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(_Entry, frozen=True, kw_only=True):
+    name: str
+    cluster: ClusterEntry = ClusterEntry()
+
+
+class _NamedUser(_Entry, frozen=True, kw_only=True):
+    name: str
+    user: UserEntry = UserEntry()
+
+
+class _NamedContext(_Entry, frozen=True, kw_only=True):
+    name: str
+    context: ContextEntry = ContextEntry()
+
+
+class _File(_Entry, frozen=True, kw_only=True, rename="kebab"):
+    current_context: str = ""
+    clusters: list[_NamedCluster] = []
+    users: list[_NamedUser] = []
+    contexts: list[_NamedContext] = []
+
+
+class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
+    """All files merged; paths in it are absolute or relative to the working directory."""
+
+    current_context: str = ""
+    clusters: dict[str, ClusterEntry] = {}
+    users: dict[str, UserEntry] = {}
+    contexts: dict[str, ContextEntry] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing at all."""
+        return not (self.current_context or self.clusters or self.users or self.contexts)
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster and one user, with what flags changed on them; ``context`` and ``namespace`` may be empty."""
+
+    context: str
+    namespace: str
+    cluster: ClusterEntry
+    user_name: str
+    user: UserEntry
+
+
+def read_kubeconfig(flags: ConnectionFlags, environment: Mapping[str, str]) -> Kubeconfig:
+    """The files that ``--kubeconfig`` or ``KUBECONFIG`` name, or ``~/.kube/config``.
+
+    Those that are not there do not count. Raises ``InputError`` for one that cannot be read or is no kubeconfig, and
+    for a ``--kubeconfig`` that is not there.
+    """
+    if flags.kubeconfig:
+        return _merged([Path(flags.kubeconfig).expanduser()])
+    if environment.get("KUBECONFIG"):
+        paths = [Path(each) for each in environment["KUBECONFIG"].split(os.pathsep) if each]
+    else:
+        paths = [Path(environment["HOME"], ".kube", "config")] if environment.get("HOME") else []
+    return _merged([path for path in dict.fromkeys(paths) if path.exists()])
+
+
+def _merged(paths: list[Path]) -> Kubeconfig:
+    current = ""
+    clusters: dict[str, ClusterEntry] = {}
+    users: dict[str, UserEntry] = {}
+    contexts: dict[str, ContextEntry] = {}
+    for path in paths:
+        file = _read(path)
+        current = current or file.current_context
+        for cluster in file.clusters:
+            clusters.setdefault(cluster.name, _resolved(cluster.cluster, path, "certificate_authority"))
+        for user in file.users:
+            entry = _resolved(user.user, path, "client_certificate", "client_key", "token_file")
+            if entry.exec is not None and os.sep in entry.exec.command:
+                entry = msgspec.structs.replace(entry, exec=_resolved(entry.exec, path, "command"))
+            users.setdefault(user.name, entry)
+        for context in file.contexts:
+            contexts.setdefault(context.name, context.context)
+    return Kubeconfig(current_context=current, clusters=clusters, users=users, contexts=contexts)
+
+
+def _read(path: Path) -> _File:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", source=str(path)) from None
+    document = parse_document(text, str(path)) if text.strip() else {}
+    try:
+        return msgspec.convert(_without_nulls(document), _File)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at `$.")
+        raise InputError(
+            problem.replace("Expected", "expected").replace("Object", "the entry"),
+            source=str(path),
+            path=where.rstrip("`"),
+            hint="kubectl config view",
+        ) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def _resolved(entry: Any, file: Path, *fields: str) -> Any:
+    """The entry with the paths in ``fields`` taken from the folder of the file."""
+    given = {field: getattr(entry, field) for field in fields}
+    return msgspec.structs.replace(entry, **{field: str(file.parent / path) for field, path in given.items() if path})
+
+
+def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
+    """The cluster and user that flags and the current context name.
+
+    Raises ``UsageError`` for a name that is not there.
+    """
+    name = flags.context or config.current_context
+    context = config.contexts.get(name)
+    if context is None:
+        if name:
+            raise _unknown("context", "--context" if flags.context else "current-context", name, config.contexts)
+        context = ContextEntry()
+    cluster_name, user_name = flags.cluster or context.cluster, flags.user or context.user
+    cluster = config.clusters.get(cluster_name, ClusterEntry())
+    if flags.cluster and flags.cluster not in config.clusters:
+        raise _unknown("cluster", "--cluster", flags.cluster, config.clusters)
+    user = config.users.get(user_name, UserEntry())
+    if flags.user and flags.user not in config.users:
+        raise _unknown("user", "--user", flags.user, config.users)
+    return Chosen(
+        context=name,
+        namespace=context.namespace,
+        cluster=_overridden_cluster(cluster, flags),
+        user_name=user_name,
+        user=_overridden_user(user, flags),
+    )
+
+
+def _unknown(what: str, option: str, name: str, known: Mapping[str, object]) -> UsageError:
+    names = sorted(known)
+    some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s at all")
+
+
+def _overridden_cluster(cluster: ClusterEntry, flags: ConnectionFlags) -> ClusterEntry:
+    changes: dict[str, Any] = {}
+    if flags.insecure_skip_tls_verify and flags.certificate_authority:
+        raise UsageError("--insecure-skip-tls-verify and --certificate-authority exclude each other")
+    if flags.server:
+        changes["server"] = flags.server
+        # A name of its own does not belong to the new server.
+        changes["tls_server_name"] = ""
+    if flags.tls_server_name:
+        changes["tls_server_name"] = flags.tls_server_name
+    if flags.insecure_skip_tls_verify or flags.certificate_authority:
+        changes["insecure_skip_tls_verify"] = flags.insecure_skip_tls_verify
+        changes["certificate_authority"] = flags.certificate_authority
+        changes["certificate_authority_data"] = ""
+    return msgspec.structs.replace(cluster, **changes)
+
+
+def _overridden_user(user: UserEntry, flags: ConnectionFlags) -> UserEntry:
+    changes: dict[str, Any] = {}
+    if flags.token:
+        changes |= {"token": flags.token, "token_file": ""}
+    if flags.as_user:
+        changes["as_user"] = flags.as_user
+    if flags.as_uid:
+        changes["as_uid"] = flags.as_uid
+    if flags.as_groups:
+        changes["as_groups"] = list(flags.as_groups)
+    user = msgspec.structs.replace(user, **changes)
+    if not user.as_user and (user.as_uid or user.as_groups or user.as_user_extra):
+        raise UsageError("a group, UID or extra is to be impersonated, and no user", hint="--as USER")
+    return user
