@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as running:
-        thread = Thread(target=running.serve_forever, daemon=True)
+        thread = Thread(target=running.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield running
         running.may_answer.set()
