@@ -53,8 +53,8 @@ class InCluster(msgspec.Struct, frozen=True):
     changes: list[Admitted] = []
 
 
-def subjects_of(documents: Iterable[tuple[Document, str, int]]) -> Subjects:
-    """The pods of all documents, each given with its source and line, in order.
+def subjects_of(documents: Iterable[tuple[Document, str, int]], namespace: str = DEFAULT_NAMESPACE) -> Subjects:
+    """The pods of all documents, each given with its source and line, in order; in ``namespace`` if they say none.
 
     Raises ``InputError`` for a document that cannot be read, or where no document has a pod.
     """
@@ -64,6 +64,8 @@ def subjects_of(documents: Iterable[tuple[Document, str, int]]) -> Subjects:
     for document, source, line in documents:
         sources[source] = None
         found = pods_of(document, source=source, line=line)
+        if namespace != DEFAULT_NAMESPACE and found and not document["metadata"].get("namespace"):
+            found = [in_namespace(each, namespace) for each in found]
         templates += found
         if not found:
             notes.append(f"{describe(document)} has no pod template and is ignored")

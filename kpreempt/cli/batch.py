@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import Now, ProfileJson, SkipBadObjects, Snapshots, Strict
 
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
+
+@connects
 def batch(
+    *,
+    connection: ConnectionFlags,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-",
     snapshot: Snapshots = None,
     output: Annotated[
@@ -25,8 +32,8 @@ def batch(
     A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
     KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
     so that nominated ones keep their room). The pod is taken as the scheduler would see it: nothing but the API's own
-    defaults is filled in. With --snapshot that cluster is loaded once, and each line's objects are laid
-    over it.
+    defaults is filled in. With --snapshot, or an option that names a live cluster (--context, --kubeconfig,
+    ...), that cluster is read once, and each line's objects are laid over it.
 
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
@@ -37,6 +44,7 @@ def batch(
         BatchRequest(
             file=file,
             snapshots=snapshot or [],
+            connection=connection,
             outputs=output or [],
             skip_bad_objects=skip_bad_objects,
             strict=strict,

@@ -14,7 +14,7 @@ from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -24,6 +24,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report import render
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Verdict
 
 
@@ -32,6 +33,7 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     snapshots: list[str]
+    connection: ConnectionFlags
     outputs: list[str]
     skip_bad_objects: bool
     strict: bool
@@ -49,8 +51,10 @@ def run_batch(request: BatchRequest) -> int:
     source = "standard input" if request.file == "-" else request.file
     with _opened(request.file) as stream:
         base = None
-        if request.snapshots:
-            base = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects, phases=stopwatch)
+        if request.snapshots or request.connection.given():
+            live = live_connection(request.snapshots, request.connection)
+            skips = request.skip_bad_objects
+            base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch)
         answers = Answers(base, now, stopwatch)
         with _writing(outputs) as write:
             for number, line in read_lines(stream, source):

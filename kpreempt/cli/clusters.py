@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -17,6 +19,10 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption
 
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live import Connection, Reading
+    from kpreempt.snapshot.live.flags import ConnectionFlags
+
 
 class LoadedCluster(msgspec.Struct, frozen=True):
     """A cluster, and what is assumed about it."""
@@ -25,19 +31,40 @@ class LoadedCluster(msgspec.Struct, frozen=True):
     assumptions: list[Assumption]
 
 
+def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection | None:
+    """The connection to the live cluster that is meant where there are no ``paths`` of snapshots, else ``None``.
+
+    Raises ``UsageError`` where flags of both kinds are given, and what ``connect`` raises.
+    """
+    if not paths:
+        from kpreempt.snapshot.live.connection import connect
+
+        return connect(flags, os.environ)
+    if given := flags.given():
+        raise UsageError(f"--snapshot and {given[0]} exclude each other: the cluster is a dump or a live one")
+    return None
+
+
 def load_cluster(
     paths: Sequence[str],
     additions: Sequence[str] = (),
     *,
+    live: Connection | None = None,
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
 ) -> LoadedCluster:
-    """Read and merge ``paths`` (``-`` is standard input), and lay the objects of ``additions`` over them.
+    """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
     """
-    loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
+    assumptions: list[Assumption] = []
+    loaded: Loaded | Reading
+    if live is None:
+        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
+    else:
+        loaded = _read(live, phases, skip_bad_objects=skip_bad_objects)
+        assumptions = loaded.assumptions
     cluster, set_aside = loaded.cluster, loaded.set_aside
     if additions:
         added = _load(additions, phases, skip_bad_objects=skip_bad_objects)
@@ -45,7 +72,7 @@ def load_cluster(
         set_aside = [*set_aside, *added.set_aside]
     with phases.phase("admission"):
         cluster, budget_assumptions = fill_budget_statuses(cluster)
-    return LoadedCluster(cluster, [*map(_set_aside, set_aside), *budget_assumptions])
+    return LoadedCluster(cluster, [*map(_set_aside, set_aside), *assumptions, *budget_assumptions])
 
 
 def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Loaded:
@@ -55,6 +82,18 @@ def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Lo
         return load_snapshot(paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases)
     finally:
         progress.close()
+
+
+def _read(live: Connection, phases: Phases, *, skip_bad_objects: bool) -> Reading:
+    from kpreempt.snapshot.live import Api, read_cluster
+
+    progress, api = Progress(), Api(live)
+    taken_at = datetime.now(UTC).replace(microsecond=0)
+    try:
+        return read_cluster(api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases)
+    finally:
+        progress.close()
+        api.close()
 
 
 def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:

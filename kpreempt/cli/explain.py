@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import Colour, Now, Outputs, ProfileJson, SkipBadObjects, Snapshots, Strict
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
 Texts = list[str] | None
 Text = str | None
 
 
+@connects
 def explain(
+    *,
+    connection: ConnectionFlags,
     pod: Annotated[Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")] = None,
     file: Annotated[
         Texts, Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")
@@ -86,6 +93,7 @@ def explain(
             files=file or [],
             select=select or [],
             snapshots=snapshot or [],
+            connection=connection,
             namespace=namespace,
             cpu=cpu,
             memory=memory,

@@ -17,7 +17,7 @@ from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster, select, subjects_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -28,6 +28,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
 from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.snapshot import decode_object, parse_yaml_value, read_document, read_manifest
+from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
 
 _EXIT_CODES = {
@@ -49,6 +50,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str]
     select: list[str]
     snapshots: list[str]
+    connection: ConnectionFlags
     namespace: str | None
     cpu: str | None
     memory: str | None
@@ -85,11 +87,14 @@ def run_explain(request: ExplainRequest) -> int:
     _check(request)
     overrides = _overrides(request)
     scheduler = _scheduler(request)
+    live = live_connection(request.snapshots, request.connection)
+    namespace = live.namespace if live else "default"
     # The manifest is read first: it is small, and most mistakes are in it.
-    templates = _templates(request)
+    templates = _templates(request, namespace)
     loaded = load_cluster(
-        request.snapshots, request.additions, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
+        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
+    request = msgspec.structs.replace(request, namespace=request.namespace or namespace)
     with stopwatch.phase("admission"):
         asked = _asked(request, _overridden(loaded.cluster, request), templates, overrides)
     verdicts = explain_pods(
@@ -148,8 +153,6 @@ def _check(request: ExplainRequest) -> None:
         raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
-    if not request.snapshots:
-        raise UsageError("no cluster is given", hint="--snapshot cluster.yaml")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
 
 
@@ -163,22 +166,25 @@ def _overrides(request: ExplainRequest) -> Overrides:
     )
 
 
-def _templates(request: ExplainRequest) -> list[PodTemplate]:
-    """The pods of the manifests or of the amounts; none where the pod is named."""
+def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
+    """The pods of the manifests or of the amounts; none where the pod is named.
+
+    Those without a namespace are in ``namespace``; all are in that of ``-n``, if it is given.
+    """
     if request.files:
         documents = [
             (each.document, each.source, each.line)
             for file in request.files
             for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
         ]
-        subjects = subjects_of(documents)
+        subjects = subjects_of(documents, namespace)
         templates = subjects.templates
         if request.select:
             templates = [each for wanted in request.select for each in select(templates, wanted)]
         else:
             _tell_ignored(subjects.notes, verbose=request.verbose)
     elif not request.pod:
-        templates = [_pod_of_amounts(request)]
+        templates = [in_namespace(_pod_of_amounts(request), namespace)]
     else:
         return []
     return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates

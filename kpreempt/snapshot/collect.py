@@ -105,6 +105,12 @@ class Collector:
                     raise bad from None
                 self.set_aside.append(bad)
 
+    def forget(self, kind: str) -> None:
+        """Let go of all objects of a kind, because they are read anew."""
+        shelf = self._shelves[kind]
+        shelf.records = []
+        shelf.index_of.clear()
+
     def cluster(self) -> ClusterSnapshot:
         """The cluster of all the objects so far."""
         records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}

@@ -44,7 +44,7 @@ def load_snapshot(
     """
     collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects)
     files = files_skipped = 0
-    with _without_collection():
+    with without_collection():
         for path in paths:
             found = 0
             for source in each_in_phase(phases, "read", read_sources(path, stdin)):
@@ -76,7 +76,7 @@ def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> Clus
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Leave the cyclic garbage collector out: it would look through all the records again and again."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -43,6 +43,11 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str = ""
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
 
+    @property
+    def label(self) -> str:
+        """What the cluster is called, in few words."""
+        return self.context or self.server
+
     def __repr__(self) -> str:
         return f"Connection({self.server}, context={self.context})"
 

@@ -1,0 +1,194 @@
+"""A whole live cluster: every kind that schedulers look at, several at once, all at one version.
+
+Resource versions count the changes of the whole store, so a list of any kind can be asked for as it was at the version
+of another (``resourceVersionMatch=Exact``; upstream ``apiserver/pkg/storage/etcd3/store.go``, v1.36.3). All kinds are
+read at the version that pods have at the beginning: no pod is lost or doubled, and nothing changes meanwhile. Where a
+server cannot give that version of a kind, or gives it up while it is read, the kind is read as it is then, and an
+assumption says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.snapshot.batches import Batch
+from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.live.listing import Listing, Page
+from kpreempt.snapshot.live.resources import consequence_without, kinds_to_read
+from kpreempt.snapshot.live.workers import Workers
+from kpreempt.snapshot.load import without_collection
+from kpreempt.verdict import Assumption
+
+_REQUESTS_AT_ONCE = 6
+_NAMES_SHOWN = 3
+
+Progress = Callable[[str, float], None]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A live cluster, the objects that were set aside because they are bad, and what is not known of it."""
+
+    cluster: ClusterSnapshot
+    set_aside: list[InputError]
+    assumptions: list[Assumption]
+
+
+class _Version(msgspec.Struct, frozen=True):
+    git_version: str = msgspec.field(name="gitVersion", default="")
+
+
+def read_cluster(
+    api: Api,
+    *,
+    taken_at: datetime,
+    skip_bad_objects: bool = False,
+    progress: Progress | None = None,
+    phases: Phases = NO_PHASES,
+) -> Reading:
+    """Read everything that schedulers look at, in all namespaces.
+
+    ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
+    Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
+    an object that is bad, if those are not skipped.
+    """
+    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects)
+    reader = _Reader(api, collector, progress, phases)
+    with without_collection():
+        reader.read(taken_at)
+    cluster = collector.cluster()
+    return Reading(cluster, collector.set_aside, [*reader.assumptions, *_inconsistencies(reader.versions, cluster)])
+
+
+class _Reader:
+    """One reading: pods first, then all else at the version of their first page."""
+
+    def __init__(self, api: Api, collector: Collector, progress: Progress | None, phases: Phases) -> None:
+        self.assumptions: list[Assumption] = []
+        # Of each kind, in the order of their ends.
+        self.versions: dict[str, str] = {}
+        self._api = api
+        self._collector = collector
+        self._progress = progress
+        self._phases = phases
+        self._workers: Workers[tuple[Listing, Page] | _Version] = Workers(_REQUESTS_AT_ONCE)
+        self._under_way = 0
+        self._done = 0
+        self._remaining: dict[str, int] = {}
+
+    def read(self, taken_at: datetime) -> None:
+        """Read everything. Raises as ``read_cluster`` does."""
+        pods, *others = kinds_to_read()
+        try:
+            self._begin(Listing(pods, ""))
+            self._submit(lambda: _server_version(self._api))
+            while self._under_way:
+                with self._phases.phase("read"):
+                    found = self._workers.result()
+                self._under_way -= 1
+                if isinstance(found, _Version):
+                    self._note_version(found, taken_at)
+                    continue
+                listing, page = found
+                if not page.ends:
+                    self._begin(listing)
+                if page.begins:
+                    for kind in others:
+                        self._begin(Listing(kind, listing.version))
+                    others = []
+                self._take(listing, page)
+        finally:
+            self._workers.end()
+
+    def _begin(self, listing: Listing) -> None:
+        """Have the next page of a list read."""
+        self._submit(lambda: (listing, listing.next_page(self._api)))
+
+    def _submit(self, task: Callable[[], tuple[Listing, Page] | _Version]) -> None:
+        self._under_way += 1
+        self._workers.submit(task)
+
+    def _note_version(self, found: _Version, taken_at: datetime) -> None:
+        if not found.git_version:
+            self.assumptions.append(Assumption("cluster", "version", "the server does not tell its version"))
+        source = self._api.connection.server
+        batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
+        self._collector.add(batch)
+
+    def _take(self, listing: Listing, page: Page) -> None:
+        """Keep what is used of a page."""
+        if page.refusal is not None:
+            self.assumptions.append(_without(page))
+            return
+        if page.begins:
+            self._collector.forget(page.kind)
+        batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
+        with self._phases.phase("decode"):
+            self._collector.add(batch)
+        if page.ends:
+            self.versions[page.kind] = listing.version
+        self._done += len(page.items)
+        self._remaining[page.kind] = page.remaining
+        if self._progress is not None:
+            share = self._done / max(1, self._done + sum(self._remaining.values()))
+            self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
+
+
+def _no_line(_: int) -> int:
+    return 0
+
+
+def _server_version(api: Api) -> _Version:
+    """What the server says of itself; nothing where it does not let everybody know."""
+    try:
+        return msgspec.json.decode(api.get("/version"), type=_Version)
+    except ClusterError as error:
+        if error.status in (403, 404):
+            return _Version()
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ClusterError(
+            "answers with something else than a version", source=f"{api.connection.server}/version"
+        ) from None
+
+
+def _without(page: Page) -> Assumption:
+    refusal = page.refusal
+    why = "may not be listed (403)" if refusal is not None and refusal.status == 403 else "is not served (404)"
+    return Assumption(page.kind, "list", f"{why}: {consequence_without(page.kind)}")
+
+
+def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:
+    """What may not fit together, because kinds were not all read at one version."""
+    counts = Counter(versions.values())
+    if len(counts) <= 1:
+        return []
+    usual = counts.most_common(1)[0][0]
+    others = {kind: version for kind, version in versions.items() if version != usual}
+    read = ", ".join(f"{kind} at {version}" for kind, version in sorted(others.items()))
+    found = [
+        Assumption(
+            "cluster",
+            "resourceVersion",
+            f"not all was read at the same moment: {read}, the rest at {usual}; what changed in between may not fit",
+        )
+    ]
+    known = {node.metadata.name for node in cluster.nodes}
+    strays = [pod.spec.node_name for pod in cluster.pods if pod.spec.node_name and pod.spec.node_name not in known]
+    if strays:
+        names = sorted(set(strays))
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+        found.append(
+            Assumption(
+                "cluster", "nodes", f"{len(strays)} pods are on nodes that were not there yet or any more: {shown}"
+            )
+        )
+    return found

@@ -1,0 +1,62 @@
+"""Where each kind is listed, and what its absence can change in an answer."""
+
+from __future__ import annotations
+
+from kpreempt.snapshot.kinds import KINDS, Kind
+
+# Without these nothing can be said.
+INDISPENSABLE = ("Pod", "Node")
+
+# The versions of a group before v1 that clusters of the last years serve; all else has been v1 since 1.24.
+_OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1")}
+
+_WITHOUT = {
+    "PodDisruptionBudget": "budgets may protect victims, and another node may be chosen",
+    "PriorityClass": "the priority and preemption policy of a pod that names its class are unknown",
+    "Namespace": "affinity terms with a namespaceSelector select nothing",
+    "PersistentVolumeClaim": "pods with claims seem to wait for claims that are not there",
+    "PersistentVolume": "where a bound volume can be reached is unknown",
+    "StorageClass": "when and where a claim is bound is unknown",
+    "CSINode": "how many volumes a node takes is unknown",
+    "CSIDriver": "whether drivers report storage capacity is unknown",
+    "CSIStorageCapacity": "where there is room for new volumes is unknown",
+    "VolumeAttachment": "volumes that are still attached do not count against a node's limit",
+    "RuntimeClass": "the overhead and node selector of runtime classes are left out",
+    "LimitRange": "default requests of containers are left out",
+    "Service": "default spreading by services is left out",
+    "ReplicationController": "default spreading by replication controllers is left out, and expected pods of budgets",
+    "ReplicaSet": "default spreading by replica sets is left out, and expected pods of budgets",
+    "StatefulSet": "default spreading by stateful sets is left out, and expected pods of budgets",
+    "Deployment": "expected pods of budgets without a status may be wrong",
+    "DaemonSet": "pods of daemon sets are known by their owner references only",
+    "Job": "pods of jobs are known by their owner references only",
+    "ResourceClaim": "whether pods with resource claims have their devices is unknown",
+    "ResourceSlice": "which devices nodes have is unknown",
+    "DeviceClass": "which devices a claim can be met with is unknown",
+}
+
+
+def consequence_without(kind: str) -> str:
+    """What can be different from the answer when objects of the kind were not read."""
+    return _WITHOUT[kind]
+
+
+def plural_of(kind: Kind) -> str:
+    """The kind's name in paths and in rules of roles."""
+    return kind.field.replace("_", "")
+
+
+def api_versions_of(kind: Kind) -> list[str]:
+    """The ``apiVersion`` values under which the kind is looked for, the best first."""
+    group = kind.groups[0]
+    return [f"{group}/{version}" if group else version for version in ("v1", *_OLDER.get(group, ()))]
+
+
+def path_of(kind: Kind, api_version: str) -> str:
+    """The path of all objects of the kind, in all namespaces."""
+    return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
+
+
+def kinds_to_read() -> list[Kind]:
+    """All kinds, those with the most objects first, so that nothing waits for them at the end."""
+    return [KINDS["Pod"], *(kind for kind in KINDS.values() if kind.name != "Pod")]
