@@ -1,8 +1,8 @@
 """Packs the single files in a folder as Krew wants them, and fills in the manifest: names, SHA-256, version, places.
 
-``python tools/krew_manifest.py FOLDER HOMEPAGE URL``: for each ``kpreempt-VERSION-SYSTEM-MACHINE.pex`` an archive beside
-it, and ``FOLDER/kpreempt.yaml`` from ``packaging/krew/kpreempt.yaml``. URL is where the archives will be. The same files
-give the same bytes.
+``python tools/krew_manifest.py FOLDER HOMEPAGE URL``: for each ``kpreempt-VERSION-SYSTEM-MACHINE.pex`` an archive
+beside it, and ``FOLDER/kpreempt.yaml`` from ``packaging/krew/kpreempt.yaml``. URL is where the archives will be. The
+same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pack(single_file: Path) -> Path:
-    """The archive of a single file: it as ``kpreempt``, with what stands beside it."""
+    """The archive of a single file: it as ``kubectl-kpreempt``, with what stands beside it."""
     archive = single_file.with_suffix(".tar.gz")
     # Its parts are compressed already, so the level costs time alone.
     with archive.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as stream:  # noqa: SIM117 - one opens the other
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for name, path in [("kpreempt", single_file), *((path.name, path) for path in _BESIDE)]:
+            for name, path in [("kubectl-kpreempt", single_file), *((path.name, path) for path in _BESIDE)]:
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = path.stat().st_size, 0o644 if name == "LICENSE" else 0o755
                 with path.open("rb") as content:

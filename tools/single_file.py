@@ -20,9 +20,10 @@ from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from packaging import markers, tags
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from packaging import markers, tags
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements.lock"
@@ -102,7 +103,7 @@ def _pin_of(wheel: Path) -> str:
 
 
 def complete_platform(python: str) -> dict[str, object]:
-    """This machine with another version of CPython, as ``pex --complete-platform`` takes it."""
+    """A machine like this one with a version of CPython, as ``pex --complete-platform`` takes it."""
     version = tuple(map(int, python.split(".")))
     interpreter = "cp" + python.replace(".", "")
     platforms = [each for each in tags.platform_tags() if _is_old_enough(each)]

@@ -14,6 +14,7 @@ COMPLETE_LINE = "__complete_line"
 
 def main() -> NoReturn:
     """Run the command line of this process and end it with the code that ``kpreempt.cli.process.run`` returns."""
+    import os
     import sys
 
     if sys.argv[1:2] == [COMPLETE]:
@@ -23,7 +24,8 @@ def main() -> NoReturn:
     try:
         from kpreempt.cli.process import run
 
-        code = run(sys.argv[1:], program=program_name(sys.argv[0]))
+        # pex unpacks a single file and starts what came out of it; it keeps the path of the file for us.
+        code = run(sys.argv[1:], program=program_name(os.environ.get("PEX") or sys.argv[0]))
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
