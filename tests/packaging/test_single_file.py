@@ -26,7 +26,7 @@ PROBE = "durationpy"
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the single file for the Python of the tests. Built in CI and where it is asked for."""
+    """A folder with wheel and single file for the Python of the tests. Built in CI, and where it is asked for."""
     if not any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")):
         pytest.skip("building the single file takes a minute; KPREEMPT_BUILD=1 builds it")
     folder = tmp_path_factory.mktemp("dist")
