@@ -84,20 +84,31 @@ class ControlPlane:
 
     def request(self, method: str, path: str, body: Object | None = None, *, patch: str = "merge") -> Object:
         """One request. Raises ``RefusedError`` where the API server does not do it."""
-        kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
-        data = None if body is None else json.dumps(body)
-        self._connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json"})
-        response = self._connection.getresponse()
-        answer: Object = json.loads(response.read())
-        if response.status >= 400:
-            raise RefusedError(f"{method} {path}: {response.status} {answer.get('message')}")
-        return answer
+        return send(self._connection, method, path, body, patch=patch)
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """One more connection, for ``send`` in another thread."""
+        return self._connect()
 
     def watch(self, path: str, resource_version: str) -> Watch:
         """What happens to the objects under ``path`` from that version on."""
         connection = self._connect()
         connection.request("GET", f"{path}?watch=1&resourceVersion={resource_version}")
         return Watch(connection)
+
+
+def send(
+    connection: http.client.HTTPSConnection, method: str, path: str, body: Object | None = None, *, patch: str = "merge"
+) -> Object:
+    """One request on a connection. Raises ``RefusedError`` where the API server does not do it."""
+    kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
+    data = None if body is None else json.dumps(body)
+    connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json"})
+    response = connection.getresponse()
+    answer: Object = json.loads(response.read())
+    if response.status >= 400:
+        raise RefusedError(f"{method} {path}: {response.status} {answer.get('message')}")
+    return answer
 
 
 class Watch:

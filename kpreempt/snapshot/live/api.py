@@ -80,11 +80,11 @@ class Api:
             else:
                 if answer.status == 200:
                     return _checked(answer, source, accept)
-                asked = _seconds_asked_for(answer)
-                wait = max(wait, asked) if asked is not None else wait
+                asked = _seconds_asked_for(answer) if answer.status in _BUSY else None
+                wait = wait if asked is None else asked
                 if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
-                    raise refusal(answer.status, answer.headers, answer.body, source, self.connection.user)
-            self._sleep(min(wait, _LONGEST_WAIT_SECONDS))
+                    raise refusal(answer.status, answer.headers, answer.body, source, self.connection.user, asked)
+            self._sleep(wait)
             tried += 1
 
     def _request(self, url: str, accept: str) -> _Answer:

@@ -44,8 +44,13 @@ def server_says(body: bytes) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
 
 
-def refusal(status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: str, user: str) -> ClusterError:
-    """The error for an answer that is not 200. ``user`` says who asked (``user admin``)."""
+def refusal(
+    status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: str, user: str, seconds: float | None = None
+) -> ClusterError:
+    """The error for an answer that is not 200.
+
+    ``user`` says who asked (``user admin``), and ``seconds`` how long a busy server wants to be left alone.
+    """
     words = server_says(body)
     because = f": {words}" if words else ""
     if 300 <= status < 400:
@@ -56,6 +61,7 @@ def refusal(status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: s
             status=status,
             hint="check --server and the proxy: a login page often stands before the API",
         )
+    again = "try again later" if seconds is None else f"try again later; it asks to be left alone for {seconds:g}s"
     problem, hint = {
         400: (f"the API server does not understand the request{because}", "check --server: https:// or http://"),
         401: (
@@ -68,8 +74,8 @@ def refusal(status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: s
         ),
         404: (f"there is no such API (404){because}", "check --server: is it a Kubernetes API server?"),
         410: (f"the list expired while it was read, again and again (410){because}", "try again"),
-        429: (f"the API server is too busy (429), after several tries{because}", "try again later"),
-        503: (f"the API server is not available (503), after several tries{because}", "try again later"),
+        429: (f"the API server is too busy (429){because}", again),
+        503: (f"the API server is not available (503){because}", again),
     }.get(status, (f"the API server fails ({status}){because}", _TRY_KUBECTL))
     return ClusterError(problem, source=source, status=status, hint=hint)
 

@@ -186,9 +186,6 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
     if strays:
         names = sorted(set(strays))
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
-        found.append(
-            Assumption(
-                "cluster", "nodes", f"{len(strays)} pods are on nodes that were not there yet or any more: {shown}"
-            )
-        )
+        who = "1 pod is on a node that was" if len(strays) == 1 else f"{len(strays)} pods are on nodes that were"
+        found.append(Assumption("cluster", "nodes", f"{who} not there yet or any more: {shown}"))
     return found

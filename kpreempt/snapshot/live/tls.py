@@ -58,13 +58,13 @@ def _load(context: ssl.SSLContext, client: ClientCertificate) -> None:
             context.load_cert_chain(certificate, key, password=_no_password)
     except UsageError as error:
         raise InputError(error.message, source=client.source, hint=error.hint) from None
-    except (ssl.SSLError, OSError) as error:
-        reason = error.reason if isinstance(error, ssl.SSLError) else ""
-        words = {
-            "KEY_VALUES_MISMATCH": "the client certificate and the client key do not belong together",
-            "PEM_LIB": "the client certificate or the client key is not PEM",
-        }.get(reason or "", "the client certificate or the client key cannot be used")
-        raise InputError(words, source=client.source, hint="check client-certificate and client-key") from None
+    except OSError:
+        # Of what comes through a pipe OpenSSL only says that it cannot go back in it.
+        raise InputError(
+            "the client certificate or the client key cannot be used",
+            source=client.source,
+            hint="client-certificate and client-key have to be PEM, and to belong together",
+        ) from None
 
 
 def _no_password() -> str:

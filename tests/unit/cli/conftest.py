@@ -27,6 +27,10 @@ Kpreempt = Callable[..., Run]
 def kpreempt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kpreempt:
     """Runs ``kpreempt ARGUMENTS`` with ``stdin``, at 80 columns and off a terminal."""
     monkeypatch.setenv("COLUMNS", "80")
+    # Whoever runs the tests may have a cluster.
+    monkeypatch.setenv("HOME", "/nonexistent")
+    for variable in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(variable, raising=False)
 
     def run(*arguments: str, stdin: str = "") -> Run:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))

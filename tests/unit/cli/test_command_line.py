@@ -74,7 +74,12 @@ def test_version(kpreempt: Kpreempt) -> None:
             "no pod is given\n  try: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
             id="no pod",
         ),
-        pytest.param(["explain", *API], "no cluster is given\n  try: --snapshot cluster.yaml\n", id="no cluster"),
+        pytest.param(
+            ["explain", *API],
+            "no cluster is given: there is no --snapshot, and no kubeconfig\n"
+            "  try: --snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment\n",
+            id="no cluster",
+        ),
         pytest.param(
             ["explain", *API, "pod/x", *DEMO],
             "the pod is given twice: by -f and by name\n",

@@ -1,0 +1,168 @@
+"""An API server of the test's own on loopback: answers as it is told, over HTTP or TLS, and notes what it is asked."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.live.resources import api_versions_of, path_of
+
+TLS = Path(__file__).parent.parent / "fixtures" / "tls"
+VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
+
+
+class Asked(NamedTuple):
+    """One request; ``headers`` has every value of a name, in lower case."""
+
+    path: str
+    query: dict[str, str]
+    headers: dict[str, list[str]]
+
+
+class Answer(NamedTuple):
+    """What to answer; ``cut`` bytes of the body are sent before the connection is dropped, ``None`` for all."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    headers: Mapping[str, str] = {"Content-Type": "application/json"}
+    cut: int | None = None
+
+
+Answering = Callable[[Asked], Answer]
+
+
+def refused(status: int, message: str, **headers: str) -> Answer:
+    """A ``Status`` as API servers send it."""
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status}
+    return Answer(status, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
+
+
+def good(value: Any) -> Answer:
+    """A value as JSON."""
+    return Answer(body=json.dumps(value).encode())
+
+
+class FakeApi:
+    """The server, in threads of its own while the block runs. ``certificate`` makes it speak TLS."""
+
+    def __init__(self, answering: Answering, *, certificate: str = "", wants_client: bool = False) -> None:
+        self.asked: list[Asked] = []
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                headers = {name.lower(): self.headers.get_all(name) or [] for name in self.headers}
+                asked = Asked(parts.path, dict(parse_qsl(parts.query)), headers)
+                fake.asked.append(asked)
+                self._send(answering(asked))
+
+            def do_CONNECT(self) -> None:
+                fake.asked.append(Asked(self.path, {}, {name.lower(): [text] for name, text in self.headers.items()}))
+                self._send(answering(fake.asked[-1]))
+
+            def _send(self, answer: Answer) -> None:
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer.body)))
+                self.end_headers()
+                self.wfile.write(answer.body if answer.cut is None else answer.body[: answer.cut])
+                self.close_connection |= answer.cut is not None
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                """A client that goes away is what many tests are about."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(TLS / certificate)
+            if wants_client:
+                context.verify_mode = ssl.CERT_REQUIRED
+                # With 1.3 a client may see the connection closed before it sees why.
+                context.maximum_version = ssl.TLSVersion.TLSv1_2
+                context.load_verify_locations(TLS / "ca.crt")
+            # Each connection's handshake is in its own thread.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.port = self._server.server_address[1]
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def __enter__(self) -> FakeApi:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class FakeCluster:
+    """Answers lists of objects by kind in pages of ``page`` objects, all at resource version ``version``.
+
+    ``special`` answers some requests otherwise: it is asked first, and ``None`` leaves a request to the rest.
+    """
+
+    def __init__(
+        self,
+        objects: Mapping[str, list[dict[str, Any]]],
+        *,
+        page: int = 500,
+        version: int = 100,
+        special: Callable[[Asked], Answer | None] = lambda _: None,
+    ) -> None:
+        self.objects = objects
+        self.version = version
+        self.special = special
+        self._page = page
+        self._kinds = {
+            path_of(kind, version): (name, version) for name, kind in KINDS.items() for version in api_versions_of(kind)
+        }
+
+    def __call__(self, asked: Asked) -> Answer:
+        answer = self.special(asked)
+        if answer is not None:
+            return answer
+        if asked.path == "/version":
+            return good(VERSION)
+        if asked.path not in self._kinds:
+            return refused(404, "the server could not find the requested resource")
+        kind, api_version = self._kinds[asked.path]
+        version, _, start = asked.query.get("continue", f"{self.version}:0").partition(":")
+        items = self.objects.get(kind, [])
+        shown, rest = items[int(start) : int(start) + self._page], len(items) - int(start) - self._page
+        metadata: dict[str, Any] = {"resourceVersion": asked.query.get("resourceVersion", version)}
+        if rest > 0:
+            metadata |= {"continue": f"{version}:{int(start) + self._page}", "remainingItemCount": rest}
+        return good({"kind": f"{kind}List", "apiVersion": api_version, "metadata": metadata, "items": shown})
+
+
+def objects_by_kind(documents: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The objects as an API server has them: sorted by namespace and name, and without their kind."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for document in documents:
+        found.setdefault(document["kind"], []).append(
+            {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}
+        )
+    for each in found.values():
+        each.sort(key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]))
+    return found

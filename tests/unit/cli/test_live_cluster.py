@@ -1,0 +1,140 @@
+"""Commands that read a live cluster: flags, messages and answers as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kpreempt.cli import terminal
+from tests.fake_api import FakeApi, FakeCluster, objects_by_kind, refused
+
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "fixtures" / "demo"
+NOW = ("--now", "2026-11-21T03:12:00Z")
+API = ("-f", str(DEMO / "api.yaml"))
+
+Kpreempt = Callable[..., Any]
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    """The example cluster, as a server has it."""
+    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
+    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
+
+
+@pytest.fixture
+def server(cluster: FakeCluster) -> Iterator[FakeApi]:
+    with FakeApi(cluster) as running:
+        yield running
+
+
+def kubeconfig(path: Path, server: FakeApi, **fields: str) -> str:
+    config = {
+        "clusters": [{"name": "demo", "cluster": {"server": server.url}}],
+        "contexts": [{"name": "demo", "context": {"cluster": "demo", **fields}}],
+        "current-context": "demo",
+    }
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return str(path)
+
+
+def test_the_answer_is_that_of_a_dump_of_the_same_cluster(kpreempt: Kpreempt, server: FakeApi) -> None:
+    live = kpreempt("explain", *API, *NOW, "--server", server.url, "-o", "json")
+    dumped = kpreempt("explain", *API, *NOW, "--snapshot", str(DEMO / "cluster.yaml"), "-o", "json")
+    assert (live.returncode, live.stderr) == (0, "")
+    mine, other = json.loads(live.stdout), json.loads(dumped.stdout)
+    assert mine["nominatedNodes"] == other["nominatedNodes"] == ["node-b"]
+    assert mine["victims"] == other["victims"]
+    assert mine["cluster"]["version"] == "v1.36.3"
+
+
+@pytest.mark.parametrize("by", ["--kubeconfig", "KUBECONFIG"])
+def test_the_namespace_of_the_context_counts_unless_another_is_given(
+    kpreempt: Kpreempt, server: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    path = kubeconfig(tmp_path / "config", server, namespace="batch")
+    options = ["--kubeconfig", path] if by == "--kubeconfig" else []
+    if not options:
+        monkeypatch.setenv(by, path)
+    assert "batch/report-29381-jp9lx" in kpreempt("explain", "report-29381-jp9lx", *options).stdout
+    assert "batch/pod" in kpreempt("explain", "--cpu", "1", *options).stdout
+    assert "shop/pod" in kpreempt("explain", "--cpu", "1", "-n", "shop", *options).stdout
+    assert kpreempt("explain", "report-29381-jp9lx", "-n", "shop", *options).returncode == 3
+
+
+def test_a_manifest_without_a_namespace_is_for_that_of_the_context(
+    kpreempt: Kpreempt, server: FakeApi, tmp_path: Path
+) -> None:
+    path = kubeconfig(tmp_path / "config", server, namespace="batch")
+    document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    run = kpreempt("explain", "-f", "-", "--kubeconfig", path, stdin=json.dumps(document))
+    assert run.stdout.startswith("batch/a ")
+    document["metadata"] = {"name": "a", "namespace": "shop"}
+    run = kpreempt("explain", "-f", "-", "--kubeconfig", path, stdin=json.dumps(document))
+    assert run.stdout.startswith("shop/a ")
+
+
+@pytest.mark.parametrize("command", [("explain", *API), ("batch", "/dev/null")], ids=["explain", "batch"])
+@pytest.mark.parametrize(
+    ("flag", "shown"), [(["--context", "x"], "--context"), (["--as", "x"], "--as"), (["-s", "x"], "--server")]
+)
+def test_a_snapshot_and_a_live_cluster_exclude_each_other(
+    kpreempt: Kpreempt, command: tuple[str, ...], flag: list[str], shown: str
+) -> None:
+    run = kpreempt(*command, *flag, "--snapshot", str(DEMO / "cluster.yaml"))
+    assert run.returncode == 2
+    assert run.stderr == f"--snapshot and {shown} exclude each other: the cluster is a dump or a live one\n"
+
+
+def test_batch_has_no_base_cluster_unless_one_is_named(kpreempt: Kpreempt, server: FakeApi) -> None:
+    line = json.dumps({"name": "a", "pod": {"metadata": {"name": "a"}, "spec": {"containers": []}}}) + "\n"
+    assert '"landsOn":["' not in kpreempt("batch", stdin=line).stdout
+    assert '"landsOn":["' in kpreempt("batch", "--server", server.url, stdin=line).stdout
+
+
+def test_a_cluster_that_is_not_reached_ends_with_3_and_a_hint(kpreempt: Kpreempt, server: FakeApi) -> None:
+    run = kpreempt("explain", *API, "--server", server.url, "--context", "demo")
+    assert (run.returncode, run.stderr) == (
+        2,
+        '--context: the kubeconfig has no context "demo"\n  try: it has no contexts at all\n',
+    )
+    run = kpreempt("explain", *API, "--server", f"{server.url}/other")
+    assert run.returncode == 3
+    assert run.stderr.startswith(f"{server.url}/other")
+    assert "\n  try: check --server" in run.stderr
+
+
+def test_strict_fails_where_a_kind_may_not_be_listed(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
+    arguments = ("explain", *API, *NOW, "--server", server.url)
+    assert kpreempt(*arguments, "--strict").returncode == 0
+    cluster.special = lambda asked: refused(403, "no") if "poddisruptionbudgets" in asked.path else None
+    run = kpreempt(*arguments, "--strict")
+    assert run.returncode == 1
+    assert "PodDisruptionBudget: list: may not be listed (403)" in run.stderr
+    assert "may not be listed (403)" in " ".join(kpreempt(*arguments).stdout.split())
+
+
+def test_the_server_s_words_are_shown_harmless_and_no_token_is_shown(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster
+) -> None:
+    cluster.special = lambda _: refused(403, "no \x1b[2J\x07")
+    run = kpreempt("explain", *API, "--server", server.url, "--token", "hunter2")
+    assert run.returncode == 3
+    assert "\x1b" not in run.stderr
+    assert "hunter2" not in run.stderr + run.stdout
+
+
+def test_on_a_terminal_the_progress_of_reading_is_shown(
+    kpreempt: Kpreempt, server: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    run = kpreempt("explain", *API, "--server", server.url)
+    assert re.search(rf"reading {re.escape(server.url)}: \d+ objects \d+% \.\.\.", run.stderr)

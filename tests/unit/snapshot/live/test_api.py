@@ -1,0 +1,297 @@
+"""Each failure between here and an API server ends in one clear message, or in a bounded number of tries."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.errors import InputError
+from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect
+from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
+
+HTML = {"Content-Type": "text/html"}
+
+
+class Naps(list[float]):
+    """A sleep that does not wait, and remembers."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def api_of(server: str, sleep: Naps | None = None, environment: dict[str, str] | None = None, **flags: Any) -> Api:
+    return Api(
+        connect(ConnectionFlags(server=server, **flags), environment or {}), sleep=Naps() if sleep is None else sleep
+    )
+
+
+def failure_of(api: Api, path: str = "/api/v1/pods") -> ClusterError:
+    with pytest.raises(ClusterError) as caught:
+        api.get(path)
+    api.close()
+    assert caught.value.exit_code == 3
+    return caught.value
+
+
+def always(answer: Answer) -> Callable[[Asked], Answer]:
+    return lambda _: answer
+
+
+def test_a_path_of_the_server_goes_before_that_of_the_request() -> None:
+    with FakeApi(lambda asked: good([asked.path, asked.query])) as fake:
+        api = api_of(f"{fake.url}/k8s/clusters/c-1/")
+        assert api.get("/version", {"a": "b c&d"}) == b'["/k8s/clusters/c-1/version", {"a": "b c&d"}]'
+        api.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem", "status"),
+    [
+        pytest.param(
+            refused(401, "Unauthorized"), "the API server does not know the user (401): Unauthorized", 401, id="401"
+        ),
+        pytest.param(
+            refused(403, 'pods is forbidden: User "bob" cannot list'),
+            'not allowed (403): pods is forbidden: User "bob" cannot list',
+            403,
+            id="403",
+        ),
+        pytest.param(
+            Answer(404, b"404 page not found\n", {"Content-Type": "text/plain"}),
+            "there is no such API (404): 404 page not found",
+            404,
+            id="404 of another server",
+        ),
+        pytest.param(
+            refused(500, "etcd:\n\tleader   changed"),
+            "the API server fails (500): etcd: leader changed",
+            500,
+            id="an error of several lines is told on one",
+        ),
+        pytest.param(
+            Answer(302, b"", {"Location": "https://login.example/?token=secret"}),
+            "answers with a redirect to https://login.example/, not with the Kubernetes API",
+            302,
+            id="a redirect is not followed, and what it asks is not shown",
+        ),
+        pytest.param(
+            Answer(200, b"<html>log in</html>", HTML),
+            "answers with text/html, not with JSON as the Kubernetes API does",
+            200,
+            id="a page to log in",
+        ),
+        pytest.param(
+            Answer(502, b"<html><h1>Bad Gateway</h1></html>", HTML),
+            "the API server fails (502)",
+            502,
+            id="a page of a load balancer is not shown",
+        ),
+        pytest.param(
+            Answer(200, b"\x1f\x8bnot packed", {"Content-Type": "application/json", "Content-Encoding": "gzip"}),
+            "the answer is packed in a way that cannot be read",
+            0,
+            id="packed wrongly",
+        ),
+    ],
+)
+def test_answers_that_are_no_use_are_told_at_once(answer: Answer, problem: str, status: int) -> None:
+    naps = Naps()
+    with FakeApi(always(answer)) as fake:
+        error = failure_of(api_of(fake.url, naps))
+    assert (error.problem, error.status, naps) == (problem, status, [])
+    assert error.source.startswith(fake.url)
+    assert error.hint
+
+
+def test_a_message_without_end_is_cut() -> None:
+    with FakeApi(always(refused(500, "x" * 5000))) as fake:
+        assert len(failure_of(api_of(fake.url)).message) < 500
+
+
+def answers_in_turn(*answers: Answer) -> Callable[[Asked], Answer]:
+    rest = list(answers)
+    return lambda _: rest.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("first", "waits"),
+    [
+        pytest.param([refused(429, "busy", **{"Retry-After": "7"})], [7], id="429 with seconds to wait"),
+        pytest.param([refused(503, "soon", **{"Retry-After": "1"})] * 2, [1, 1], id="503 with seconds to wait"),
+        pytest.param([refused(429, "busy")] * 3, [0.5, 1, 2], id="429 without any: longer each time"),
+        pytest.param([refused(503, "x", **{"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"})], [0], id="a date gone by"),
+        pytest.param([refused(429, "x", **{"Retry-After": "soon"})], [0.5], id="a time that is none"),
+        pytest.param([Answer(body=b'{"items": []}', cut=5)] * 2, [0.5, 1], id="dropped in the middle of the answer"),
+    ],
+)
+def test_busy_servers_and_dropped_connections_are_asked_again(first: list[Answer], waits: list[float]) -> None:
+    naps = Naps()
+    with FakeApi(answers_in_turn(*first, good("at last"))) as fake:
+        api = api_of(fake.url, naps)
+        assert api.get("/api/v1/pods") == b'"at last"'
+        api.close()
+    assert naps == waits
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem", "tries"),
+    [
+        pytest.param(refused(429, "busy"), "the API server is too busy (429): busy", 5, id="too busy"),
+        pytest.param(refused(503, "down"), "the API server is not available (503): down", 5, id="down"),
+        pytest.param(Answer(cut=1), "the connection breaks off, again and again", 5, id="dropped each time"),
+        pytest.param(
+            refused(429, "busy", **{"Retry-After": "3600"}),
+            "the API server is too busy (429): busy",
+            1,
+            id="an hour is not waited for",
+        ),
+    ],
+)
+def test_tries_have_an_end(answer: Answer, problem: str, tries: int) -> None:
+    naps = Naps()
+    with FakeApi(always(answer)) as fake:
+        error = failure_of(api_of(fake.url, naps))
+        assert (error.problem, len(fake.asked)) == (problem, tries)
+    assert sum(naps) < 60
+
+
+def test_a_refused_connection_is_told_with_the_server() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        error = failure_of(api_of(url))
+    assert error.message == f"{url}: the connection is refused"
+
+
+def test_an_unknown_host_is_told() -> None:
+    assert failure_of(api_of("http://nowhere.invalid:1")).problem == "the host is not known"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_that_never_answers_is_not_waited_for_without_end(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        api = api_of(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}", request_timeout="100ms")
+        error = failure_of(api)
+    assert error.problem == "no answer within 0.1s"
+    assert "--request-timeout" in error.hint
+
+
+def test_an_answer_that_comes_too_slowly_is_given_up() -> None:
+    times = iter(range(0, 1000, 50))
+    body = b"x" * 2**20
+    with FakeApi(always(Answer(body=body, headers={"Content-Type": "application/json"}))) as fake:
+        api = Api(connect(ConnectionFlags(server=fake.url), {}), clock=lambda: float(next(times)))
+        assert failure_of(api).problem == "no answer within 60s"
+
+
+def test_something_else_than_http_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        from threading import Thread
+
+        def answer() -> None:
+            for _ in range(5):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1000)
+                    connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+
+        thread = Thread(target=answer)
+        thread.start()
+        error = failure_of(api_of(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
+    assert error.problem == "the connection breaks off, again and again"
+
+
+AUTHORITY = str(TLS / "ca.crt")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "flags", "problem"),
+    [
+        pytest.param(
+            "expired.pem", {"certificate_authority": AUTHORITY}, "the server's certificate has expired", id="expired"
+        ),
+        pytest.param(
+            "server.pem",
+            {},
+            "the server's certificate is not trusted: unable to get local issuer certificate",
+            id="of an authority that nobody knows",
+        ),
+        pytest.param(
+            "server.pem",
+            {"certificate_authority": AUTHORITY, "tls_server_name": "api.example"},
+            "the server's certificate is for another name: Hostname mismatch, "
+            "certificate is not valid for 'api.example'",
+            id="of another name",
+        ),
+    ],
+)
+def test_certificates_are_checked(certificate: str, flags: dict[str, Any], problem: str) -> None:
+    with FakeApi(always(good(1)), certificate=certificate) as fake:
+        error = failure_of(api_of(fake.url, **flags))
+    assert error.problem == problem
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    ("certificate", "flags"),
+    [
+        pytest.param("server.pem", {"certificate_authority": AUTHORITY}, id="one of the authority that is named"),
+        pytest.param(
+            "server.pem",
+            {"certificate_authority": AUTHORITY, "tls_server_name": "kubernetes.default.svc"},
+            id="one for --tls-server-name",
+        ),
+        pytest.param("expired.pem", {"insecure_skip_tls_verify": True}, id="any one, if somebody wants it so"),
+    ],
+)
+def test_good_certificates_are_taken(certificate: str, flags: dict[str, Any]) -> None:
+    with FakeApi(always(good(1)), certificate=certificate) as fake:
+        api = api_of(fake.url, **flags)
+        assert api.get("/version") == b"1"
+        api.close()
+
+
+def test_a_server_without_tls_is_told() -> None:
+    with FakeApi(always(good(1))) as fake:
+        error = failure_of(api_of(fake.url.replace("http:", "https:")))
+    assert error.problem == "the server does not speak TLS"
+
+
+def test_a_server_that_wants_a_client_certificate_is_told() -> None:
+    with FakeApi(always(good(1)), certificate="server.pem", wants_client=True) as fake:
+        error = failure_of(api_of(fake.url, certificate_authority=AUTHORITY))
+    assert error.problem == "the server refuses the client's TLS: handshake failure"
+
+
+def test_an_authority_that_is_no_certificate_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ca").write_text("nothing", encoding="utf-8")
+    with pytest.raises(InputError, match="ca: the certificate authority holds no certificate in PEM"):
+        api_of("https://localhost", certificate_authority=str(tmp_path / "ca"))
+
+
+def test_proxies_are_gone_through_and_their_refusals_told() -> None:
+    with FakeApi(always(good("by proxy"))) as fake:
+        api = api_of("http://api.example", environment={"HTTP_PROXY": f"http://me:secret@127.0.0.1:{fake.port}"})
+        assert api.get("/version") == b'"by proxy"'
+        api.close()
+        assert fake.asked[0].headers["host"] == ["api.example"]
+        assert fake.asked[0].headers["proxy-authorization"] == ["Basic bWU6c2VjcmV0"]
+    with FakeApi(always(Answer(407, b""))) as fake:
+        environment = {"HTTPS_PROXY": f"http://me:secret@127.0.0.1:{fake.port}"}
+        error = failure_of(api_of("https://api.example", environment=environment))
+        assert fake.asked[0].path == "api.example:443"
+    assert error.problem.startswith("the proxy does not connect")
+    assert "secret" not in error.message + error.hint
+
+
+def test_no_secret_is_shown_of_a_connection() -> None:
+    flags = ConnectionFlags(server="https://localhost", token="secret", insecure_skip_tls_verify=True)
+    connection = connect(flags, {})
+    assert ("Authorization", "Bearer secret") in connection.headers
+    assert "secret" not in f"{flags!r}{connection!r}"
+    assert isinstance(connection, Connection)

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.errors import InputError
+from kpreempt.snapshot.live import Api, Connection, ConnectionFlags, connect
+from kpreempt.snapshot.live.providers import service_account
+from tests.fake_api import TLS, FakeApi, good
+
+
+def connected(folder: Path, user: dict[str, Any], server: str = "https://localhost", **flags: Any) -> Connection:
+    """The connection of a kubeconfig with one cluster, one user and one context."""
+    authority = base64.b64encode((TLS / "ca.crt").read_bytes()).decode()
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+    }
+    path = folder / "config"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return connect(ConnectionFlags(kubeconfig=str(path), **flags), {})
+
+
+@pytest.mark.parametrize(
+    ("user", "flags", "headers"),
+    [
+        pytest.param({"token": "t"}, {}, [("Authorization", "Bearer t")], id="a token"),
+        pytest.param({"token": "t"}, {"token": "o"}, [("Authorization", "Bearer o")], id="--token goes first"),
+        pytest.param(
+            {"exec": {"command": "/nothing"}},
+            {"token": "o"},
+            [("Authorization", "Bearer o")],
+            id="also before a plugin",
+        ),
+        pytest.param({"username": "me", "password": "pw"}, {}, [("Authorization", "Basic bWU6cHc=")], id="a password"),
+        pytest.param(
+            {"auth-provider": {"name": "oidc", "config": {"id-token": "t"}}},
+            {},
+            [("Authorization", "Bearer t")],
+            id="the token of an OpenID provider",
+        ),
+        pytest.param(
+            {"as": "bob", "as-groups": ["g"], "as-user-extra": {"a/b": ["1", "2"]}},
+            {},
+            [
+                ("Impersonate-User", "bob"),
+                ("Impersonate-Group", "g"),
+                ("Impersonate-Extra-a%2Fb", "1"),
+                ("Impersonate-Extra-a%2Fb", "2"),
+            ],
+            id="the kubeconfig impersonates",
+        ),
+        pytest.param(
+            {"as": "bob", "as-groups": ["g"]},
+            {"as_user": "eve", "as_uid": "7", "as_groups": ("a", "b")},
+            [
+                ("Impersonate-User", "eve"),
+                ("Impersonate-Uid", "7"),
+                ("Impersonate-Group", "a"),
+                ("Impersonate-Group", "b"),
+            ],
+            id="flags impersonate",
+        ),
+    ],
+)
+def test_headers_say_who_asks(
+    tmp_path: Path, user: dict[str, Any], flags: dict[str, Any], headers: list[tuple[str, str]]
+) -> None:
+    assert connected(tmp_path, user, **flags).headers == headers
+
+
+def test_every_impersonated_group_reaches_the_server(tmp_path: Path) -> None:
+    with FakeApi(lambda _: good(1), certificate="server.pem") as fake:
+        api = Api(connected(tmp_path, {"token": "t"}, fake.url, as_user="bob", as_groups=("a", "b")))
+        api.get("/version")
+        api.close()
+    assert fake.asked[0].headers["impersonate-group"] == ["a", "b"]
+    assert fake.asked[0].headers["authorization"] == ["Bearer t"]
+
+
+def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
+    user = {"token": "t", "exec": {"command": "/nothing"}, "as": "bob"}
+    assert connected(tmp_path, user, "http://localhost").headers == [("Impersonate-User", "bob")]
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        pytest.param(
+            {"token": "a\nb"}, "the token holds a character that no token can have", id="a token of two lines"
+        ),
+        pytest.param(
+            {"client-certificate-data": "%%%"}, "kubeconfig: client-certificate-data: is not base64", id="data"
+        ),
+        pytest.param(
+            {"client-certificate": str(TLS / "client.pem")},
+            "user u: client-key is missing beside the other half",
+            id="a certificate without its key",
+        ),
+        pytest.param(
+            {"client-certificate": str(TLS / "client.pem"), "client-key": str(TLS / "server.pem")},
+            "server.pem: the client certificate or the client key cannot be used",
+            id="a key of another certificate",
+        ),
+        pytest.param(
+            {"client-certificate": str(TLS / "encrypted.pem"), "client-key": str(TLS / "encrypted.pem")},
+            "encrypted.pem: the client key is encrypted",
+            id="an encrypted key does not ask for its password",
+        ),
+        pytest.param(
+            {"client-certificate": str(TLS / "ca.crt"), "client-key": str(TLS / "ca.crt")},
+            "ca.crt: the client certificate or the client key cannot be used",
+            id="a key that is none",
+        ),
+        pytest.param(
+            {"tokenFile": "/nothing"}, "/nothing: cannot be read: No such file", id="a token that is not there"
+        ),
+        pytest.param(
+            {"auth-provider": {"name": "gcp"}},
+            'user u: the auth provider "gcp" is no longer known to kubectl either',
+            id="a provider of old",
+        ),
+        pytest.param(
+            {"exec": {"command": "/nothing/there", "apiVersion": "v1", "installHint": "\n  get it\n"}},
+            "user u: the credential plugin /nothing/there: cannot be run: no such file",
+            id="a plugin that is not installed",
+        ),
+    ],
+)
+def test_credentials_that_cannot_be_used_are_named(tmp_path: Path, user: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        connected(tmp_path, user)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("has_data", [True, False], ids=["as data", "as files"])
+def test_a_client_certificate_is_shown_to_the_server(tmp_path: Path, has_data: bool) -> None:
+    pem = TLS / "client.pem"
+    data = base64.b64encode(pem.read_bytes()).decode()
+    files = {"client-certificate": str(pem), "client-key": str(pem)}
+    user = {"client-certificate-data": data, "client-key-data": data} if has_data else files
+    with FakeApi(lambda _: good(1), certificate="server.pem", wants_client=True) as fake:
+        api = Api(connected(tmp_path, user, fake.url))
+        assert api.get("/version") == b"1"
+        api.close()
+
+
+def plugin(folder: Path, script: str, **fields: Any) -> dict[str, Any]:
+    """A user whose credentials come from a program."""
+    path = folder / "plugin"
+    path.write_text(f"#!{sys.executable}\nimport json, os, sys\n{script}", encoding="utf-8")
+    path.chmod(0o755)
+    return {"exec": {"command": "./plugin", "apiVersion": "client.authentication.k8s.io/v1", **fields}}
+
+
+ANSWER = (
+    "print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential', 'status': %s}))\n"
+)
+
+
+def test_a_plugin_gets_arguments_environment_and_cluster_and_gives_a_token(tmp_path: Path) -> None:
+    script = (
+        "spec = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']\n"
+        "token = f\"{sys.argv[1]}-{os.environ['WHO']}-{spec['cluster']['server'].rpartition('/')[2]}\"\n"
+        + ANSWER
+        % "{'token': token}"
+    )
+    environment = [{"name": "WHO", "value": "me"}]
+    user = plugin(tmp_path, script, args=["for"], env=environment, provideClusterInfo=True)
+    assert connected(tmp_path, user).headers == [("Authorization", "Bearer for-me-localhost")]
+
+
+def test_a_plugin_gives_a_client_certificate(tmp_path: Path) -> None:
+    script = f"pem = open({str(TLS / 'client.pem')!r}).read()\n" + ANSWER % (
+        "{'clientCertificateData': pem, 'clientKeyData': pem}"
+    )
+    with FakeApi(lambda _: good(1), certificate="server.pem", wants_client=True) as fake:
+        api = Api(connected(tmp_path, plugin(tmp_path, script), fake.url))
+        assert api.get("/version") == b"1"
+        api.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        pytest.param("sys.exit('log in first')", "fails: process returned 1. log in first", id="it fails"),
+        pytest.param("print('hello')", "fails: failed to decode process output", id="it prints something else"),
+        pytest.param(ANSWER % "{}", "gives neither a token nor a certificate with its key", id="it has nothing"),
+        pytest.param(
+            ANSWER % "{'token': 5}", "answers with something else than an ExecCredential", id="its token is no text"
+        ),
+    ],
+)
+def test_a_plugin_that_fails_is_named(tmp_path: Path, script: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        connected(tmp_path, plugin(tmp_path, script))
+    assert caught.value.message.startswith("user u: the credential plugin ")
+    assert message in caught.value.message
+
+
+def test_within_a_pod_its_service_account_is_used(tmp_path: Path) -> None:
+    for name, text in (("token", "secret\n"), ("namespace", "shop"), ("ca.crt", (TLS / "ca.crt").read_text())):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    account = service_account(environment, tmp_path)
+    assert account is not None
+    assert (account.server, account.token, account.namespace) == ("https://[fd00::1]:443", "secret", "shop")
+    assert account.certificate_authority == str(tmp_path / "ca.crt")
+    assert service_account({}, tmp_path) is None
+    (tmp_path / "ca.crt").unlink()
+    with pytest.raises(InputError, match="the pod's service account cannot be used"):
+        service_account(environment, tmp_path)

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from kpreempt.errors import InputError
+from kpreempt.snapshot import load_snapshot
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
+from kpreempt.snapshot.live.resources import api_versions_of, consequence_without, path_of, plural_of
+from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
+
+ROOT = Path(__file__).parents[4]
+DEMO = ROOT / "fixtures" / "demo" / "cluster.yaml"
+TAKEN_AT = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+PODS = "/api/v1/pods"
+
+
+def pod(name: str, node: str = "n") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "shop"}, "spec": {"containers": [], "nodeName": node}}
+
+
+def node(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+def read(answering: Answering, **options: Any) -> tuple[Reading, list[Asked]]:
+    """What is read from a server that answers so, and what it was asked."""
+    with FakeApi(answering) as fake:
+        api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
+        try:
+            return read_cluster(api, taken_at=TAKEN_AT, **options), fake.asked
+        finally:
+            api.close()
+
+
+def told(reading: Reading) -> list[str]:
+    return [f"{each.subject}: {each.field}: {each.message}" for each in reading.assumptions]
+
+
+def test_a_live_cluster_is_what_its_dump_is() -> None:
+    documents = list(yaml.safe_load_all(DEMO.read_text(encoding="utf-8")))
+    documents = [item for each in documents for item in each.get("items", [each])]
+    reading, _ = read(FakeCluster(objects_by_kind(documents), page=7))
+    dumped = load_snapshot([str(DEMO)]).cluster
+    for kind in KINDS.values():
+        live, dump = getattr(reading.cluster, kind.field), getattr(dumped, kind.field)
+        assert sorted(map(repr, live)) == sorted(map(repr, dump)), kind.name
+    assert reading.assumptions == []
+
+
+def test_the_version_of_the_server_and_the_time_of_reading_are_kept() -> None:
+    reading, _ = read(FakeCluster({}))
+    assert (reading.cluster.version, reading.cluster.taken_at) == ("v1.36.3", TAKEN_AT)
+
+
+def test_pages_follow_each_other_and_all_kinds_are_read_at_the_version_of_pods() -> None:
+    pods = [pod(f"p{number}") for number in range(7)]
+    reading, asked = read(FakeCluster({"Pod": pods, "Node": [node("n")]}, page=3, version=42))
+    assert [each.metadata.name for each in reading.cluster.pods] == [f"p{number}" for number in range(7)]
+    assert [each.query for each in asked if each.path == PODS] == [
+        {"limit": "500"},
+        {"limit": "500", "continue": "42:3"},
+        {"limit": "500", "continue": "42:6"},
+    ]
+    others = [each.query for each in asked if each.path not in (PODS, "/version")]
+    assert others == [{"limit": "500", "resourceVersion": "42", "resourceVersionMatch": "Exact"}] * (len(KINDS) - 1)
+    assert reading.assumptions == []
+
+
+def test_every_kind_is_asked_for_once_where_it_is_served() -> None:
+    _, asked = read(FakeCluster({}))
+    paths = [path_of(kind, api_versions_of(kind)[0]) for kind in KINDS.values()]
+    assert Counter(each.path for each in asked) == Counter([*paths, "/version"])
+
+
+def expiring(times: int) -> Answering:
+    """A cluster that lets go of the list of pods ``times`` times when its second page is asked for."""
+    left = [times]
+
+    def special(asked: Asked) -> Answer | None:
+        if asked.path != PODS or "continue" not in asked.query or not left[0]:
+            return None
+        left[0] -= 1
+        cluster.version += 1
+        cluster.objects = {**cluster.objects, "Pod": cluster.objects["Pod"][1:]}
+        return refused(410, "The provided continue parameter is too old")
+
+    pods = [pod(f"p{number}", "gone" if number == 5 else "n") for number in range(6)]
+    cluster = FakeCluster({"Pod": pods, "Node": [node("n")]}, page=2, special=special)
+    return cluster
+
+
+def test_a_list_that_expires_begins_anew_and_no_pod_is_lost_or_doubled() -> None:
+    reading, _ = read(expiring(2))
+    assert [each.metadata.name for each in reading.cluster.pods] == ["p2", "p3", "p4", "p5"]
+    assert told(reading) == [
+        "cluster: resourceVersion: not all was read at the same moment: Pod at 102, the rest at 100; what changed in "
+        "between may not fit",
+        "cluster: nodes: 1 pod is on a node that was not there yet or any more: gone",
+    ]
+
+
+def test_a_list_that_expires_again_and_again_is_given_up() -> None:
+    with pytest.raises(ClusterError) as caught:
+        read(expiring(99))
+    assert caught.value.problem.startswith("the list expired while it was read, again and again (410)")
+
+
+@pytest.mark.parametrize("status", [400, 410, 500, 504])
+def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int) -> None:
+    def special(asked: Asked) -> Answer | None:
+        if asked.path != "/api/v1/nodes":
+            return None
+        if "resourceVersion" in asked.query:
+            return refused(status, "no such version")
+        return good({"kind": "NodeList", "metadata": {"resourceVersion": "105"}, "items": [node("n")]})
+
+    reading, _ = read(FakeCluster({"Pod": [pod("a")]}, special=special))
+    assert [each.metadata.name for each in reading.cluster.nodes] == ["n"]
+    assert told(reading) == [
+        "cluster: resourceVersion: not all was read at the same moment: Node at 105, the rest at 100; what changed in "
+        "between may not fit"
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("Pod", "Node")])
+def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
+    paths = [path_of(KINDS[name], version) for version in api_versions_of(KINDS[name])]
+    reading, _ = read(FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path in paths else None))
+    assert told(reading) == [f"{name}: list: may not be listed (403): {consequence_without(name)}"]
+
+
+def test_a_kind_that_is_not_served_is_an_assumption() -> None:
+    gone = "/apis/node.k8s.io/v1/runtimeclasses"
+    reading, _ = read(FakeCluster({}, special=lambda asked: refused(404, "no") if asked.path == gone else None))
+    assert told(reading) == [f"RuntimeClass: list: is not served (404): {consequence_without('RuntimeClass')}"]
+
+
+def test_an_older_version_of_a_group_is_read_where_the_newest_is_not_served() -> None:
+    special = lambda asked: refused(404, "no") if "/resource.k8s.io/v1/" in asked.path else None  # noqa: E731
+    reading, _ = read(FakeCluster({"DeviceClass": [{"metadata": {"name": "gpu"}}]}, special=special))
+    assert [each.metadata.name for each in reading.cluster.device_classes] == ["gpu"]
+    assert reading.assumptions == []
+
+
+@pytest.mark.parametrize("path", [PODS, "/api/v1/nodes"])
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_without_pods_or_nodes_nothing_can_be_said(path: str, status: int) -> None:
+    with pytest.raises(ClusterError) as caught:
+        read(FakeCluster({}, special=lambda asked: refused(status, "no") if asked.path == path else None))
+    assert caught.value.status == status
+    assert caught.value.source.endswith(path)
+
+
+def test_a_server_that_does_not_tell_its_version_is_an_assumption() -> None:
+    reading, _ = read(FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path == "/version" else None))
+    assert told(reading) == ["cluster: version: the server does not tell its version"]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        pytest.param(b'{"kind":"PodLi', "answers with something else than a list of Pod objects", id="half of JSON"),
+        pytest.param(b"[]", "answers with something else than a list of Pod objects", id="another JSON"),
+        pytest.param(
+            b'{"kind":"NodeList"}', "answers with something else than a list of Pod objects", id="another list"
+        ),
+        pytest.param(b"[" * 100_000, "answers with something else than a list of Pod objects", id="nested without end"),
+        pytest.param(
+            b'{"kind":"PodList","metadata":{"continue":"x","resourceVersion":"1"},"items":[]}',
+            "the list goes on with the same page for ever",
+            id="pages without end",
+        ),
+    ],
+)
+def test_a_server_that_answers_rubbish_is_told(body: bytes, problem: str) -> None:
+    with pytest.raises(ClusterError) as caught:
+        read(FakeCluster({}, special=lambda asked: Answer(body=body) if asked.path == PODS else None))
+    assert caught.value.problem == problem
+
+
+def test_a_bad_object_is_named_or_set_aside() -> None:
+    cluster = FakeCluster({"Pod": [pod("a"), {"metadata": {"name": "b", "namespace": "shop"}, "spec": 5}]})
+    with pytest.raises(InputError, match=r"/api/v1/pods: Pod shop/b: spec: expected an object, got 5"):
+        read(cluster)
+    reading, _ = read(cluster, skip_bad_objects=True)
+    assert [each.metadata.name for each in reading.cluster.pods] == ["a"]
+    assert [each.object_name for each in reading.set_aside] == ["Pod shop/b"]
+
+
+def test_progress_counts_objects_up_to_all_of_them() -> None:
+    seen: list[tuple[str, float]] = []
+    pods = [pod(f"p{number}") for number in range(5)]
+    read(FakeCluster({"Pod": pods}, page=2), progress=lambda what, share: seen.append((what, share)))
+    assert all(0 <= share <= 1 for _, share in seen)
+    assert seen[-1][0].endswith(": 5 objects")
+    assert seen[-1][1] == 1
+
+
+def test_only_fields_in_use_are_kept() -> None:
+    secret = pod("a")
+    secret["spec"]["containers"] = [{"name": "c", "env": [{"name": "PASSWORD", "value": "hunter2"}]}]
+    reading, _ = read(FakeCluster({"Pod": [secret]}))
+    assert b"hunter2" not in msgspec.json.encode(reading.cluster)
+
+
+def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() -> None:
+    role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
+    rules = [rule for rule in role["rules"] if "resources" in rule]
+    granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
+    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in KINDS.values())
+    assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
+    others = [rule for rule in role["rules"] if "resources" not in rule]
+    assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
