@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench bench-reference generated lock clean parity record live
+.PHONY: help demo test lint golden conformance bench bench-reference generated lock dist clean parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -56,6 +56,21 @@ lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock fi
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
 		--custom-compile-command "make lock" --no-annotate --group build --group dev \
 		--constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+# The single file has the compiled parts for each of these; without any, for all that pyproject.toml lists.
+PYTHONS ?=
+# Where the project and the files of its releases are, for the Krew manifest.
+HOMEPAGE ?=
+RELEASE_URL ?= $(HOMEPAGE)/releases/download/v$(VERSION)
+VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/__init__.py)
+
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
+dist: $(VENV)/.development ## Wheel, sdist and single file into dist/ (PYTHONS=3.12); the Krew manifest, too (HOMEPAGE=URL)
+	@rm -rf dist
+	@$(VENV)/bin/hatchling build --directory dist >/dev/null
+	@$(PYTHON) tools/single_file.py dist/*.whl dist $(PYTHONS) >/dev/null
+	@test -z "$(HOMEPAGE)" || $(PYTHON) tools/krew_manifest.py dist "$(HOMEPAGE)" "$(RELEASE_URL)"
+	@ls -1 dist/*
 
 clean: ## Remove .venv and what the tools left
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

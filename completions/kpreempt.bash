@@ -1,10 +1,26 @@
-_kpreempt_completion() {
-    local IFS=$'
-'
-    COMPREPLY=( $( env COMP_WORDS="${COMP_WORDS[*]}" \
-                   COMP_CWORD=$COMP_CWORD \
-                   _KPREEMPT_COMPLETE=complete_bash $1 ) )
+# bash completion for kpreempt. Load it with: source <(kpreempt completion bash)
+
+_kpreempt() {
+    local IFS=$'\n' line=${COMP_LINE:0:COMP_POINT} directive=0 answer lead word
+    COMPREPLY=()
+    # bash splits words at = and :, which names of contexts are full of; its own part is what may be replaced.
+    word=${line##*[[:space:]]}
+    [[ $word == -*=* ]] && word=${word#*=}
+    lead=
+    [[ $COMP_WORDBREAKS == *:* && $COMP_WORDBREAKS == *=* ]] && lead=${word%"${word##*[=:]}"}
+    for answer in $(kpreempt __complete_line "$line" 2>/dev/null); do
+        if [[ $answer == :+([0-9]) ]]; then
+            directive=${answer#:}
+        else
+            answer=${answer%%$'\t'*}
+            answer=${answer#"$lead"}
+            [[ $answer == *[[:space:]\&\;\|\<\>\(\)\$\`\"\'\\]* ]] && printf -v answer %q "$answer"
+            COMPREPLY+=("$answer")
+        fi
+    done
+    ((directive & 2)) && compopt -o nospace 2>/dev/null
+    ((directive & 4)) || compopt -o default 2>/dev/null
     return 0
 }
 
-complete -o default -F _kpreempt_completion kpreempt
+complete -F _kpreempt kpreempt

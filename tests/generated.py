@@ -13,12 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.report.schema import verdict_schema
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
-COMPLETIONS = {"bash": "kpreempt.bash", "zsh": "_kpreempt", "fish": "kpreempt.fish"}
 # A comment with a command, and the block of code after it that shows the command and what it prints.
 _EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
@@ -51,10 +51,7 @@ def readme(text: str) -> str:
 
 def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
-    files = {
-        ROOT / "completions" / name: kpreempt([], _KPREEMPT_COMPLETE=f"source_{shell}").strip() + "\n"
-        for shell, name in COMPLETIONS.items()
-    }
+    files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
     files[README] = readme(README.read_text(encoding="utf-8"))
     return files

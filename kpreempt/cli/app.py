@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kpreempt.cli.batch import batch
+from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
 
 app = typer.Typer(
@@ -14,10 +15,13 @@ app = typer.Typer(
     # Rich's help costs as much start-up time as the rest of the program.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    # kpreempt.cli.completion does it: within a deadline, with names from the cluster, and for kubectl, too.
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command()(explain)
 app.command()(batch)
+app.command()(completion)
 
 
 def _print_version(wanted: bool) -> None:

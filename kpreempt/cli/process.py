@@ -21,18 +21,20 @@ EXIT_INTERRUPTED = 130
 _COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     """Run the command that ``arguments`` name and return the exit code; nothing is raised.
+
+    ``program`` is what help and messages call the program.
 
     0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted.
     """
     try:
-        return _run_command(arguments)
+        return _run_command(arguments, program)
     except KpreemptError as error:
         complain(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        complain(*_usage_message(error))
+        complain(*_usage_message(error, program))
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
@@ -44,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_BUG
 
 
-def _run_command(arguments: Sequence[str]) -> int:
+def _run_command(arguments: Sequence[str], program: str) -> int:
     from kpreempt.cli.app import app
 
     # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
@@ -54,14 +56,14 @@ def _run_command(arguments: Sequence[str]) -> int:
         # A terminal or locale without the character gets its code instead of a failure.
         sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
-    code = command.main(args=list(arguments), prog_name="kpreempt", standalone_mode=False)
+    code = command.main(args=list(arguments), prog_name=program, standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 
-def _usage_message(error: typer.TyperException) -> tuple[str, str]:
+def _usage_message(error: typer.TyperException, program: str) -> tuple[str, str]:
     """A wrong command line as one line that names the command, and where to look."""
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "kpreempt"
+    command = context.command_path if context else program
     text, _, guess = error.format_message().partition(" Did you mean ")
     possibilities = getattr(error, "possibilities", None)
     if possibilities:

@@ -1,0 +1,162 @@
+"""Names from the live cluster and the kubeconfig, within a deadline or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from kpreempt.cli.completion.values import Candidate
+from kpreempt.cli.completion.words import Place
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live import ConnectionFlags
+
+# From the start of the process to the last moment at which an answer is still taken, so that all of it ends within half
+# a second; and what a start takes where the system does not tell when it was.
+SECONDS_FROM_START = 0.46
+_TYPICAL_START_SECONDS = 0.15
+
+# Rows without the objects: some 200 bytes a pod, where the metadata alone can take kilobytes.
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+# From the API server's cache, as it is: the newest state is not worth the time.
+_QUERY = {"includeObject": "None", "resourceVersion": "0", "limit": "5000"}
+_PATHS = {
+    "pods": "/api/v1/namespaces/{namespace}/pods",
+    "nodes": "/api/v1/nodes",
+    "namespaces": "/api/v1/namespaces",
+    "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses",
+}
+# The column beside the name that tells one object from another.
+_TELLING_COLUMNS = {"pods": "Status", "nodes": "Status", "namespaces": "Status", "priorityclasses": "Value"}
+
+_Result = TypeVar("_Result")
+
+
+class _Column(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Row(msgspec.Struct, frozen=True):
+    cells: list[str | int | float | bool | None]
+
+
+class _Table(msgspec.Struct, frozen=True, rename="camel"):
+    column_definitions: list[_Column] = []
+    rows: list[_Row] = []
+
+
+class LiveNames:
+    """Names of the cluster that the options on the line, or else the kubeconfig, choose.
+
+    ``deadline`` is a ``time.monotonic()``: what is not there by then is given up. Failures give no names.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
+        """Objects of a kind: ``pods`` of one namespace, ``nodes``, ``namespaces`` or ``priorityclasses``."""
+        if "--snapshot" in place.given:
+            # Another cluster is asked about than the one that would answer.
+            return []
+        return self._in_time(lambda: _objects(plural, place, self._deadline)) or []
+
+    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+        """Entries of ``contexts``, ``clusters`` or ``users``."""
+        return self._in_time(lambda: _entries(section, place)) or []
+
+    def _in_time(self, question: Callable[[], _Result]) -> _Result | None:
+        """The answer, or None where it fails or comes too late; what is under way then is left to itself."""
+        answers: list[_Result] = []
+
+        def ask() -> None:
+            # Nobody is there to be told what failed.
+            with suppress(BaseException):
+                answers.append(question())
+
+        thread = Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(max(0.0, self._deadline - time.monotonic()))
+        return answers[0] if answers else None
+
+
+def deadline_of_process() -> float:
+    """Until when this process may ask the cluster, as a ``time.monotonic()``."""
+    return time.monotonic() + SECONDS_FROM_START - _seconds_since_start()
+
+
+def _seconds_since_start() -> float:
+    """How long this process has been there, whatever it ran before Python; a guess where the system does not tell."""
+    try:
+        # proc(5): the name in parentheses may hold spaces; starttime is the twentieth field after it.
+        ticks = int(
+            Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
+        )
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _TYPICAL_START_SECONDS
+
+
+def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
+    from kpreempt.snapshot.live import Api, connect
+
+    connection = connect(_flags(place), os.environ)
+    namespace = _last(place, "--namespace") or connection.namespace
+    left = max(0.01, deadline - time.monotonic())
+    api = Api(msgspec.structs.replace(connection, timeout=left), retries=0)
+    body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
+    return _candidates(msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS[plural])
+
+
+def _candidates(table: _Table, telling: str) -> list[Candidate]:
+    names = [column.name for column in table.column_definitions]
+    name, about = names.index("Name"), names.index(telling)
+    return [Candidate(str(row.cells[name]), str(row.cells[about])) for row in table.rows]
+
+
+def _entries(section: str, place: Place) -> list[Candidate]:
+    from kpreempt.snapshot.live.kubeconfig import read_kubeconfig
+
+    config = read_kubeconfig(_flags(place), os.environ)
+    if section == "contexts":
+        return [Candidate(name, f"cluster {each.cluster}") for name, each in sorted(config.contexts.items())]
+    return [Candidate(name) for name in sorted(config.clusters if section == "clusters" else config.users)]
+
+
+def _flags(place: Place) -> ConnectionFlags:
+    """The flags of kubectl as far as they are given."""
+    from kpreempt.snapshot.live.flags import ConnectionFlags
+
+    texts = {field: _last(place, f"--{field.replace('_', '-')}") for field in _TEXT_FLAGS}
+    return ConnectionFlags(
+        as_user=_last(place, "--as"),
+        as_groups=tuple(place.given.get("--as-group", ())),
+        insecure_skip_tls_verify="--insecure-skip-tls-verify" in place.given,
+        **texts,
+    )
+
+
+_TEXT_FLAGS = (
+    "kubeconfig",
+    "context",
+    "cluster",
+    "user",
+    "server",
+    "token",
+    "certificate_authority",
+    "tls_server_name",
+    "as_uid",
+)
+
+
+def _last(place: Place, option: str) -> str:
+    """The value of an option, of several the last; empty where it is not given."""
+    return place.given.get(option, [""])[-1]

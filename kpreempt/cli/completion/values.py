@@ -1,0 +1,167 @@
+"""What each option and argument can be, by its name: an option means the same in every command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from kpreempt.cli.completion.words import Command, Place, find_place, long_name
+
+# What the shell is to do besides, as cobra numbers it: bits of one number.
+DEFAULT = 0
+NO_SPACE = 2
+NO_FILES = 4
+
+_POD_PREFIXES = ("pod/", "pods/", "po/")
+_FILE_METAVARS = ("FILE", "PATH", "DIR")
+_POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
+_COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
+
+
+class Candidate(NamedTuple):
+    """One thing that the word can become, and a few words on it."""
+
+    value: str
+    help: str = ""
+
+
+class Completion(NamedTuple):
+    """The candidates in the order to show, and the bits of what the shell is to do besides."""
+
+    candidates: Sequence[Candidate]
+    directive: int = NO_FILES
+
+
+class Names(Protocol):
+    """Where names come from that only a cluster or a kubeconfig knows. Nothing where they are not to be had in time."""
+
+    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
+        """Objects of a kind: ``pods``, ``nodes``, ``namespaces`` or ``priorityclasses``."""
+
+    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+        """Entries of a section of the kubeconfig: ``contexts``, ``clusters`` or ``users``."""
+
+
+_Source = Callable[[Place, Names], Completion]
+
+
+def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
+    """What the last of ``words`` can become."""
+    place = find_place(root, words)
+    if isinstance(place.parameter, TyperOption):
+        found = _option_value(place, names)
+    elif isinstance(place.parameter, TyperArgument):
+        found = _argument(place, names)
+    elif place.prefix.startswith("-"):
+        found = Completion(_options(place))
+    else:
+        found = Completion(_commands(place))
+    return Completion([each for each in found.candidates if each.value.startswith(place.prefix)], found.directive)
+
+
+def _option_value(place: Place, names: Names) -> Completion:
+    assert isinstance(place.parameter, TyperOption)
+    source = _SOURCES.get(long_name(place.parameter))
+    return source(place, names) if source else _by_metavar(place)
+
+
+def _argument(place: Place, names: Names) -> Completion:
+    if "pod" in _metavar(place).lower():
+        return _pods(place, names)
+    return _by_metavar(place)
+
+
+def _by_metavar(place: Place) -> Completion:
+    """Files for FILE and PATH, the words of ``this|that``, and otherwise nothing."""
+    metavar = _metavar(place)
+    if "|" in metavar:
+        return Completion([Candidate(each) for each in metavar.split("|")])
+    return Completion((), DEFAULT if metavar in _FILE_METAVARS else NO_FILES)
+
+
+def _metavar(place: Place) -> str:
+    return (place.parameter.metavar if place.parameter else "") or ""
+
+
+def _commands(place: Place) -> list[Candidate]:
+    if not isinstance(place.command, TyperGroup) or place.arguments:
+        return []
+    commands = place.command.commands.items()
+    return [Candidate(name, _sentence(each.help)) for name, each in commands if not each.hidden]
+
+
+def _options(place: Place) -> list[Candidate]:
+    """The options of the command that can still be given; those of one letter only after a single dash."""
+    shown = [Candidate("--help", "Show this message and exit")]
+    for option in place.command.params:
+        if not isinstance(option, TyperOption) or option.hidden:
+            continue
+        if long_name(option) in place.given and not option.multiple:
+            continue
+        names = [*option.opts, *option.secondary_opts]
+        wanted = [name for name in names if name.startswith("--") or place.prefix == "-"]
+        shown += [Candidate(name, _sentence(option.help)) for name in wanted]
+    return sorted(shown, key=lambda each: each.value.lstrip("-"))
+
+
+def _sentence(text: str | None) -> str:
+    """The first sentence of a help text, on one line."""
+    return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
+
+
+def _of_kind(plural: str) -> _Source:
+    return lambda place, names: Completion(names.of_kind(plural, place))
+
+
+def _in_kubeconfig(section: str) -> _Source:
+    return lambda place, names: Completion(names.in_kubeconfig(section, place))
+
+
+def _words(help_by_word: dict[str, str]) -> _Source:
+    return lambda _place, _names: Completion([Candidate(*item) for item in help_by_word.items()])
+
+
+def _pods(place: Place, names: Names) -> Completion:
+    lead = next((each for each in _POD_PREFIXES if place.prefix.startswith(each)), "")
+    return Completion([Candidate(lead + name, help_) for name, help_ in names.of_kind("pods", place)])
+
+
+def _formats(place: Place, _names: Names) -> Completion:
+    """The formats of ``-o`` as the metavar has them; where that says no more than FORMAT, those of verdicts."""
+    formats: Iterable[str] = _metavar(place).partition("[")[0].split("|")
+    if _metavar(place).startswith("FORMAT"):
+        from kpreempt.report import FORMATS
+
+        formats = FORMATS
+    return Completion([Candidate(each) for each in formats])
+
+
+def _feature_gates(place: Place, _names: Names) -> Completion:
+    """``Gate=true`` after any number of others and commas."""
+    from kpreempt.schedulers.kube.framework.known_gates import ALPHA, BETA_OFF, BETA_ON
+
+    earlier, comma, last = place.prefix.rpartition(",")
+    gate, equals, _ = last.partition("=")
+    if equals:
+        return Completion([Candidate(f"{earlier}{comma}{gate}={value}") for value in ("true", "false")])
+    stages = {"alpha": ALPHA, "beta, on": BETA_ON, "beta, off": BETA_OFF}
+    gates = sorted((name, stage) for stage, names_ in stages.items() for name in names_)
+    return Completion([Candidate(f"{earlier}{comma}{name}=", stage) for name, stage in gates], NO_FILES | NO_SPACE)
+
+
+_SOURCES: dict[str, _Source] = {
+    "--namespace": _of_kind("namespaces"),
+    "--node": _of_kind("nodes"),
+    "--cordon": _of_kind("nodes"),
+    "--uncordon": _of_kind("nodes"),
+    "--priority-class": _of_kind("priorityclasses"),
+    "--context": _in_kubeconfig("contexts"),
+    "--cluster": _in_kubeconfig("clusters"),
+    "--user": _in_kubeconfig("users"),
+    "--output": _formats,
+    "--color": _words(_COLOURS),
+    "--preemption-policy": _words(_POLICIES),
+    "--feature-gates": _feature_gates,
+}

@@ -1,0 +1,67 @@
+"""The demo cluster of ``fixtures/demo`` on a control plane whose scheduler leaves its pods alone."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.live.cluster import RESOURCES
+from tests.live.plane import ControlPlane, Object
+
+DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
+NAMESPACE, POD = "shop", "api-6f7c9d8b5-x2x4p"
+# Nobody asks for this scheduler, so that what is pending stays so while it is explained.
+SCHEDULER_CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: nobodys-scheduler
+"""
+# What the API server makes itself.
+_OWN_NAMES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_SYSTEM_CLASS = "system-"
+
+
+def fill(plane: ControlPlane) -> None:
+    """Create the demo cluster's objects with their statuses, and one pod of ``api.yaml`` that is pending."""
+    objects = yaml.safe_load((DEMO / "cluster.yaml").read_text(encoding="utf-8"))["items"]
+    for kind in RESOURCES:
+        for document in objects:
+            if document["kind"] == kind and not _is_there(document):
+                _create(plane, document)
+    _create(plane, pending_pod())
+
+
+def pending_pod() -> Object:
+    """The pod that the example is about, as its controller would have created it."""
+    template = yaml.safe_load((DEMO / "api.yaml").read_text(encoding="utf-8"))["spec"]["template"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], "name": POD, "namespace": NAMESPACE},
+        "spec": template["spec"],
+        "status": {"phase": "Pending"},
+    }
+
+
+def _is_there(document: Object) -> bool:
+    name = document["metadata"]["name"]
+    return (document["kind"] == "Namespace" and name in _OWN_NAMES) or name.startswith(_SYSTEM_CLASS)
+
+
+def _create(plane: ControlPlane, document: Object) -> None:
+    document = copy.deepcopy(document)
+    metadata: dict[str, Any] = document["metadata"]
+    for field in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+        metadata.pop(field, None)
+    status = document.pop("status", None)
+    path = RESOURCES[document["kind"]]
+    if "namespace" in metadata:
+        group, _, plural = path.rpartition("/")
+        path = f"{group}/namespaces/{metadata['namespace']}/{plural}"
+    plane.request("POST", path, document)
+    if status and document["kind"] in ("Node", "Pod", "PodDisruptionBudget"):
+        plane.request("PATCH", f"{path}/{metadata['name']}/status", {"status": status})

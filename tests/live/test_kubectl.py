@@ -1,0 +1,111 @@
+"""``kubectl kpreempt`` as whoever is on call has it: kubectl itself, a terminal, and a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live import demo
+from tests.live.plane import ControlPlane
+from tests.live.terminal import Terminal
+from tests.parity.reference import program_for_tests
+
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "kubectl-session" / "pane.txt"
+NOW = "2026-11-21T03:12:00Z"
+# A machine that is busy may miss the half second; nothing is an answer then, so it is asked again.
+ATTEMPTS = 20
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def on_call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The demo cluster with a pod that is pending, and stays so."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    config = tmp_path_factory.mktemp("scheduler") / "config.yaml"
+    config.write_text(demo.SCHEDULER_CONFIG, encoding="utf-8")
+    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}"]) as plane:
+        demo.fill(plane)
+        yield plane
+
+
+def environment(plane: ControlPlane) -> dict[str, str]:
+    """Where kubectl finds the cluster and its plugin, and nothing else."""
+    path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(plane.kubeconfig), "HOME": str(plane.kubeconfig.parent)}
+
+
+def completed(plane: ControlPlane, *words: str) -> list[str]:
+    """What ``kubectl __complete kpreempt WORD...`` offers, without what it says about each."""
+    run = subprocess.run(
+        ["kubectl", "__complete", "kpreempt", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment(plane), "BASH_COMP_DEBUG_FILE": os.devnull},
+    )
+    *lines, directive = run.stdout.splitlines()
+    assert directive == ":4"
+    return [line.partition("\t")[0] for line in lines]
+
+
+def test_explaining_a_pending_pod_in_a_terminal_shows_the_recorded_session(
+    on_call: ControlPlane, tmp_path: Path
+) -> None:
+    with Terminal(tmp_path, environment(on_call)) as terminal:
+        terminal.type(f"kubectl kpreempt explain {demo.POD} -n {demo.NAMESPACE} --now {NOW}")
+        # How long ago the cluster was read is counted by the clock, whatever --now says.
+        shown = re.sub(r"as it was \w+ ago", "as it was 0s ago", terminal.shown())
+    if os.environ.get("KPREEMPT_REWRITE"):
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        pytest.param(["explain", "-n", "shop", "api-6"], [demo.POD], id="a pod"),
+        pytest.param(["explain", "-n", "shop", "pod/api-6"], [f"pod/{demo.POD}"], id="a pod with its kind"),
+        pytest.param(["explain", "-n", "ba"], ["batch"], id="a namespace"),
+        pytest.param(["explain", "--node", "gpu"], ["gpu-1"], id="a node"),
+        pytest.param(["explain", "--cordon=tin"], ["tiny-1"], id="a node in the word of its option"),
+        pytest.param(
+            ["explain", "--priority-class", "system-"],
+            ["system-cluster-critical", "system-node-critical"],
+            id="a priority class",
+        ),
+    ],
+)
+def test_kubectl_completes_names_of_the_cluster(on_call: ControlPlane, words: list[str], names: list[str]) -> None:
+    for _ in range(ATTEMPTS):
+        if found := completed(on_call, *words):
+            assert found == names
+            return
+    pytest.fail(f"nothing within half a second, {ATTEMPTS} times")
+
+
+@pytest.mark.parametrize(
+    ("option", "section"), [("--context", "contexts"), ("--cluster", "clusters"), ("--user", "users")]
+)
+def test_kubectl_completes_names_of_the_kubeconfig(on_call: ControlPlane, option: str, section: str) -> None:
+    command = ["kubectl", "config", "view", "-o", "json"]
+    view = json.loads(subprocess.run(command, capture_output=True, check=True, env=environment(on_call)).stdout)
+    names = sorted(each["name"] for each in view[section])
+    assert names
+    assert any(completed(on_call, "explain", option, "") == names for _ in range(ATTEMPTS))
+
+
+def test_kubectl_takes_the_plugin_s_exit_code_and_messages_for_its_own(on_call: ControlPlane) -> None:
+    command = ["kubectl", "kpreempt", "explain", "nobody", "-n", "shop"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(on_call))
+    assert (run.returncode, run.stdout) == (3, "")
+    assert "nobody" in run.stderr

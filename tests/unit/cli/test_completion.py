@@ -1,0 +1,200 @@
+"""What TAB offers: for words as kubectl hands them over, and through the shells' own scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from kpreempt.cli.app import app
+from kpreempt.cli.completion.process import text_of, words_of_line
+from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, complete
+from kpreempt.cli.completion.words import Place
+
+ROOT = Path(__file__).parents[3]
+CLUSTER = {
+    "pods": ["web-1", "web-2", "api"],
+    "nodes": ["node-a", "node-b"],
+    "namespaces": ["shop", "batch"],
+    "priorityclasses": ["high", "low"],
+}
+
+
+class NamesOfTest:
+    """A cluster that notes in which namespace pods were looked for."""
+
+    def __init__(self) -> None:
+        self.namespace: Sequence[str] = ()
+
+    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
+        self.namespace = place.given.get("--namespace", ())
+        return [Candidate(name) for name in CLUSTER[plural]]
+
+    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+        return [Candidate(f"one-of-{section}")]
+
+
+def offered(*words: str) -> tuple[list[str], int]:
+    found = complete(get_command(app), words, NamesOfTest())  # type: ignore[arg-type]
+    return [each.value for each in found.candidates], found.directive
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        pytest.param(["ex"], ["explain"], id="a command"),
+        pytest.param(["explain", "--pri"], ["--priority", "--priority-class"], id="an option"),
+        pytest.param(["explain", "-v", "--verb"], [], id="a flag that is already there, under its other name"),
+        pytest.param(["explain", "--cordon", "a", "--cor"], ["--cordon"], id="an option that can be repeated"),
+        pytest.param(["explain", "w"], ["web-1", "web-2"], id="a pod"),
+        pytest.param(["explain", "pod/w"], ["pod/web-1", "pod/web-2"], id="a pod with its kind"),
+        pytest.param(["explain", "api", ""], [], id="nothing after the pod"),
+        pytest.param(["explain", "-v", "a"], ["api"], id="a pod after a flag"),
+        pytest.param(["explain", "--", "a"], ["api"], id="a pod after two dashes"),
+        pytest.param(["explain", "-n", "s"], ["shop"], id="a namespace"),
+        pytest.param(["explain", "--namespace=s"], ["shop"], id="the value in the word of its option"),
+        pytest.param(["explain", "--node", ""], ["node-a", "node-b"], id="a node"),
+        pytest.param(["explain", "--cordon", "node-b"], ["node-b"], id="a node to cordon"),
+        pytest.param(["explain", "--priority-class", ""], ["high", "low"], id="a priority class"),
+        pytest.param(["explain", "-o", "j"], ["json", "jsonl"], id="a format"),
+        pytest.param(["batch", "-o", ""], ["jsonl"], id="the only format"),
+        pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
+        pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
+        pytest.param(["explain", "--cpu", ""], [], id="nothing for an amount"),
+        pytest.param(["completion", "f"], ["fish"], id="a shell"),
+        pytest.param(["nonsense", ""], [], id="nothing after an unknown command"),
+        pytest.param(["explain", "--nonsense", "a"], ["api"], id="a pod after an unknown option"),
+        pytest.param(
+            ["explain", "--feature-gates", "PodLevelResources=true,SidecarContainers="],
+            ["PodLevelResources=true,SidecarContainers=true", "PodLevelResources=true,SidecarContainers=false"],
+            id="a feature gate's value after another",
+        ),
+    ],
+)
+def test_candidates_are_what_the_word_can_become(words: list[str], candidates: list[str]) -> None:
+    assert offered(*words) == (candidates, NO_FILES)
+
+
+@pytest.mark.parametrize(
+    ("words", "directive"),
+    [
+        pytest.param(["explain", "-f", ""], DEFAULT, id="a manifest is a file"),
+        pytest.param(["explain", "--snapshot=clu"], DEFAULT, id="a snapshot is a file"),
+        pytest.param(["batch", ""], DEFAULT, id="scenarios are a file"),
+        pytest.param(["explain", "--set", ""], NO_FILES, id="the path of a field is no file"),
+    ],
+)
+def test_files_are_left_to_the_shell(words: list[str], directive: int) -> None:
+    assert offered(*words) == ([], directive)
+
+
+def test_a_feature_gate_is_followed_by_its_value_without_a_space() -> None:
+    gates = ["DRADeviceTaintRules=", "DRADeviceTaints="]
+    assert offered("explain", "--feature-gates", "DRADeviceT") == (gates, NO_FILES | NO_SPACE)
+
+
+@pytest.mark.parametrize("words", [["-n", "shop", ""], ["-nshop", ""], ["-vn", "shop", ""], ["--namespace=shop", ""]])
+def test_pods_are_those_of_the_namespace_however_it_is_written(words: list[str]) -> None:
+    names = NamesOfTest()
+    complete(get_command(app), ["explain", *words], names)  # type: ignore[arg-type]
+    assert names.namespace == ["shop"]
+
+
+def test_every_command_completes_every_option_that_it_has() -> None:
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        long = {opt for each in command.params for opt in each.opts if opt.startswith("--")} | {"--help"}
+        assert set(offered(name, "--")[0]) == long
+
+
+def test_what_a_terminal_cannot_take_is_left_out() -> None:
+    found = Completion([Candidate("a", "why"), Candidate("b\x1b[31m"), Candidate("c\nd"), Candidate("e")])
+    assert text_of(found) == "a\twhy\ne\n:4\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("kpreempt explain we", ["kpreempt", "explain", "we"]),
+        ("kpreempt explain ", ["kpreempt", "explain", ""]),
+        ("kpreempt explain 'a b' c#d", ["kpreempt", "explain", "a b", "c#d"]),
+        ('kpreempt explain "web', ["kpreempt", "explain", "web"]),
+    ],
+)
+def test_a_line_is_split_as_the_shell_splits_it(line: str, words: list[str]) -> None:
+    assert words_of_line(line) == words
+
+
+@pytest.mark.parametrize("words", [["explain", "--pre"], [], ["--", "-", "=", ""]])
+def test_completing_writes_candidates_and_nothing_else(words: list[str]) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "kpreempt", "__complete", *words], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines()[-1] in (":0", ":4")
+
+
+def test_an_unknown_shell_is_one_message(kpreempt: object) -> None:
+    assert kpreempt("completion", "tcsh") == (  # type: ignore[operator]
+        2,
+        "",
+        "there is no script for 'tcsh'\n  try: bash, zsh, fish, kubectl\n",
+    )
+
+
+def test_the_program_that_kubectl_asks_can_be_run() -> None:
+    assert os.access(ROOT / "completions" / "kubectl_complete-kpreempt", os.X_OK)
+
+
+def in_shell(*command: str) -> list[str]:
+    """What a shell prints that finds this environment's kpreempt on its path."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = {"PATH": path, "HOME": "/nonexistent", "KUBECONFIG": "/nonexistent", "TERM": "dumb"}
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "completions", env=environment)
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "replies"),
+    [
+        ("kpreempt expl", ["explain"]),
+        ("kpreempt explain --output=j", ["json", "jsonl"]),
+        ("kpreempt explain -o j", ["json", "jsonl"]),
+        # bash takes what stands after = for the word.
+        ("kpreempt explain --feature-gates PodLevelResources=t", ["true"]),
+        ("kpreempt explain -f ", []),
+    ],
+)
+def test_bash_offers_the_candidates(line: str, replies: list[str]) -> None:
+    script = (
+        "source ./kpreempt.bash; COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDBREAKS=$' \\t\\n=:'; _kpreempt; "
+        '((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; true'
+    )
+    assert in_shell("bash", "--norc", "-c", script, "bash", line) == replies
+
+
+@pytest.mark.parametrize(
+    ("line", "replies"),
+    [
+        ("kpreempt expl", ["explain\tSay where a pod lands, or whom it evicts to land, or why it never will"]),
+        ("kpreempt explain --output=j", ["--output=json", "--output=jsonl"]),
+        ("kpreempt explain -o j", ["json", "jsonl"]),
+        ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),
+        ("kpreempt explain --set kpreempt.b", []),
+    ],
+)
+def test_fish_offers_the_candidates(line: str, replies: list[str]) -> None:
+    assert in_shell("fish", "--no-config", "-c", 'source ./kpreempt.fish; complete -C "$argv[1]"', line) == replies
+
+
+def test_zsh_takes_the_script() -> None:
+    assert in_shell(
+        "zsh", "-f", "-c", "autoload -U compinit && compinit -D && source ./_kpreempt && echo $_comps[kpreempt]"
+    ) == ["_kpreempt"]

@@ -1,0 +1,184 @@
+"""Names from a cluster while a line is typed: in time, or not at all, and never a word about why."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from kpreempt.cli.app import app
+from kpreempt.cli.completion.cluster import SECONDS_FROM_START, LiveNames, deadline_of_process
+from kpreempt.cli.completion.values import complete
+
+LONG_SECONDS = 60.0
+
+
+class Server(ThreadingHTTPServer):
+    """An API server that answers every list with a table; ``delay`` holds answers back until it is set."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.may_answer = Event()
+        self.may_answer.set()
+        self.status = 200
+        self.body: bytes | None = None
+        self.requests: list[tuple[str, str]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+    def do_GET(self) -> None:
+        path, _, _ = self.path.partition("?")
+        self.server.requests.append((path, self.headers.get("Accept", "")))
+        self.server.may_answer.wait(LONG_SECONDS)
+        kind = path.rpartition("/")[2]
+        columns = ["Name", "Ready", "Value" if kind == "priorityclasses" else "Status"]
+        rows = [{"cells": [f"{kind}-{number}", None, "x"], "object": None} for number in (1, 2)]
+        table = {"kind": "Table", "columnDefinitions": [{"name": each} for each in columns], "rows": rows}
+        body = json.dumps(table).encode() if self.server.body is None else self.server.body
+        self.send_response(self.server.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield running
+        running.may_answer.set()
+        running.shutdown()
+
+
+@pytest.fixture
+def kubeconfig(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kubeconfig whose current context is namespace shop on the server of the test."""
+    path = tmp_path / "config"
+    document = {
+        "current-context": "here",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [
+            {"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "shop"}},
+            {"name": "arn:aws:eks:x/there", "context": {"cluster": "c", "user": "u"}},
+        ],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    return path
+
+
+def offered(*words: str, seconds: float = LONG_SECONDS) -> list[str]:
+    names = LiveNames(time.monotonic() + seconds)
+    found = complete(get_command(app), words, names)  # type: ignore[arg-type]
+    return [each.value for each in found.candidates]
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "names"),
+    [
+        (["explain", ""], "/api/v1/namespaces/shop/pods", ["pods-1", "pods-2"]),
+        (["explain", "-n", "batch", "pod/"], "/api/v1/namespaces/batch/pods", ["pod/pods-1", "pod/pods-2"]),
+        (["explain", "-n", "../x", ""], "/api/v1/namespaces/..%2Fx/pods", ["pods-1", "pods-2"]),
+        (["explain", "--node", ""], "/api/v1/nodes", ["nodes-1", "nodes-2"]),
+        (["explain", "-n", ""], "/api/v1/namespaces", ["namespaces-1", "namespaces-2"]),
+        (
+            ["explain", "--priority-class", "priorityclasses-2"],
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            ["priorityclasses-2"],
+        ),
+    ],
+)
+@pytest.mark.usefixtures("kubeconfig")
+def test_names_come_from_the_cluster_of_the_kubeconfig(
+    server: Server, words: list[str], path: str, names: list[str]
+) -> None:
+    assert offered(*words) == names
+    # Rows without the objects: neither environments nor annotations travel for a TAB.
+    assert [(each, "as=Table" in accept) for each, accept in server.requests] == [(path, True)]
+
+
+@pytest.mark.usefixtures("kubeconfig")
+def test_a_snapshot_on_the_line_keeps_the_cluster_out_of_it(server: Server) -> None:
+    assert offered("explain", "--snapshot", "cluster.yaml", "") == []
+    assert server.requests == []
+
+
+@pytest.mark.usefixtures("kubeconfig")
+def test_a_server_that_does_not_answer_in_time_gives_nothing(server: Server) -> None:
+    server.may_answer.clear()
+    start = time.monotonic()
+    assert offered("explain", "", seconds=0.3) == []
+    assert time.monotonic() - start < LONG_SECONDS / 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(401, b"{}"), (403, b"{}"), (429, b""), (500, b"<html>"), (200, b"[]"), (200, b"{"), (200, b'{"rows": [{}]}')],
+)
+@pytest.mark.usefixtures("kubeconfig")
+def test_a_server_that_refuses_or_talks_nonsense_gives_nothing(server: Server, status: int, body: bytes) -> None:
+    server.status, server.body = status, body
+    assert offered("explain", "") == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "current-context: nowhere", "clusters: 3", "server: http://127.0.0.1:1"])
+def test_a_kubeconfig_that_cannot_be_used_gives_nothing(kubeconfig: Path, text: str) -> None:
+    kubeconfig.write_text(text, encoding="utf-8")
+    assert offered("explain", "") == []
+
+
+def test_the_process_ends_without_waiting_for_the_server_and_without_a_word(server: Server, kubeconfig: Path) -> None:
+    server.may_answer.clear()
+    start = time.monotonic()
+    run = subprocess.run(
+        [sys.executable, "-m", "kpreempt", "__complete", "explain", ""],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, ":4\n", "")
+    assert time.monotonic() - start < LONG_SECONDS / 2
+
+
+def test_a_credential_plugin_is_neither_heard_nor_waited_for(kubeconfig: Path) -> None:
+    entry = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never"}
+    document = json.loads(kubeconfig.read_text(encoding="utf-8"))
+    document["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    document["users"][0]["user"] = {"exec": {**entry, "args": ["-c", "echo log in first >&2; read answer; sleep 60"]}}
+    kubeconfig.write_text(json.dumps(document), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "kpreempt", "__complete", "explain", ""],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG_SECONDS / 2,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, ":4\n", "")
+
+
+def test_the_deadline_counts_from_the_start_of_the_process() -> None:
+    # This process has been there for longer than a completion may take.
+    assert deadline_of_process() < time.monotonic() + SECONDS_FROM_START
