@@ -8,6 +8,7 @@ import typer
 
 from kpreempt.cli.batch import batch
 from kpreempt.cli.explain import explain
+from kpreempt.cli.snapshot import snapshot
 
 app = typer.Typer(
     name="kpreempt",
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(explain)
 app.command()(batch)
+app.command()(snapshot)
 
 
 def _print_version(wanted: bool) -> None:

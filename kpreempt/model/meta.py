@@ -11,7 +11,7 @@ import msgspec
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who owns an object; ``controller`` marks the managing one."""
 
     kind: str = ""
@@ -21,7 +21,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Metadata without annotations: of pods, of which there are many, and of what needs none."""
 
     name: str = ""
@@ -37,7 +37,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     generation: int = 0
 
 
-class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel"):
+class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True):
     """Metadata of the kinds whose annotations a scheduler reads."""
 
     annotations: dict[str, str] = {}

@@ -19,14 +19,14 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 ResourceList = dict[str, Quantity]
 
 
-class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A container's use of one of the pod's resource claims."""
 
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Requests and limits of a container or of a whole pod."""
 
     requests: ResourceList = {}
@@ -34,7 +34,7 @@ class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel"):
     claims: list[ResourceClaimUse] = []
 
 
-class ContainerPort(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A port of a container; only those with a host port matter to scheduling."""
 
     container_port: int = 0
@@ -43,13 +43,13 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel"):
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a container's exit does, of which the scheduler looks at the action."""
 
     action: str = ""
 
 
-class Container(msgspec.Struct, frozen=True, rename="camel"):
+class Container(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A container or init container. ``restart_policy`` Always makes an init container a sidecar."""
 
     name: str = ""
@@ -60,35 +60,35 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     restart_policy_rules: list[ContainerRestartRule] = []
 
 
-class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A volume that comes from a claim in the pod's namespace."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel"):
+class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An in-line or persistent GCE disk."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel"):
+class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An in-line or persistent EBS volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
     read_only: bool = False
 
 
-class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An iSCSI target, known by its qualified name."""
 
     iqn: str = ""
     read_only: bool = False
 
 
-class RBDVolume(msgspec.Struct, frozen=True, rename="camel"):
+class RBDVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A Ceph block device. The API's fields for monitors and image are ``monitors`` and ``image``."""
 
     monitors: list[str] = []
@@ -97,7 +97,7 @@ class RBDVolume(msgspec.Struct, frozen=True, rename="camel"):
     read_only: bool = False
 
 
-class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
+class AzureDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An Azure data disk. ``kind`` is Shared unless it is given, as in the API; only Managed ones are CSI volumes."""
 
     disk_name: str = ""
@@ -105,56 +105,56 @@ class AzureDisk(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = "Shared"
 
 
-class CinderVolume(msgspec.Struct, frozen=True, rename="camel"):
+class CinderVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An OpenStack volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class VsphereVolume(msgspec.Struct, frozen=True, rename="camel"):
+class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A vSphere disk."""
 
     volume_path: str = ""
 
 
-class PortworxVolume(msgspec.Struct, frozen=True, rename="camel"):
+class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A Portworx volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What an ephemeral volume's claim asks for."""
 
     storage_class_name: str | None = None
     access_modes: list[str] = []
 
 
-class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel"):
+class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The claim that is made for an ephemeral volume."""
 
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
 
-class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel"):
+class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A volume whose claim lives and dies with the pod."""
 
     volume_claim_template: ClaimTemplate | None = None
 
 
-class CSIVolume(msgspec.Struct, frozen=True, rename="camel"):
+class CSIVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An in-line CSI volume."""
 
     driver: str = ""
 
 
-class ImageVolume(msgspec.Struct, frozen=True, rename="camel"):
+class ImageVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A volume that is an OCI image."""
 
     reference: str = ""
 
 
-class Volume(msgspec.Struct, frozen=True, rename="camel"):
+class Volume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One volume of a pod; sources that never matter to scheduling are left out."""
 
     name: str = ""
@@ -172,13 +172,13 @@ class Volume(msgspec.Struct, frozen=True, rename="camel"):
     image: ImageVolume | None = None
 
 
-class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel"):
+class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Something that holds a pod back from the scheduler until it is removed."""
 
     name: str = ""
 
 
-class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How evenly matching pods are to be spread over the values of a node label."""
 
     max_skew: int = 0
@@ -191,7 +191,7 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
     match_label_keys: list[str] = []
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
+class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A resource claim that a pod refers to."""
 
     name: str = ""
@@ -199,13 +199,13 @@ class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
+class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The pod group that a pod belongs to (alpha)."""
 
     pod_group_name: str | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
 
     containers: list[Container] = []
@@ -239,7 +239,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
         return required is None or required.matches(node_name, labels)
 
 
-class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
+class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One condition of a pod's status."""
 
     type: str = ""
@@ -249,7 +249,7 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: Time | None = None
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a container was given, where the kubelet reports it (in-place resize)."""
 
     name: str = ""
@@ -257,14 +257,14 @@ class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
     resources: ResourceRequirements | None = None
 
 
-class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The claim that was generated for one of the pod's claim references."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
 
     phase: str = ""
@@ -278,7 +278,7 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     resource_claim_statuses: list[ResourceClaimStatus] = []
 
 
-class Pod(msgspec.Struct, frozen=True, rename="camel"):
+class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A pod of the cluster, or the one in question."""
 
     metadata: ObjectMeta = ObjectMeta()
