@@ -5,6 +5,8 @@ kpreempt does not allocate devices; these are read so that it can say which clai
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from kpreempt.model.meta import ObjectMeta
@@ -13,7 +15,7 @@ from kpreempt.model.meta import ObjectMeta
 class ResourceClaimAllocationStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whether a claim is allocated."""
 
-    allocation: dict[str, object] | None = None
+    allocation: dict[str, Any] | None = None
 
 
 class ResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

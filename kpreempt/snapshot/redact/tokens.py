@@ -38,7 +38,7 @@ class Space(msgspec.Struct, frozen=True):
 
     ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
     name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
-    stands before the number.
+    stands before the number. ``is_sorted_beside_kept`` says that the order to the names that stay matters, too.
     """
 
     stem: str
@@ -46,6 +46,7 @@ class Space(msgspec.Struct, frozen=True):
     ending: Callable[[str], str] = _nothing
     fences: tuple[str, ...] = ()
     joint: str = "-"
+    is_sorted_beside_kept: bool = True
 
 
 class Names:
@@ -85,7 +86,7 @@ class Names:
 
 
 def _assign(space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:
-    fences = sorted({*kept, *space.fences})
+    fences = sorted({*(kept if space.is_sorted_beside_kept else ()), *space.fences})
     digits = max(_LEAST_DIGITS, len(str(len(names))))
     number = 0
     for place, group in groupby(sorted(names), key=lambda name: bisect_left(fences, name)):
@@ -133,14 +134,11 @@ def ending_of_key(key: str) -> str:
     if is_label_key(key):
         return ""
     *domains, name = key.split("/")
-    ending = "/x" * (len(domains) - 1) if len(domains) > 1 else ""
-    if len(domains) == 1:
-        ending = _spoiling(domains[0], _DOMAIN, _MAX_DOMAIN)
-    return (
-        f"{ending}/{'x' if name else ''}" + _spoiling(name, _NAME, _MAX_LABEL)
-        if domains
-        else _spoiling(name, _NAME, _MAX_LABEL)
-    )
+    ending = _spoiling(name, _NAME, _MAX_LABEL)
+    if not domains:
+        return ending
+    domain = _spoiling(domains[0], _DOMAIN, _MAX_DOMAIN) if domains[0] else "!"
+    return f"{domain}{'/x' * (len(domains) - 1)}/{'x' if name else ''}{ending}"
 
 
 def _spoiling(text: str, syntax: re.Pattern[str], longest: int) -> str:

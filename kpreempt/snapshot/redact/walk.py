@@ -40,13 +40,13 @@ def rule_of(record: type[msgspec.Struct]) -> Rule:
     special = rules.RECORDS.get(record)
     if special is not None:
         return special
-    fields = [(field.name, rule) for field, rule in _rules_of_fields(record) if rule is not None]
+    fields = [(field.name, rule, field.default) for field, rule in _rules_of_fields(record) if rule is not None]
 
     def apply(renamer: Renamer, value: Any) -> Any:
         new = value.__copy__()
-        for name, rule in fields:
+        for name, rule, default in fields:
             old = getattr(value, name)
-            if old:
+            if old and old is not default:
                 force_setattr(new, name, rule(renamer, old))
         return new
 
