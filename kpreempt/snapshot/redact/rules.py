@@ -37,6 +37,19 @@ def each(rule: Rule) -> Rule:
     return apply
 
 
+def remembered(rule: Rule) -> Rule:
+    """The rule for a part that many objects share, applied to each part once."""
+
+    def apply(renamer: Renamer, value: Any) -> Any:
+        known = renamer.memo.get(id(value))
+        if known is None:
+            # The part is held as well: another one must not come to stand at its address.
+            known = renamer.memo[id(value)] = (value, rule(renamer, value))
+        return known[1]
+
+    return apply
+
+
 def nothing(_: Renamer, value: Any) -> Any:
     """What nobody reads of a redacted cluster."""
     return type(value)()
@@ -170,7 +183,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
 }
 
 AMOUNTS: Rule = _amounts
-LABELS: Rule = Renamer.labels
+LABELS: Rule = remembered(Renamer.labels)
 
 FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     meta.ObjectMeta: {

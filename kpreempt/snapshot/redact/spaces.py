@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from kpreempt.model.affinity import NodeSelector
@@ -79,7 +80,7 @@ class Renamer:
     def __init__(self, cluster: ClusterSnapshot, rename: Callable[[Space, str], str], names: Names) -> None:
         self.rename = rename
         self.namespace = ""
-        self.memo: dict[int, object] = {}
+        self.memo: dict[int, tuple[Any, Any]] = {}
         self._names = names
         self._number_labels, self._number_taints = number_keys(cluster)
         self._ephemeral = _ephemeral_claims(cluster.pods)

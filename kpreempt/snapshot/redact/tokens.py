@@ -58,8 +58,9 @@ class Names:
 
     def collect(self, space: Space, name: str) -> str:
         """Remember a name, and give it back."""
-        _, names, kept = self._of(space)
-        (kept if space.is_kept(name) else names).add(name)
+        names = self._of(space)[1]
+        if name not in names:
+            (self._of(space)[2] if space.is_kept(name) else names).add(name)
         return name
 
     def keep(self, space: Space, name: str) -> str:
@@ -82,7 +83,10 @@ class Names:
             yield from ((token, name) for name, token in tokens.items())
 
     def _of(self, space: Space) -> tuple[Space, set[str], set[str]]:
-        return self._seen.setdefault(space.stem, (space, set(), set()))
+        found = self._seen.get(space.stem)
+        if found is None:
+            found = self._seen[space.stem] = (space, set(), set())
+        return found
 
 
 def _assign(space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:

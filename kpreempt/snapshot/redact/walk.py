@@ -50,7 +50,7 @@ def rule_of(record: type[msgspec.Struct]) -> Rule:
                 force_setattr(new, name, rule(renamer, old))
         return new
 
-    return _remembered(apply) if record in _SHARED_RECORDS else apply
+    return rules.remembered(apply) if record in _SHARED_RECORDS else apply
 
 
 def unlisted_fields(record: type[msgspec.Struct]) -> list[str]:
@@ -118,17 +118,7 @@ def _list_of(record: type[msgspec.Struct]) -> Rule:
     def apply(renamer: Renamer, value: Any) -> Any:
         return [rule(renamer, item) for item in value]
 
-    return _remembered(apply) if record in _SHARED_LISTS else apply
-
-
-def _remembered(rule: Rule) -> Rule:
-    def apply(renamer: Renamer, value: Any) -> Any:
-        known = renamer.memo.get(id(value))
-        if known is None:
-            known = renamer.memo[id(value)] = rule(renamer, value)
-        return known
-
-    return apply
+    return rules.remembered(apply) if record in _SHARED_LISTS else apply
 
 
 def _unlisted(renamer: Renamer, value: Any) -> Any:

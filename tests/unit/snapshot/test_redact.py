@@ -16,6 +16,8 @@ from msgspec import inspect
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import is_label_key, is_label_value
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.pod import Pod, PodCondition, PodStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
@@ -295,6 +297,19 @@ def test_hostile_names_are_replaced_as_any_other(name: str) -> None:
     text = msgspec.json.encode(redacted(cluster)).decode()
     assert text.isascii()
     assert len(text) < 2_000
+
+
+def test_each_pod_keeps_its_own_conditions() -> None:
+    reasons = ["PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"] * 100
+    pods = [
+        Pod(
+            metadata=ObjectMeta(name=f"pod-{number}"),
+            status=PodStatus(conditions=[PodCondition("DisruptionTarget", "True", reason, message=CANARY)]),
+        )
+        for number, reason in enumerate(reasons)
+    ]
+    found = [item["status"]["conditions"][0]["reason"] for item in redacted(ClusterSnapshot(pods=pods))]
+    assert found == reasons
 
 
 def test_assumptions_and_skipped_kinds_say_no_names() -> None:
