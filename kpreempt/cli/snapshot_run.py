@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt import __version__
 from kpreempt.analysis.questions import questions_of
-from kpreempt.analysis.subject import in_namespace, subjects_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, subjects_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import whole_file, write_stdout_pieces
@@ -33,7 +33,7 @@ from kpreempt.snapshot import (
 from kpreempt.verdict import API_VERSION, Assumption
 
 _OWNER_ONLY = 0o600
-_STDOUT = "-"
+_STANDARD = "-"
 
 
 class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +53,11 @@ def run_snapshot(request: SnapshotRequest) -> int:
     """Write the cluster, say so, and return the exit code."""
     form = form_of(request.to)
     _check(request)
+    # The manifest is read first: it is small, and most mistakes are in it.
+    templates = _templates(request)
     loaded = load_cluster(request.snapshots, skip_bad_objects=request.skip_bad_objects)
     cluster, assumptions = _as_read(loaded)
-    cluster, asked = _with_manifests(cluster, request)
+    cluster, asked = _with_pods(cluster, templates)
     redaction = Redaction(cluster) if request.redact else None
     header = _header(cluster, assumptions, redaction)
     rewrite = redaction.record if redaction else least
@@ -73,9 +75,9 @@ def _check(request: SnapshotRequest) -> None:
     if request.redact_map is not None:
         if not request.redact:
             raise UsageError("--redact-map: nothing is redacted", hint="--redact")
-        if request.redact_map in ("", _STDOUT):
+        if request.redact_map in ("", _STANDARD):
             raise UsageError("--redact-map: a file is expected", hint="--redact-map names.json")
-        if request.to != _STDOUT and Path(request.to).resolve() == Path(request.redact_map).resolve():
+        if request.to != _STANDARD and Path(request.to).resolve() == Path(request.redact_map).resolve():
             raise UsageError("--redact-map: the dump goes to the same file")
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
@@ -102,18 +104,23 @@ def _as_read(loaded: LoadedCluster) -> tuple[ClusterSnapshot, list[Assumption]]:
     return msgspec.structs.replace(loaded.cluster, pod_disruption_budgets=budgets), others
 
 
-def _with_manifests(cluster: ClusterSnapshot, request: SnapshotRequest) -> tuple[ClusterSnapshot, list[Pod]]:
-    """The cluster with the pods of the manifests as the API server would store them, pending; and these pods."""
+def _templates(request: SnapshotRequest) -> list[PodTemplate]:
+    """The pods of the manifests."""
     if not request.files:
-        return cluster, []
+        return []
     documents = [
         (each.document, each.source, each.line)
         for file in request.files
-        for each in read_manifest(file, stdin=standard_input() if file == _STDOUT else None)
+        for each in read_manifest(file, stdin=standard_input() if file == _STANDARD else None)
     ]
     templates = subjects_of(documents).templates
-    if request.namespace:
-        templates = [in_namespace(each, request.namespace) for each in templates]
+    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
+
+
+def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
+    """The cluster with the pods as the API server would store them, pending; and these pods."""
+    if not templates:
+        return cluster, []
     asked = questions_of(cluster, templates, Overrides(), decode_object)
     pods = [_pending(question.pod) for question in asked.questions]
     return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
@@ -149,7 +156,7 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
             file = stack.enter_context(whole_file(request.redact_map, mode=_OWNER_ONLY))
             names = {"apiVersion": API_VERSION, "kind": "RedactionMap", "names": dict(redaction.pairs())}
             file.buffer.write(msgspec.json.encode(names) + b"\n")
-        if request.to == _STDOUT:
+        if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         dump = stack.enter_context(whole_file(request.to))
         return sum(map(dump.buffer.write, pieces))
@@ -159,7 +166,7 @@ def _tell(
     request: SnapshotRequest, cluster: ClusterSnapshot, size: int, asked: list[Pod], redaction: Redaction | None
 ) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in count_objects(cluster).items()) or "no objects"
-    target = "standard output" if request.to == _STDOUT else request.to
+    target = "standard output" if request.to == _STANDARD else request.to
     how = "redacted, " if request.redact else ""
     complain(f"wrote {target} ({how}{_in_words(size)}): {counts}")
     for pod in asked:

@@ -245,6 +245,57 @@ def test_the_claim_of_an_ephemeral_volume_stays_named_after_its_pod_and_volume()
     assert found_claim["metadata"]["name"] == name
 
 
+def volume(name: str, zones: str = "", **source: Any) -> dict[str, Any]:
+    labels = {"labels": {csi_translation.ZONE: zones}} if zones else {}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, **labels}, "spec": source}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            volume("a", awsElasticBlockStore={"volumeID": "aws://eu-1a/vol-7"}),
+            volume("b", awsElasticBlockStore={"volumeID": "vol-7"}),
+            id="an EBS volume with and without its zone",
+        ),
+        pytest.param(
+            volume("a", "eu-w1-a__eu-w1-b", gcePersistentDisk={"pdName": "disk"}),
+            volume("b", "eu-w1-c__eu-w1-b", gcePersistentDisk={"pdName": "disk"}),
+            id="a regional disk by different zones of its region",
+        ),
+        pytest.param(
+            volume("a", azureDisk={"diskName": "d", "diskURI": "/d", "kind": "Managed"}),
+            volume("b", azureDisk={"diskName": "e", "diskURI": "/d", "kind": "managed"}),
+            id="a managed disk",
+        ),
+    ],
+)
+def test_disks_that_a_scheduler_takes_for_one_stay_one(one: dict[str, Any], other: dict[str, Any]) -> None:
+    before = cluster_of(one, other)
+    after = cluster_of(*redacted(before))
+    for cluster in (before, after):
+        first, second = map(csi_translation.translate_volume, cluster.persistent_volumes)
+        assert first == second
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(
+            volume("a", awsElasticBlockStore={"volumeID": "aws://eu-1a/7"}), id="an EBS volume of another name"
+        ),
+        pytest.param(volume("a", "eu-w1-a__eu-w2-b", gcePersistentDisk={"pdName": "disk"}), id="a disk of two regions"),
+        pytest.param(volume("a", "a__b", gcePersistentDisk={"pdName": "disk"}), id="zones that name no region"),
+        pytest.param(volume("a", azureDisk={"diskURI": "/d"}), id="a disk that is not managed"),
+    ],
+)
+def test_disks_that_a_scheduler_does_not_understand_stay_so(wrong: dict[str, Any]) -> None:
+    before = cluster_of(wrong)
+    for cluster in (before, cluster_of(*redacted(before))):
+        with pytest.raises(csi_translation.TranslationError):
+            csi_translation.translate_volume(cluster.persistent_volumes[0])
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
