@@ -87,6 +87,7 @@ class Collector:
         self._sharing = Sharing()
         self._skipped: Counter[str] = Counter()
         self._known_starts: dict[bytes, _What] = {}
+        self._source: str | None = None
         self._version = ""
         self._taken_at: datetime | None = None
 
@@ -99,8 +100,10 @@ class Collector:
             self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
         if batch.assumptions:
             self.assumptions += _said(batch, batch.assumptions, list[Assumption])
-        for shelf in self._shelves.values():
-            shelf.begin(batch.source)
+        if batch.source != self._source:
+            self._source = batch.source
+            for shelf in self._shelves.values():
+                shelf.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
                 what = self._what_is(json, batch)

@@ -69,8 +69,12 @@ class Names:
         return name
 
     def token(self, space: Space, name: str) -> str:
-        """The token of a name that was collected; the name itself where it is empty or well known."""
-        return self._tokens[space.stem].get(name, name)
+        """The token of a name that was collected; the name itself where it is empty or well known.
+
+        Raises ``KeyError`` for any other: a name that was overlooked must not slip through.
+        """
+        tokens = self._tokens[space.stem]
+        return name if not name or space.is_kept(name) else tokens[name]
 
     def number(self) -> None:
         """Give every name that was collected its token."""
