@@ -37,9 +37,10 @@ golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden
 conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real scheduler
 	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl))
 
-bench: $(VENV)/.development ## Measure start-up, the loading of big clusters, and answers
+bench: $(VENV)/.development ## Measure start-up, loading and writing of big clusters, and answers
 	@$(PYTHON) -m benchmarks.startup
 	@$(PYTHON) -m benchmarks.load
+	@$(PYTHON) -m benchmarks.dump
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
 	@$(PYTHON) -m benchmarks.many
 

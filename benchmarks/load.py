@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
@@ -66,18 +66,24 @@ def measure(path: Path) -> tuple[int, float, float, int]:
     """Pods, seconds to load, seconds of the whole process, and the highest anonymous memory in bytes."""
     begin = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", _LOAD, str(path)], stdout=subprocess.PIPE, text=True)
-    peak = 0
-    while process.poll() is None:
-        status = Path(f"/proc/{process.pid}/status")
-        found = _ANONYMOUS.search(status.read_text()) if status.exists() else None
-        peak = max(peak, int(found[1]) * 1024 if found else 0)
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    peak = highest_memory(process)
     whole = time.perf_counter() - begin
     output, _ = process.communicate()
     if process.returncode:
         raise SystemExit(f"loading {path} failed")
     pods, seconds = output.split()
     return int(pods), float(seconds), whole, peak
+
+
+def highest_memory(process: subprocess.Popen[Any]) -> int:
+    """The highest anonymous memory in bytes of a process, which is waited for."""
+    peak = 0
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status")
+        found = _ANONYMOUS.search(status.read_text()) if status.exists() else None
+        peak = max(peak, int(found[1]) * 1024 if found else 0)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return peak
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import typer
 from kpreempt.cli.batch import batch
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
+from kpreempt.cli.snapshot import snapshot
 
 app = typer.Typer(
     name="kpreempt",
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(explain)
 app.command()(batch)
 app.command()(completion)
+app.command()(snapshot)
 
 
 def _print_version(wanted: bool) -> None:

@@ -58,21 +58,19 @@ def load_cluster(
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
     """
-    assumptions: list[Assumption] = []
     loaded: Loaded | Reading
     if live is None:
         loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
     else:
         loaded = _read(live, phases, skip_bad_objects=skip_bad_objects)
-        assumptions = loaded.assumptions
-    cluster, set_aside = loaded.cluster, loaded.set_aside
+    cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     if additions:
         added = _load(additions, phases, skip_bad_objects=skip_bad_objects)
         cluster = merge_clusters(cluster, added.cluster)
-        set_aside = [*set_aside, *added.set_aside]
+        set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
     with phases.phase("admission"):
         cluster, budget_assumptions = fill_budget_statuses(cluster)
-    return LoadedCluster(cluster, [*map(_set_aside, set_aside), *assumptions, *budget_assumptions])
+    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions])
 
 
 def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Loaded:

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -59,6 +59,25 @@ def write_stdout(text: str) -> bool:
     return True
 
 
+def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
+    """Write bytes to standard output and return how many; ``None`` where the reader has gone away.
+
+    Raises ``KpreemptError`` where nothing can be written, as on a full disk.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
+        size = sum(map(sys.stdout.buffer.write, pieces))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        discard_stdout()
+        return None
+    except OSError as error:
+        discard_stdout()
+        raise KpreemptError(f"standard output: {error.strerror or error}") from error
+    return size
+
+
 def discard_stdout() -> None:
     """Send what is left in the buffer nowhere, so that the interpreter does not complain about it at its end."""
     if sys.stdout is not None:
@@ -67,11 +86,12 @@ def discard_stdout() -> None:
 
 
 @contextmanager
-def whole_file(path: str) -> Iterator[TextIO]:
+def whole_file(path: str, *, mode: int | None = None) -> Iterator[TextIO]:
     """A file to write that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
-    The new content is written beside the old, then renamed over it; a symbolic link stays and its target is replaced.
-    Devices and pipes are written directly. Raises ``KpreemptError`` where that is not possible.
+    Its permissions are ``mode``, else those of the file before, else what a new file gets. The new content is written
+    beside the old, then renamed over it; a symbolic link stays and its target is replaced. Devices and pipes are
+    written directly. Raises ``KpreemptError`` where that is not possible.
     """
     try:
         target = Path(path).resolve()
@@ -79,7 +99,7 @@ def whole_file(path: str) -> Iterator[TextIO]:
             with target.open("w", encoding="utf-8") as stream:
                 yield stream
             return
-        with _replacing(target) as stream:
+        with _replacing(target, mode) as stream:
             yield stream
     except BrokenPipeError:
         return
@@ -88,12 +108,12 @@ def whole_file(path: str) -> Iterator[TextIO]:
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[TextIO]:
+def _replacing(target: Path, mode: int | None) -> Iterator[TextIO]:
     descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             yield stream
-        Path(temporary).chmod(_mode_for(target))
+        Path(temporary).chmod(_mode_for(target) if mode is None else mode)
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink()

@@ -22,7 +22,7 @@ from kpreempt.model.labels import (
 METADATA_NAME_FIELD = "metadata.name"
 
 
-class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
     match_expressions: list[NodeSelectorRequirement] = NO_ITEMS
@@ -66,7 +66,7 @@ def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:
     return requirement.operator in ("In", "NotIn") and len(requirement.values) == 1
 
 
-class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Terms of which one must match."""
 
     node_selector_terms: list[NodeSelectorTerm] = NO_ITEMS
@@ -76,14 +76,14 @@ class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
         return any(term.matches(node_name, labels) for term in self.node_selector_terms)
 
 
-class PreferredSchedulingTerm(msgspec.Struct, frozen=True, rename="camel"):
+class PreferredSchedulingTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A node term with the weight (1 to 100) that a match adds."""
 
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
+class NodeAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a pod requires and prefers of its node."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
@@ -92,7 +92,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
-class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
+class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Pods selected by labels and namespaces, within one value of ``topology_key``."""
 
     topology_key: str = ""
@@ -103,14 +103,14 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
     mismatch_label_keys: list[str] = NO_ITEMS
 
 
-class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel"):
+class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A pod affinity term with the weight (1 to 100) that each matching pod adds."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
+class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod wants beside it."""
 
     required: list[PodAffinityTerm] = msgspec.field(
@@ -121,7 +121,7 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
-class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel"):
+class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod refuses beside it."""
 
     required: list[PodAffinityTerm] = msgspec.field(
@@ -132,7 +132,7 @@ class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
-class Affinity(msgspec.Struct, frozen=True, rename="camel"):
+class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A pod's node affinity, pod affinity and pod anti-affinity."""
 
     node_affinity: NodeAffinity | None = None

@@ -5,18 +5,20 @@ kpreempt does not allocate devices; these are read so that it can say which clai
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from kpreempt.model.meta import ObjectMeta
 
 
-class ResourceClaimAllocationStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaimAllocationStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whether a claim is allocated."""
 
-    allocation: dict[str, object] | None = None
+    allocation: dict[str, Any] | None = None
 
 
-class ResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A claim for devices."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -28,19 +30,19 @@ class ResourceClaim(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
-class ResourceSlice(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceSlice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Devices that a driver offers."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
-class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel"):
+class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The extended resource that a class of devices can stand for."""
 
     extended_resource_name: str | None = None
 
 
-class DeviceClass(msgspec.Struct, frozen=True, rename="camel"):
+class DeviceClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A class of devices."""
 
     metadata: ObjectMeta = ObjectMeta()

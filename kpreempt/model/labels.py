@@ -20,7 +20,7 @@ LabelSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 NodeSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 
-class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
+class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One expression of a label selector."""
 
     key: str
@@ -28,7 +28,7 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
     values: list[str] = NO_ITEMS
 
 
-class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
+class LabelSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A selector over labels; all parts must hold. The empty one matches everything."""
 
     match_labels: dict[str, str] = NO_ENTRIES
@@ -66,7 +66,7 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
         return ",".join(parts) or "everything"
 
 
-class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One expression of a node selector term, over labels or the field ``metadata.name``."""
 
     key: str

@@ -13,7 +13,7 @@ from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Who owns an object; ``controller`` marks the managing one."""
 
     kind: str = ""
@@ -23,7 +23,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Metadata without annotations: of pods, of which there are many, and of what needs none."""
 
     name: str = ""
@@ -39,7 +39,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
     generation: int = 0
 
 
-class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", gc=False):
+class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Metadata of the kinds whose annotations a scheduler reads."""
 
     annotations: dict[str, str] = NO_ENTRIES

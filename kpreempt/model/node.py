@@ -10,21 +10,21 @@ from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
 
 
-class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What is decided about a node."""
 
     unschedulable: bool = False
     taints: list[Taint] = NO_ITEMS
 
 
-class ContainerImage(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An image on a node: all its names, and its size in bytes."""
 
     names: list[str] = NO_ITEMS
     size_bytes: int = 0
 
 
-class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
+class NodeCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One condition of a node's status."""
 
     type: str = ""
@@ -32,13 +32,13 @@ class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
     reason: str = ""
 
 
-class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What runs on a node."""
 
     kubelet_version: str = ""
 
 
-class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+class NodeStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a node offers."""
 
     allocatable: ResourceList = NO_ENTRIES
@@ -49,7 +49,7 @@ class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
-class Node(msgspec.Struct, frozen=True, rename="camel"):
+class Node(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A node of the cluster."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()

@@ -25,14 +25,14 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 ResourceList = dict[str, Quantity]
 
 
-class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ResourceClaimUse(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A container's use of one of the pod's resource claims."""
 
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Requests and limits of a container or of a whole pod."""
 
     requests: ResourceList = NO_ENTRIES
@@ -40,7 +40,7 @@ class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", gc=False
     claims: list[ResourceClaimUse] = NO_ITEMS
 
 
-class ContainerPort(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A port of a container; only those with a host port matter to scheduling."""
 
     container_port: int = 0
@@ -49,13 +49,13 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel", gc=False):
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What a container's exit does, of which the scheduler looks at the action."""
 
     action: str = ""
 
 
-class Container(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class Container(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A container or init container. ``restart_policy`` Always makes an init container a sidecar."""
 
     name: str = ""
@@ -66,35 +66,35 @@ class Container(msgspec.Struct, frozen=True, rename="camel", gc=False):
     restart_policy_rules: list[ContainerRestartRule] = NO_ITEMS
 
 
-class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A volume that comes from a claim in the pod's namespace."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class GCEPersistentDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An in-line or persistent GCE disk."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class AWSElasticBlockStore(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An in-line or persistent EBS volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
     read_only: bool = False
 
 
-class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An iSCSI target, known by its qualified name."""
 
     iqn: str = ""
     read_only: bool = False
 
 
-class RBDVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class RBDVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A Ceph block device. The API's fields for monitors and image are ``monitors`` and ``image``."""
 
     monitors: list[str] = NO_ITEMS
@@ -103,7 +103,7 @@ class RBDVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     read_only: bool = False
 
 
-class AzureDisk(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class AzureDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An Azure data disk. ``kind`` is Shared unless it is given, as in the API; only Managed ones are CSI volumes."""
 
     disk_name: str = ""
@@ -111,56 +111,56 @@ class AzureDisk(msgspec.Struct, frozen=True, rename="camel", gc=False):
     kind: str = "Shared"
 
 
-class CinderVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class CinderVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An OpenStack volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A vSphere disk."""
 
     volume_path: str = ""
 
 
-class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A Portworx volume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
-class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What an ephemeral volume's claim asks for."""
 
     storage_class_name: str | None = None
     access_modes: list[str] = NO_ITEMS
 
 
-class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The claim that is made for an ephemeral volume."""
 
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
 
-class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class EphemeralVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A volume whose claim lives and dies with the pod."""
 
     volume_claim_template: ClaimTemplate | None = None
 
 
-class CSIVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class CSIVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """An in-line CSI volume."""
 
     driver: str = ""
 
 
-class ImageVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ImageVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A volume that is an OCI image."""
 
     reference: str = ""
 
 
-class Volume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class Volume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """One volume of a pod; sources that never matter to scheduling are left out."""
 
     name: str = ""
@@ -178,13 +178,13 @@ class Volume(msgspec.Struct, frozen=True, rename="camel", gc=False):
     image: ImageVolume | None = None
 
 
-class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Something that holds a pod back from the scheduler until it is removed."""
 
     name: str = ""
 
 
-class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """How evenly matching pods are to be spread over the values of a node label."""
 
     max_skew: int = 0
@@ -197,7 +197,7 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", gc=F
     match_label_keys: list[str] = NO_ITEMS
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A resource claim that a pod refers to."""
 
     name: str = ""
@@ -205,13 +205,13 @@ class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", gc=False):
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The pod group that a pod belongs to (alpha)."""
 
     pod_group_name: str | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
 
     containers: list[Container] = NO_ITEMS
@@ -245,7 +245,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", gc=False):
         return required is None or required.matches(node_name, labels)
 
 
-class PodCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """One condition of a pod's status."""
 
     type: str = ""
@@ -255,7 +255,7 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
     last_transition_time: Time | None = None
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What a container was given, where the kubelet reports it (in-place resize)."""
 
     name: str = ""
@@ -263,14 +263,14 @@ class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     resources: ResourceRequirements | None = None
 
 
-class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The claim that was generated for one of the pod's claim references."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
 
     phase: str = ""
@@ -284,7 +284,7 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     resource_claim_statuses: list[ResourceClaimStatus] = NO_ITEMS
 
 
-class Pod(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A pod of the cluster, or the one in question."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -12,7 +12,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Int32
 
 
-class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a budget protects, and how many of them must stay or may go (a number or a percentage)."""
 
     selector: LabelSelector | None = None
@@ -20,7 +20,7 @@ class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
     max_unavailable: int | str | None = None
 
 
-class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What the disruption controller last computed. ``disrupted_pods`` are names of pods it counts as gone already."""
 
     disruptions_allowed: int = 0
@@ -31,7 +31,7 @@ class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel"):
     observed_generation: int = 0
 
 
-class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel"):
+class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A budget. ``status`` is ``None`` where it comes from a manifest that no controller has seen."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -44,7 +44,7 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
-class PriorityClass(msgspec.Struct, frozen=True, rename="camel"):
+class PriorityClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A named priority, and whether pods of it may preempt."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -22,13 +22,13 @@ from kpreempt.model.pod import (
 from kpreempt.model.quantity import Quantity
 
 
-class VolumeResources(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How much storage a claim asks for."""
 
     requests: ResourceList = NO_ENTRIES
 
 
-class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a claim asks for, and the volume it is bound to. ``storage_class_name`` None means the default class."""
 
     access_modes: list[str] = NO_ITEMS
@@ -40,13 +40,13 @@ class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whether a claim is bound."""
 
     phase: str = ""
 
 
-class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A claim for storage."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
@@ -59,14 +59,14 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
-class CSIPersistentVolume(msgspec.Struct, frozen=True, rename="camel"):
+class CSIPersistentVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The CSI driver's handle of a volume."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
-class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A reference to a namespaced object."""
 
     namespace: str = ""
@@ -74,13 +74,13 @@ class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
     uid: str = ""
 
 
-class VolumeNodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeNodeAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The nodes from which a volume can be reached."""
 
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a volume offers and to which claim it belongs."""
 
     capacity: ResourceList = NO_ENTRIES
@@ -99,13 +99,13 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel"):
     portworx_volume: PortworxVolume | None = None
 
 
-class PersistentVolumeStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolumeStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A volume's phase."""
 
     phase: str = ""
 
 
-class PersistentVolume(msgspec.Struct, frozen=True, rename="camel"):
+class PersistentVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of storage."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
@@ -113,20 +113,20 @@ class PersistentVolume(msgspec.Struct, frozen=True, rename="camel"):
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
-class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, rename="camel"):
+class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A node label and the values it may have."""
 
     key: str
     values: list[str] = NO_ITEMS
 
 
-class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Label requirements that must all hold."""
 
     match_label_expressions: list[TopologySelectorLabelRequirement] = NO_ITEMS
 
 
-class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
+class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How volumes of a class are made, and when claims of it are bound."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
@@ -135,13 +135,13 @@ class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
     allowed_topologies: list[TopologySelectorTerm] = NO_ITEMS
 
 
-class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How many volumes of a driver a node takes; ``None`` is no limit."""
 
     count: int | None = None
 
 
-class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel"):
+class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A CSI driver on a node."""
 
     name: str
@@ -150,20 +150,20 @@ class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel"):
     topology_keys: list[str] = NO_ITEMS
 
 
-class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The CSI drivers of a node."""
 
     drivers: list[CSINodeDriver] = NO_ITEMS
 
 
-class CSINode(msgspec.Struct, frozen=True, rename="camel"):
+class CSINode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What CSI drivers say of the node of the same name."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel"):
+class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a CSI driver can do."""
 
     storage_capacity: bool = False
@@ -171,14 +171,14 @@ class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel"):
     prevent_pod_scheduling_if_missing: bool = False
 
 
-class CSIDriver(msgspec.Struct, frozen=True, rename="camel"):
+class CSIDriver(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A CSI driver."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
-class CSIStorageCapacity(msgspec.Struct, frozen=True, rename="camel"):
+class CSIStorageCapacity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How much storage of a class is left for the nodes of a topology."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -188,13 +188,13 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, rename="camel"):
     maximum_volume_size: Quantity | None = None
 
 
-class VolumeAttachmentSource(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeAttachmentSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The volume that is attached."""
 
     persistent_volume_name: str | None = None
 
 
-class VolumeAttachmentSpec(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeAttachmentSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which volume is attached to which node, by which driver."""
 
     attacher: str = ""
@@ -202,7 +202,7 @@ class VolumeAttachmentSpec(msgspec.Struct, frozen=True, rename="camel"):
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-class VolumeAttachment(msgspec.Struct, frozen=True, rename="camel"):
+class VolumeAttachment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A volume attached to a node, or to be attached."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -15,7 +15,7 @@ _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
 
 
-class Taint(msgspec.Struct, frozen=True, rename="camel"):
+class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a node repels pods with."""
 
     key: str
@@ -27,7 +27,7 @@ class Taint(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.key}{value}:{self.effect}"
 
 
-class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+class Toleration(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A taint, or a family of taints, that a pod puts up with."""
 
     key: str = ""

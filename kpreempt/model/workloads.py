@@ -11,26 +11,26 @@ from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
 
-class Namespace(msgspec.Struct, frozen=True, rename="camel"):
+class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A namespace; its labels are what namespace selectors look at."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
-class Overhead(msgspec.Struct, frozen=True, rename="camel"):
+class Overhead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What running a pod costs besides its containers."""
 
     pod_fixed: ResourceList = NO_ENTRIES
 
 
-class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel"):
+class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Where pods of a runtime class can run."""
 
     node_selector: dict[str, str] = NO_ENTRIES
     tolerations: list[Toleration] = NO_ITEMS
 
 
-class RuntimeClass(msgspec.Struct, frozen=True, rename="camel"):
+class RuntimeClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A container runtime, with the overhead and placement that admission adds to its pods."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -39,7 +39,7 @@ class RuntimeClass(msgspec.Struct, frozen=True, rename="camel"):
     scheduling: RuntimeClassScheduling | None = None
 
 
-class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel"):
+class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Defaults and bounds for one type of object."""
 
     type: str = ""
@@ -50,82 +50,82 @@ class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel"):
     max_limit_request_ratio: ResourceList = NO_ENTRIES
 
 
-class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel"):
+class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The items of a limit range."""
 
     limits: list[LimitRangeItem] = NO_ITEMS
 
 
-class LimitRange(msgspec.Struct, frozen=True, rename="camel"):
+class LimitRange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Defaults for requests and limits in a namespace."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
-class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ServiceSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a service stands for."""
 
     selector: dict[str, str] = NO_ENTRIES
 
 
-class Service(msgspec.Struct, frozen=True, rename="camel"):
+class Service(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A service; default spreading uses its selector."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
 
 
-class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A replication controller's selector is a plain map."""
 
     selector: dict[str, str] = NO_ENTRIES
     replicas: int | None = None
 
 
-class ReplicationController(msgspec.Struct, frozen=True, rename="camel"):
+class ReplicationController(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A replication controller."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel"):
+class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Selector and size of a workload; ``replicas`` None means one."""
 
     selector: LabelSelector | None = None
     replicas: int | None = None
 
 
-class ReplicaSet(msgspec.Struct, frozen=True, rename="camel"):
+class ReplicaSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A replica set."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class StatefulSet(msgspec.Struct, frozen=True, rename="camel"):
+class StatefulSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A stateful set."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class Deployment(msgspec.Struct, frozen=True, rename="camel"):
+class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A deployment."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class DaemonSet(msgspec.Struct, frozen=True, rename="camel"):
+class DaemonSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A daemon set."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class Job(msgspec.Struct, frozen=True, rename="camel"):
+class Job(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A job."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -1,20 +1,32 @@
-"""Clusters and manifests from files of every shape.
+"""Clusters and manifests from files of every shape, and clusters into files.
 
 Heavy readers (YAML, zstandard) are imported by the functions that need them.
 """
 
 from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.manifest import ManifestObject, parse_document, parse_yaml_value, read_document, read_manifest
 from kpreempt.snapshot.merge import merge_clusters
+from kpreempt.snapshot.packing import DumpForm, form_of, packed
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces
 
 __all__ = [
+    "DumpForm",
+    "DumpHeader",
     "Loaded",
     "ManifestObject",
+    "Redaction",
     "cluster_from_json",
+    "count_objects",
     "decode_object",
+    "dump_pieces",
+    "form_of",
+    "least",
     "load_snapshot",
     "merge_clusters",
+    "packed",
     "parse_document",
     "parse_yaml_value",
     "read_document",

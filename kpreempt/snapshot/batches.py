@@ -16,6 +16,8 @@ from kpreempt.snapshot.wire_types import shown
 
 SERVER_VERSION = "kpreempt.io/server-version"
 TAKEN_AT = "kpreempt.io/taken-at"
+SKIPPED = "kpreempt.io/skipped"
+ASSUMPTIONS = "kpreempt.io/assumptions"
 
 # So many objects at a time: for progress to move, and for memory.
 _BATCH = 4096
@@ -27,8 +29,8 @@ class Batch(msgspec.Struct, frozen=True):
     """Some objects of one source, in order.
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
-    the line of an object by its index, ``share`` how much of the source has been read. ``version`` and ``taken_at``
-    are what the source says of itself.
+    the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
+    ``skipped`` and ``assumptions`` are what the source says of itself.
     """
 
     source: str
@@ -39,6 +41,8 @@ class Batch(msgspec.Struct, frozen=True):
     share: float = 1.0
     version: str = ""
     taken_at: str = ""
+    skipped: str = ""
+    assumptions: str = ""
 
 
 class _ServerVersion(msgspec.Struct, frozen=True):
@@ -158,5 +162,14 @@ def list_within(json: Json) -> TopLevel | None:
 def batch_of_header(name: str, top: TopLevel) -> Batch:
     """What a list says of itself, without objects."""
     annotations = (top.metadata.annotations if top.metadata else None) or {}
-    version, taken_at = annotations.get(SERVER_VERSION), annotations.get(TAKEN_AT)
-    return Batch(name, [], lambda _: 0, share=0.0, version=str(version or ""), taken_at=str(taken_at or ""))
+    version, taken_at, skipped, assumptions = (
+        str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS)
+    )
+    return Batch(
+        *(name, [], lambda _: 0),
+        share=0.0,
+        version=version,
+        taken_at=taken_at,
+        skipped=skipped,
+        assumptions=assumptions,
+    )

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,6 +26,9 @@ from kpreempt.snapshot.decode import (
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
+from kpreempt.verdict import Assumption
+
+_T = TypeVar("_T")
 
 # How kubectl and the API server begin an object; then its end need not be looked for.
 _USUAL_START = re.compile(
@@ -71,17 +74,20 @@ class Collector:
     """Takes objects in, and gives the cluster that they make.
 
     ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
-    With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised.
+    With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
+    are those that a dump says it was made with.
     """
 
     def __init__(self, *, defaults_namespace: bool, skips_bad_objects: bool = False) -> None:
         self.set_aside: list[InputError] = []
+        self.assumptions: list[Assumption] = []
         self._defaults_namespace = defaults_namespace
         self._skips_bad_objects = skips_bad_objects
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
         self._sharing = Sharing()
         self._skipped: Counter[str] = Counter()
         self._known_starts: dict[bytes, _What] = {}
+        self._source: str | None = None
         self._version = ""
         self._taken_at: datetime | None = None
 
@@ -90,8 +96,14 @@ class Collector:
         self._version = batch.version or self._version
         if batch.taken_at:
             self._taken_at = _time(batch)
-        for shelf in self._shelves.values():
-            shelf.begin(batch.source)
+        if batch.skipped:
+            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
+        if batch.assumptions:
+            self.assumptions += _said(batch, batch.assumptions, list[Assumption])
+        if batch.source != self._source:
+            self._source = batch.source
+            for shelf in self._shelves.values():
+                shelf.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
                 what = self._what_is(json, batch)
@@ -235,3 +247,12 @@ def _time(batch: Batch) -> datetime:
     if time is None or time.tzinfo is None:
         raise InputError(f'"{batch.taken_at[:40]}" is not a time', source=batch.source, path="metadata.annotations")
     return time
+
+
+def _said(batch: Batch, text: str, kind: type[_T]) -> _T:
+    """What a dump says of itself, in JSON within an annotation. Raises ``InputError``."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        problem = f'"{text[:40]}" is not what kpreempt writes'
+        raise InputError(problem, source=batch.source, path="metadata.annotations") from None

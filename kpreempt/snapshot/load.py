@@ -16,17 +16,22 @@ from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+from kpreempt.verdict import Assumption
 
 Progress = Callable[[str, float], None]
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A cluster, the objects that were set aside because they are bad, and how many files had objects or had none."""
+    """A cluster, the objects that were set aside because they are bad, and how many files had objects or had none.
+
+    ``assumptions`` are those that dumps were made with.
+    """
 
     cluster: ClusterSnapshot
     set_aside: list[InputError]
     files: int
     files_skipped: int
+    assumptions: list[Assumption] = []
 
 
 def load_snapshot(
@@ -62,7 +67,7 @@ def load_snapshot(
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     with phases.phase("decode"):
         cluster = collector.cluster()
-    return Loaded(cluster, collector.set_aside, files, files_skipped)
+    return Loaded(cluster, collector.set_aside, files, files_skipped, collector.assumptions)
 
 
 def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> ClusterSnapshot:

@@ -1,0 +1,184 @@
+"""Doing ``kpreempt snapshot``: a cluster loaded, redacted if asked, and written whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from kpreempt import __version__
+from kpreempt.analysis.questions import questions_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, subjects_of
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.output import whole_file, write_stdout_pieces
+from kpreempt.cli.process import complain
+from kpreempt.errors import UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot import (
+    DumpHeader,
+    Redaction,
+    count_objects,
+    decode_object,
+    dump_pieces,
+    form_of,
+    least,
+    packed,
+    read_manifest,
+)
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.verdict import API_VERSION, Assumption
+
+_OWNER_ONLY = 0o600
+_STANDARD = "-"
+
+
+class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options of ``kpreempt snapshot`` ask for."""
+
+    to: str
+    snapshots: list[str]
+    connection: ConnectionFlags
+    files: list[str]
+    namespace: str | None
+    redact: bool
+    redact_map: str | None
+    quiet: bool
+    skip_bad_objects: bool
+
+
+def run_snapshot(request: SnapshotRequest) -> int:
+    """Write the cluster, say so, and return the exit code."""
+    form = form_of(request.to)
+    _check(request)
+    live = live_connection(request.snapshots, request.connection)
+    # The manifest is read first: it is small, and most mistakes are in it.
+    templates = _templates(request, live.namespace if live else "default")
+    loaded = load_cluster(request.snapshots, live=live, skip_bad_objects=request.skip_bad_objects)
+    cluster, assumptions = _as_read(loaded)
+    cluster, asked = _with_pods(cluster, templates)
+    redaction = Redaction(cluster) if request.redact else None
+    header = _header(cluster, assumptions, redaction)
+    rewrite = redaction.record if redaction else least
+    pieces = packed(dump_pieces(cluster, header, rewrite, as_lines=form.as_lines), form)
+    size = _write(request, pieces, redaction)
+    if size is not None and not request.quiet:
+        _tell(request, cluster, size, asked, redaction)
+    return 0
+
+
+def _check(request: SnapshotRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    if request.redact_map is not None:
+        if not request.redact:
+            raise UsageError("--redact-map: nothing is redacted", hint="--redact")
+        if request.redact_map in ("", _STANDARD):
+            raise UsageError("--redact-map: a file is expected", hint="--redact-map names.json")
+        if request.to != _STANDARD and Path(request.to).resolve() == Path(request.redact_map).resolve():
+            raise UsageError("--redact-map: the dump goes to the same file")
+    if request.namespace is not None and not request.files:
+        raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
+    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
+
+
+def _as_read(loaded: LoadedCluster) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster without the statuses that were computed for budgets, and the assumptions about anything else.
+
+    Who reads the dump computes these statuses again, and says so again.
+    """
+    computed = {
+        each.subject: each
+        for each in loaded.assumptions
+        if each.field == "status" and each.subject.startswith("PodDisruptionBudget ")
+    }
+    if not computed:
+        return loaded.cluster, loaded.assumptions
+    budgets = [
+        msgspec.structs.replace(each, status=None) if f"PodDisruptionBudget {each.key}" in computed else each
+        for each in loaded.cluster.pod_disruption_budgets
+    ]
+    others = [each for each in loaded.assumptions if computed.get(each.subject) is not each]
+    return msgspec.structs.replace(loaded.cluster, pod_disruption_budgets=budgets), others
+
+
+def _templates(request: SnapshotRequest, namespace: str) -> list[PodTemplate]:
+    """The pods of the manifests. Those without a namespace are in ``namespace``, and all in that of ``-n``."""
+    if not request.files:
+        return []
+    documents = [
+        (each.document, each.source, each.line)
+        for file in request.files
+        for each in read_manifest(file, stdin=standard_input() if file == _STANDARD else None)
+    ]
+    templates = subjects_of(documents, namespace).templates
+    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
+
+
+def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
+    """The cluster with the pods as the API server would store them, pending; and these pods."""
+    if not templates:
+        return cluster, []
+    asked = questions_of(cluster, templates, Overrides(), decode_object)
+    pods = [_pending(question.pod) for question in asked.questions]
+    return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
+
+
+def _pending(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
+
+
+def _header(cluster: ClusterSnapshot, assumptions: list[Assumption], redaction: Redaction | None) -> DumpHeader:
+    taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
+    if redaction is None:
+        version, skipped = cluster.version, cluster.skipped
+    else:
+        version, skipped = redaction.version(cluster.version), redaction.skipped(cluster.skipped)
+        assumptions = redaction.assumptions(assumptions)
+    return DumpHeader(
+        server_version=version,
+        taken_at=taken_at,
+        kpreempt_version=__version__,
+        skipped=skipped,
+        assumptions=assumptions,
+    )
+
+
+def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redaction | None) -> int | None:
+    """Write the dump, and the map of names if one is asked for; returns the bytes of the dump.
+
+    ``None`` where the reader of standard output has gone away.
+    """
+    with ExitStack() as stack:
+        if redaction is not None and request.redact_map:
+            file = stack.enter_context(whole_file(request.redact_map, mode=_OWNER_ONLY))
+            names = {"apiVersion": API_VERSION, "kind": "RedactionMap", "names": dict(redaction.pairs())}
+            file.buffer.write(msgspec.json.encode(names) + b"\n")
+        if request.to == _STANDARD:
+            return write_stdout_pieces(pieces)
+        dump = stack.enter_context(whole_file(request.to))
+        return sum(map(dump.buffer.write, pieces))
+
+
+def _tell(
+    request: SnapshotRequest, cluster: ClusterSnapshot, size: int, asked: list[Pod], redaction: Redaction | None
+) -> None:
+    counts = ", ".join(f"{name} {count:,}" for name, count in count_objects(cluster).items()) or "no objects"
+    target = "standard output" if request.to == _STANDARD else request.to
+    how = "redacted, " if request.redact else ""
+    complain(f"wrote {target} ({how}{_in_words(size)}): {counts}")
+    for pod in asked:
+        namespace, name = pod.metadata.namespace, pod.metadata.name
+        if redaction is not None:
+            namespace, name = redaction.pod_key(namespace, name)
+        complain(f"ask about {pod.key}: kpreempt explain pod/{name} -n {namespace} --snapshot {request.to}")
+
+
+def _in_words(size: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

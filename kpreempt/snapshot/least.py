@@ -1,0 +1,83 @@
+"""What of a record goes into a dump: only what a scheduler, admission or a question about the cluster looks at.
+
+The records themselves hold little more than that. What is taken out here may carry anything, secrets included: free
+text of conditions, annotations of other programs, the parameters of allocated devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kpreempt.model.devices import ResourceClaim
+from kpreempt.model.meta import AnnotatedMeta
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.snapshot.decode import Record
+
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+_DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+# The annotations that are read, by kind; schedulers/kube/framework/volumes.py and admission/claims.py read them.
+ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
+    Node: frozenset(),
+    PersistentVolumeClaim: frozenset((BETA_STORAGE_CLASS, SELECTED_NODE, _BIND_COMPLETED)),
+    PersistentVolume: frozenset((BETA_STORAGE_CLASS,)),
+    StorageClass: frozenset(_DEFAULT_CLASS),
+    CSINode: frozenset((MIGRATED_PLUGINS,)),
+}
+# Only that it is there counts.
+_PRESENCE = "yes"
+# The one condition whose message is the scheduler's own: why the pod is still pending.
+_SCHEDULERS_CONDITION = "PodScheduled"
+
+
+def least(record: Record) -> Record:
+    """The record without what nothing reads; the very same one where there is nothing of that."""
+    trim = _TRIMMERS.get(type(record))
+    return trim(record) if trim else record
+
+
+def _trim_pod(pod: Pod) -> Pod:
+    conditions = pod.status.conditions
+    if not any(map(_has_foreign_message, conditions)):
+        return pod
+    kept = [msgspec.structs.replace(each, message="") if _has_foreign_message(each) else each for each in conditions]
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=kept))
+
+
+def _has_foreign_message(condition: PodCondition) -> bool:
+    return bool(condition.message) and condition.type != _SCHEDULERS_CONDITION
+
+
+def _trim_annotations(record: Record) -> Record:
+    meta: AnnotatedMeta = record.metadata
+    if not meta.annotations:
+        return record
+    read = ANNOTATIONS[type(record)]
+    kept = {
+        key: _PRESENCE if key == _BIND_COMPLETED else value for key, value in meta.annotations.items() if key in read
+    }
+    if kept == meta.annotations:
+        return record
+    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=kept))
+
+
+def _trim_allocation(claim: ResourceClaim) -> ResourceClaim:
+    """Only that a claim is allocated counts, not to what."""
+    if not claim.status.allocation:
+        return claim
+    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation={}))
+
+
+_TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
+    Pod: _trim_pod,
+    ResourceClaim: _trim_allocation,
+    **dict.fromkeys(ANNOTATIONS, _trim_annotations),
+}

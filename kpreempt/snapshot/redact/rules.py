@@ -1,0 +1,277 @@
+"""Which field of which record holds what sort of name.
+
+A field that is not listed here is replaced by a token of its own sort, so that nothing slips through; a test holds the
+list to the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kpreempt.model import affinity, devices, labels, meta, node, pod, policy, storage, taints, workloads
+from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
+from kpreempt.snapshot.redact import spaces, well_known
+from kpreempt.snapshot.redact.spaces import Renamer
+from kpreempt.snapshot.redact.tokens import Space
+
+# What replaces the value of a field.
+Rule = Callable[[Renamer, Any], Any]
+
+
+def name_of(space: Space) -> Rule:
+    """A name, or several, of one space."""
+    return each(lambda renamer, name: renamer.rename(space, name))
+
+
+def each(rule: Rule) -> Rule:
+    """The rule for a text, for every text of a list, and for none."""
+
+    def apply(renamer: Renamer, value: Any) -> Any:
+        if isinstance(value, list):
+            return [rule(renamer, item) for item in value]
+        return rule(renamer, value) if value else value
+
+    return apply
+
+
+def remembered(rule: Rule) -> Rule:
+    """The rule for a part that many objects share, applied to each part once."""
+
+    def apply(renamer: Renamer, value: Any) -> Any:
+        known = renamer.memo.get(id(value))
+        if known is None:
+            # The part is held as well: another one must not come to stand at its address.
+            known = renamer.memo[id(value)] = (value, rule(renamer, value))
+        return known[1]
+
+    return apply
+
+
+def nothing(_: Renamer, value: Any) -> Any:
+    """What nobody reads of a redacted cluster."""
+    return type(value)()
+
+
+def keep(_: Renamer, value: Any) -> Any:
+    """What tells nothing."""
+    return value
+
+
+_word = each(Renamer.word)
+_label_key = name_of(spaces.LABEL_KEY)
+_namespace = name_of(spaces.NAMESPACE)
+_storage_class_space = Space("storageclass")
+_storage_class = name_of(_storage_class_space)
+_volume_space = Space("pv")
+_volume = name_of(_volume_space)
+_node = name_of(spaces.NODE)
+_driver = name_of(spaces.DRIVER)
+_handle = each(Renamer.handle)
+_uid = name_of(Space("uid"))
+_disk = name_of(Space("disk"))
+_resource_claim_space = Space("resourceclaim")
+_resource_claim = name_of(_resource_claim_space)
+_pod_claim = name_of(Space("podclaim"))
+_container = name_of(Space("container"))
+_runtime_class_space = Space("runtimeclass")
+_attributes_class = name_of(Space("attributesclass"))
+
+# The spaces of the names of objects, by kind.
+_NAMES: dict[str, Space] = {
+    "Pod": spaces.POD,
+    "Node": spaces.NODE,
+    "CSINode": spaces.NODE,
+    "Namespace": spaces.NAMESPACE,
+    "PriorityClass": spaces.PRIORITY_CLASS,
+    "CSIDriver": spaces.DRIVER,
+    "PersistentVolume": _volume_space,
+    "StorageClass": _storage_class_space,
+    "RuntimeClass": _runtime_class_space,
+    "DeviceClass": spaces.DEVICE_CLASS,
+    "ResourceClaim": _resource_claim_space,
+    "PodDisruptionBudget": Space("budget"),
+}
+
+
+def object_name(renamer: Renamer, kind: str, name: str) -> str:
+    """The name of an object of a kind, in the namespace of the renamer."""
+    if kind == "PersistentVolumeClaim":
+        return renamer.claim(name)
+    stem = kind.lower() if kind in well_known.KINDS else "owner"
+    return renamer.rename(_NAMES.get(kind) or Space(stem), name)
+
+
+def owner(renamer: Renamer, reference: meta.OwnerReference) -> meta.OwnerReference:
+    """A reference to an owner; the scheduler knows some kinds of it, in their groups."""
+    return meta.OwnerReference(
+        kind=renamer.rename(spaces.KIND, reference.kind),
+        name=object_name(renamer, reference.kind, reference.name),
+        uid=_uid(renamer, reference.uid),
+        api_version=renamer.rename(spaces.API_VERSION, reference.api_version),
+        controller=reference.controller,
+    )
+
+
+def _requirement(renamer: Renamer, requirement: Any) -> Any:
+    """An expression over labels."""
+    key = requirement.key
+    values = [renamer.label_value(key, value) for value in requirement.values]
+    return msgspec.structs.replace(requirement, key=renamer.rename(spaces.LABEL_KEY, key), values=values)
+
+
+def _fields(renamer: Renamer, requirements: list[labels.NodeSelectorRequirement]) -> Any:
+    """Expressions over the fields of a node, of which there is its name."""
+    return [
+        msgspec.structs.replace(
+            each, key=renamer.rename(spaces.LABEL_KEY, each.key), values=_node(renamer, each.values)
+        )
+        for each in requirements
+    ]
+
+
+def _taint(renamer: Renamer, taint: Any) -> Any:
+    """A taint or a toleration."""
+    key, value = taint.key, taint.value
+    key = renamer.rename(spaces.LABEL_KEY, key) if key else key
+    return msgspec.structs.replace(taint, key=key, value=renamer.taint_value(taint.key, value) if value else value)
+
+
+def _claim_reference(renamer: Renamer, reference: storage.ObjectReference) -> storage.ObjectReference:
+    """The claim that a volume belongs to."""
+    renamer.namespace = reference.namespace
+    return storage.ObjectReference(
+        namespace=_namespace(renamer, reference.namespace),
+        name=object_name(renamer, "PersistentVolumeClaim", reference.name) if reference.name else "",
+        uid=_uid(renamer, reference.uid),
+    )
+
+
+def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
+    """The annotations that are read, which are all that a dump has."""
+    rules: dict[str, Rule] = {BETA_STORAGE_CLASS: _storage_class, SELECTED_NODE: _node, MIGRATED_PLUGINS: _plugins}
+    return {key: rules.get(key, _flag)(renamer, value) for key, value in annotations.items()}
+
+
+def _plugins(renamer: Renamer, value: str) -> str:
+    return ",".join(_driver(renamer, name) for name in value.split(","))
+
+
+def _flag(renamer: Renamer, value: str) -> str:
+    return value if value in ("true", "false", "yes") else str(renamer.rename(spaces.TEXT, value))
+
+
+def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
+    return {renamer.rename(spaces.POD, name): spaces.public_time(time) for name, time in pods.items()}
+
+
+def _amounts(renamer: Renamer, amounts: dict[str, Any]) -> dict[str, Any]:
+    return {renamer.resource(name): amount for name, amount in amounts.items()}
+
+
+# Whole records that need more than a rule for each field.
+RECORDS: dict[type[msgspec.Struct], Rule] = {
+    meta.OwnerReference: owner,
+    labels.LabelSelectorRequirement: _requirement,
+    labels.NodeSelectorRequirement: _requirement,
+    storage.TopologySelectorLabelRequirement: _requirement,
+    storage.ObjectReference: _claim_reference,
+    taints.Taint: _taint,
+    taints.Toleration: _taint,
+}
+
+AMOUNTS: Rule = _amounts
+LABELS: Rule = remembered(Renamer.labels)
+
+FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
+    meta.ObjectMeta: {
+        "name": keep,
+        "namespace": _namespace,
+        "uid": _uid,
+        "resource_version": nothing,
+        "labels": LABELS,
+        "finalizers": name_of(spaces.FINALIZER),
+    },
+    meta.AnnotatedMeta: {"annotations": _annotations},
+    labels.LabelSelector: {"match_labels": LABELS},
+    affinity.NodeSelectorTerm: {"match_fields": _fields},
+    affinity.PodAffinityTerm: {
+        "topology_key": _label_key,
+        "namespaces": _namespace,
+        "match_label_keys": _label_key,
+        "mismatch_label_keys": _label_key,
+    },
+    node.ContainerImage: {"names": each(Renamer.image)},
+    node.NodeCondition: {"type": _word, "status": _word, "reason": _word},
+    node.NodeSystemInfo: {"kubelet_version": lambda _, text: spaces.public_version(text)},
+    node.NodeStatus: {"declared_features": name_of(spaces.FEATURE)},
+    pod.ResourceClaimUse: {"name": _pod_claim, "request": name_of(Space("request"))},
+    pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": _word},
+    pod.ContainerRestartRule: {"action": _word},
+    pod.Container: {"name": _container, "image": each(Renamer.image), "restart_policy": _word},
+    pod.PersistentVolumeClaimVolume: {"claim_name": each(Renamer.claim)},
+    pod.GCEPersistentDisk: {"pd_name": _handle},
+    pod.AWSElasticBlockStore: {"volume_id": _handle},
+    pod.ISCSIVolume: {"iqn": _disk},
+    pod.RBDVolume: {"monitors": name_of(Space("monitor")), "image": _disk, "pool": name_of(spaces.POOL)},
+    pod.AzureDisk: {"disk_name": _disk, "disk_uri": _handle, "kind": _word},
+    pod.CinderVolume: {"volume_id": _handle},
+    pod.VsphereVolume: {"volume_path": _handle},
+    pod.PortworxVolume: {"volume_id": _handle},
+    pod.ClaimTemplateSpec: {"storage_class_name": _storage_class, "access_modes": _word},
+    pod.CSIVolume: {"driver": _driver},
+    pod.ImageVolume: {"reference": each(Renamer.image)},
+    pod.Volume: {"name": name_of(spaces.VOLUME)},
+    pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
+    pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
+    pod.PodResourceClaim: {
+        "name": _pod_claim,
+        "resource_claim_name": _resource_claim,
+        "resource_claim_template_name": name_of(Space("claimtemplate")),
+    },
+    pod.PodSchedulingGroup: {"pod_group_name": name_of(Space("podgroup"))},
+    pod.PodSpec: {
+        "node_name": _node,
+        "priority_class_name": name_of(spaces.PRIORITY_CLASS),
+        "scheduler_name": name_of(spaces.SCHEDULER),
+        "node_selector": LABELS,
+        "runtime_class_name": name_of(_runtime_class_space),
+        "restart_policy": _word,
+    },
+    pod.PodCondition: {"type": _word, "status": _word, "reason": _word, "message": nothing},
+    pod.ContainerStatus: {"name": _container},
+    pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
+    pod.PodStatus: {"phase": _word, "nominated_node_name": _node},
+    policy.PodDisruptionBudgetSpec: {"min_available": Renamer.amount, "max_unavailable": Renamer.amount},
+    policy.PodDisruptionBudgetStatus: {"disrupted_pods": _disrupted},
+    storage.PersistentVolumeClaimSpec: {
+        "access_modes": _word,
+        "storage_class_name": _storage_class,
+        "volume_name": _volume,
+        "volume_mode": _word,
+        "volume_attributes_class_name": _attributes_class,
+    },
+    storage.PersistentVolumeClaimStatus: {"phase": _word},
+    storage.CSIPersistentVolume: {"driver": _driver, "volume_handle": _handle},
+    storage.PersistentVolumeSpec: {
+        "access_modes": _word,
+        "storage_class_name": _storage_class,
+        "volume_mode": _word,
+        "volume_attributes_class_name": _attributes_class,
+    },
+    storage.PersistentVolumeStatus: {"phase": _word},
+    storage.StorageClass: {"provisioner": _driver},
+    storage.CSINodeDriver: {"name": _driver, "node_id": nothing, "topology_keys": _label_key},
+    storage.CSIStorageCapacity: {"storage_class_name": _storage_class},
+    storage.VolumeAttachmentSource: {"persistent_volume_name": _volume},
+    storage.VolumeAttachmentSpec: {"attacher": _driver, "node_name": _node},
+    workloads.RuntimeClassScheduling: {"node_selector": LABELS},
+    workloads.RuntimeClass: {"handler": name_of(Space("handler"))},
+    workloads.LimitRangeItem: {"type": _word},
+    workloads.ServiceSpec: {"selector": LABELS},
+    workloads.ReplicationControllerSpec: {"selector": LABELS},
+    devices.ResourceClaimAllocationStatus: {"allocation": lambda _, value: None if value is None else {}},
+    devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},
+}

@@ -1,0 +1,245 @@
+"""The sorts of names that are replaced, and how a name that is made of others is put together again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from kpreempt.model.affinity import NodeSelector
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import parse_int64
+from kpreempt.model.pod import Pod
+from kpreempt.model.taints import Toleration
+from kpreempt.snapshot.redact import well_known
+from kpreempt.snapshot.redact.tokens import Names, Space, ending_of_key, ending_of_value
+
+_ZONE_DELIMITER = "__"
+_DASHES_OF_ZONE = 2
+_LATEST = ":latest"
+_AWS = "aws://"
+_AWS_VOLUME = re.compile(r"vol-[^/]*")
+_GCE_DISK = re.compile(r"projects/UNSPECIFIED/(zones|regions)/([^/]+)/disks/(.+)")
+_CSI_LIMIT = f"{well_known.ATTACHABLE_VOLUMES}csi-"
+_DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
+_QUOTA = "requests."
+_PERCENTAGE = re.compile(r"[-+]?[0-9]+%")
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+(?:\.[0-9]+)?")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[-+][0-9]{2}:[0-9]{2})")
+
+
+def _ending_of_resource(name: str) -> str:
+    """Whether a resource counts as Kubernetes' own depends on a slash and on this text anywhere in the name."""
+    if "kubernetes.io/" in name:
+        return ".kubernetes.io/r"
+    return "/r" if "/" in name else ""
+
+
+def _ending_of_image(name: str) -> str:
+    return ":tag" if _is_tagged(name) else ""
+
+
+POD = Space("pod")
+NODE = Space("node", ending=ending_of_value)
+NAMESPACE = Space("namespace", well_known.NAMESPACES.__contains__, ending_of_value)
+LABEL_KEY = Space("key", well_known.is_label, ending_of_key)
+LABEL_VALUE = Space("value", ending=ending_of_value)
+REGION = Space("region")
+# Without a dash: a zone of Google's has three parts, of which the first two are its region.
+ZONE = Space("zone", joint="")
+IMAGE = Space("image", ending=_ending_of_image)
+RESOURCE = Space("resource", well_known.is_resource, _ending_of_resource)
+# A driver's name begins a reason that is sorted among others.
+DRIVER = Space("driver", well_known.is_driver, fences=("node(s)", "persistentvolumeclaim"))
+PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
+SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__)
+FINALIZER = Space("finalizer", well_known.is_finalizer, is_sorted_beside_kept=False)
+GATE = Space("gate", well_known.is_of_kubernetes, is_sorted_beside_kept=False)
+FEATURE = Space("feature", well_known.NODE_FEATURES.__contains__)
+ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted_beside_kept=False)
+WORD = Space("word", well_known.WORDS.__contains__, is_sorted_beside_kept=False)
+KIND = Space("kind", well_known.KINDS.__contains__, is_sorted_beside_kept=False)
+API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", is_sorted_beside_kept=False)
+POOL = Space("pool", "rbd".__eq__, is_sorted_beside_kept=False)
+# In the form of an EBS volume's name, which the scheduler looks for.
+HANDLE = Space("vol")
+CLAIM = Space("claim")
+VOLUME = Space("volume")
+DEVICE_CLASS = Space("deviceclass")
+TEXT = Space("text")
+"""What no other space is for."""
+
+
+class Renamer:
+    """Replaces names while one object after the other is walked; ``namespace`` is that of the object.
+
+    ``rename`` collects names in a first walk over all objects, and gives tokens in the second.
+    """
+
+    def __init__(self, cluster: ClusterSnapshot, rename: Callable[[Space, str], str], names: Names) -> None:
+        self.rename = rename
+        self.namespace = ""
+        self.memo: dict[int, tuple[Any, Any]] = {}
+        self._names = names
+        self._number_labels, self._number_taints = number_keys(cluster)
+        self._ephemeral = _ephemeral_claims(cluster.pods)
+        self._regions = _regions(cluster)
+
+    def label_value(self, key: str, value: str) -> str:
+        """The value of a label, or one that it is compared with."""
+        if key == well_known.NAMESPACE_LABEL:
+            return self.rename(NAMESPACE, value)
+        if key == well_known.HOSTNAME:
+            return self.rename(NODE, value)
+        if key in self._number_labels and parse_int64(value) is not None:
+            return self._names.keep(LABEL_VALUE, value)
+        if key in well_known.ZONES and _ZONE_DELIMITER in value:
+            return _ZONE_DELIMITER.join(self._zone(part.strip()) for part in value.split(_ZONE_DELIMITER))
+        return self._zone(value)
+
+    def taint_value(self, key: str, value: str) -> str:
+        """The value of a taint, or one that it is compared with."""
+        numbers = self._number_taints
+        if (key in numbers or "" in numbers) and parse_int64(value) is not None:
+            return self._names.keep(LABEL_VALUE, value)
+        return self.rename(LABEL_VALUE, value)
+
+    def _zone(self, value: str) -> str:
+        region = self._regions.get(value)
+        if region is None:
+            return self.rename(LABEL_VALUE, value)
+        return f"{self.rename(REGION, region)}-{self.rename(ZONE, value)}"
+
+    def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """A map of labels, or one that selects by labels."""
+        return {self.rename(LABEL_KEY, key): self.label_value(key, value) for key, value in labels.items()}
+
+    def resource(self, name: str) -> str:
+        """The name of a resource; one that is made for a driver or a class of devices keeps what it begins with."""
+        for prefix, space in ((_CSI_LIMIT, DRIVER), (_DEVICE_CLASS, DEVICE_CLASS), (_QUOTA, RESOURCE)):
+            if name.startswith(prefix):
+                self._names.keep(RESOURCE, prefix)
+                return prefix + self.rename(space, name.removeprefix(prefix))
+        return self.rename(RESOURCE, name)
+
+    def image(self, name: str) -> str:
+        """An image; ``:latest`` stays apart, because a name without a tag means the same."""
+        base = name.removesuffix(_LATEST)
+        if base != name and not _is_tagged(base):
+            return self.rename(IMAGE, base) + _LATEST
+        return self.rename(IMAGE, name)
+
+    def claim(self, name: str) -> str:
+        """A claim in the object's namespace; that of an ephemeral volume is named after pod and volume."""
+        pod_and_volume = self._ephemeral.get((self.namespace, name))
+        if pod_and_volume is None:
+            return self.rename(CLAIM, name)
+        pod, volume = pod_and_volume
+        return f"{self.rename(POD, pod)}-{self.rename(VOLUME, volume)}"
+
+    def handle(self, text: str) -> str:
+        """What a driver calls a volume; texts from which the scheduler takes a part keep their form."""
+        if disk := _GCE_DISK.fullmatch(text):
+            scope, place, name = disk.groups()
+            return f"projects/UNSPECIFIED/{scope}/{self._zone(place)}/disks/{self.rename(HANDLE, name)}"
+        if not text.startswith(_AWS):
+            return self.rename(HANDLE, text)
+        parts = urlsplit(text)
+        name = parts.path.strip("/")
+        volume = self.rename(HANDLE, name)
+        good = volume if _AWS_VOLUME.fullmatch(name) else f"x{volume}"
+        return f"{_AWS}{self._zone(parts.netloc)}/{good}"
+
+    def address(self, text: str) -> str:
+        """An address of a host."""
+        token = self.rename(ADDRESS, text)
+        if token == text:
+            return text
+        number = int(token.rpartition("-")[2])
+        return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+    def word(self, text: str) -> str:
+        """One of a few words."""
+        return self.rename(WORD, text)
+
+    def amount(self, value: int | str | None) -> int | str | None:
+        """A number or a percentage."""
+        if not isinstance(value, str) or _PERCENTAGE.fullmatch(value):
+            return value
+        return self.rename(TEXT, value)
+
+    def of(self, space: Space) -> Callable[[str], str]:
+        """What replaces a name of one space."""
+        return lambda name: self.rename(space, name)
+
+
+def public_version(text: str) -> str:
+    """The numbers of a version, without what a vendor appends to them."""
+    match = _VERSION.match(text)
+    return match[0] if match else ""
+
+
+def public_time(text: str) -> str:
+    """A time, and for anything else one of no meaning."""
+    return text if _TIME.fullmatch(text) else "1970-01-01T00:00:00Z"
+
+
+def _is_tagged(image: str) -> bool:
+    return image.rfind(":") > image.rfind("/")
+
+
+def number_keys(cluster: ClusterSnapshot) -> tuple[frozenset[str], frozenset[str]]:
+    """The keys of labels, and those of taints, whose values are compared as numbers.
+
+    An empty key of a taint stands for all of them.
+    """
+    labels: set[str] = set()
+    taints: set[str] = set()
+    seen: set[int] = set()
+    for pod in cluster.pods:
+        rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+        if rules is not None:
+            labels.update(_compared(rules.required))
+            labels.update(_compared(NodeSelector([each.preference for each in rules.preferred])))
+        if id(pod.spec.tolerations) not in seen:
+            seen.add(id(pod.spec.tolerations))
+            taints.update(each.key for each in pod.spec.tolerations if _compares_values(each))
+    for volume in cluster.persistent_volumes:
+        labels.update(_compared(volume.spec.node_affinity.required if volume.spec.node_affinity else None))
+    return frozenset(labels), frozenset(taints)
+
+
+def _compares_values(toleration: Toleration) -> bool:
+    """Whether it compares numbers; or, without a key, the values of all taints."""
+    return toleration.operator in ("Gt", "Lt") or (not toleration.key and bool(toleration.value))
+
+
+def _compared(selector: NodeSelector | None) -> Iterator[str]:
+    for term in selector.node_selector_terms if selector else ():
+        for each in term.match_expressions:
+            if each.operator in ("Gt", "Lt"):
+                yield each.key
+
+
+def _ephemeral_claims(pods: Iterable[Pod]) -> dict[tuple[str, str], tuple[str, str]]:
+    """By namespace and name of a claim: the pod and the volume after which it is named."""
+    return {
+        (pod.metadata.namespace, f"{pod.metadata.name}-{volume.name}"): (pod.metadata.name, volume.name)
+        for pod in pods
+        for volume in pod.spec.volumes
+        if volume.ephemeral is not None and volume.persistent_volume_claim is None
+    }
+
+
+def _regions(cluster: ClusterSnapshot) -> dict[str, str]:
+    """The regions of zones in which a disk of Google's is at once; the scheduler takes them from the zones' names."""
+    regions = {}
+    for volume in cluster.persistent_volumes:
+        if volume.spec.gce_persistent_disk is None:
+            continue
+        for key in well_known.ZONES & volume.metadata.labels.keys():
+            zones = volume.metadata.labels[key].split(_ZONE_DELIMITER)
+            if len(zones) > 1 and all(zone.count("-") == _DASHES_OF_ZONE for zone in zones):
+                regions.update({zone: zone.rpartition("-")[0] for zone in zones})
+    return regions

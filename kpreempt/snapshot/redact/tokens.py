@@ -1,0 +1,154 @@
+"""Tokens for names: the same one for the same name, in the order of the names that they stand for.
+
+A scheduler sorts names among each other and beside names that every cluster has ("cpu"). So a token sorts before and
+after the same tokens, and before and after the same well-known names, as the name that it replaces.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+import msgspec
+
+from kpreempt.model.labels import is_label_key, is_label_value
+
+_LEAST_DIGITS = 4
+# What a DNS name is made of, letters first: a token is to look like one.
+_FIRST = "abcdefghijklmnopqrstuvwxyz0123456789"
+_NEXT = _FIRST + "-."
+_MAX_LABEL = 63
+_MAX_DOMAIN = 253
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+def _nothing(_text: str) -> str:
+    return ""
+
+
+class Space(msgspec.Struct, frozen=True):
+    """Names of one sort, which are compared with each other and with no others.
+
+    ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
+    name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
+    stands before the number. ``is_sorted_beside_kept`` says that the order to the names that stay matters, too.
+    """
+
+    stem: str
+    is_kept: Callable[[str], bool] = _never
+    ending: Callable[[str], str] = _nothing
+    fences: tuple[str, ...] = ()
+    joint: str = "-"
+    is_sorted_beside_kept: bool = True
+
+
+class Names:
+    """The names that were seen, by space, and once they are ``numbered`` the token of each."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Space, set[str], set[str]]] = {}
+        self._tokens: dict[str, dict[str, str]] = {}
+
+    def collect(self, space: Space, name: str) -> str:
+        """Remember a name, and give it back."""
+        names = self._of(space)[1]
+        if name not in names:
+            (self._of(space)[2] if space.is_kept(name) else names).add(name)
+        return name
+
+    def keep(self, space: Space, name: str) -> str:
+        """Remember that a name stays as it is where it stands now."""
+        self._of(space)[2].add(name)
+        return name
+
+    def token(self, space: Space, name: str) -> str:
+        """The token of a name that was collected; the name itself where it is empty or well known.
+
+        Raises ``KeyError`` for any other: a name that was overlooked must not slip through.
+        """
+        tokens = self._tokens[space.stem]
+        return name if not name or space.is_kept(name) else tokens[name]
+
+    def number(self) -> None:
+        """Give every name that was collected its token."""
+        for space, names, kept in self._seen.values():
+            self._tokens[space.stem] = dict(_assign(space, names - {""}, kept - {""}))
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Every token with the name that it stands for, in order within each space."""
+        for tokens in self._tokens.values():
+            yield from ((token, name) for name, token in tokens.items())
+
+    def _of(self, space: Space) -> tuple[Space, set[str], set[str]]:
+        found = self._seen.get(space.stem)
+        if found is None:
+            found = self._seen[space.stem] = (space, set(), set())
+        return found
+
+
+def _assign(space: Space, names: set[str], kept: set[str]) -> Iterator[tuple[str, str]]:
+    fences = sorted({*(kept if space.is_sorted_beside_kept else ()), *space.fences})
+    digits = max(_LEAST_DIGITS, len(str(len(names))))
+    number = 0
+    for place, group in groupby(sorted(names), key=lambda name: bisect_left(fences, name)):
+        below = fences[place - 1] if place else ""
+        above = fences[place] if place < len(fences) else ""
+        start = _start_between(below, above, space.stem)
+        for name in group:
+            number += 1
+            yield name, f"{start}{space.joint}{number:0{digits}}{space.ending(name)}"
+
+
+def _start_between(below: str, above: str, stem: str) -> str:
+    """What tokens between two fences begin with, so that whatever follows they stay between them.
+
+    An empty fence is none. Where there is no room for a name, such as between ``a`` and ``a-``, order is given up.
+    """
+    for lead in ("", *_leads(below, above)):
+        start = f"{lead}-{stem}" if lead else stem
+        if _is_between(below, start, above):
+            return start
+    return stem
+
+
+def _leads(below: str, above: str) -> Iterable[str]:
+    for length in range(max(len(below), len(above)) + 1):
+        for base in {below[:length]: None, above[:length]: None}:
+            for letter in _NEXT if length else _FIRST:
+                lead = base + letter
+                if _is_between(below, lead, above):
+                    yield lead
+
+
+def _is_between(below: str, start: str, above: str) -> bool:
+    is_above = not below or (start > below and not below.startswith(start))
+    return is_above and (not above or (start < above and not above.startswith(start)))
+
+
+def ending_of_value(value: str) -> str:
+    """Nothing for what can be a label's value; else what makes the token as wrong as the value is."""
+    return "" if is_label_value(value) else _spoiling(value, _NAME, _MAX_LABEL)
+
+
+def ending_of_key(key: str) -> str:
+    """Nothing for what can be a label's key; else what makes the token as wrong as the key is."""
+    if is_label_key(key):
+        return ""
+    *domains, name = key.split("/")
+    ending = _spoiling(name, _NAME, _MAX_LABEL)
+    if not domains:
+        return ending
+    domain = _spoiling(domains[0], _DOMAIN, _MAX_DOMAIN) if domains[0] else "!"
+    return f"{domain}{'/x' * (len(domains) - 1)}/{'x' if name else ''}{ending}"
+
+
+def _spoiling(text: str, syntax: re.Pattern[str], longest: int) -> str:
+    padding = "x" * longest if len(text.encode(errors="replace")) > longest else ""
+    return padding if not text or syntax.fullmatch(text) else f"{padding}!"

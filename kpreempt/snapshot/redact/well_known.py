@@ -1,0 +1,135 @@
+"""Names that are the same in every cluster, and so tell nothing of this one: they survive redaction."""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DOMAINS = ("kubernetes.io", "k8s.io")
+_SUBDOMAINS = (".kubernetes.io", ".k8s.io")
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLES = frozenset(("control-plane", "master", "worker", "infra", "etcd"))
+
+METADATA_NAME = "metadata.name"
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+HOSTNAME = "kubernetes.io/hostname"
+# Into these the scheduler renames the zone labels of in-tree volumes (framework/csi_translation.py).
+CSI_ZONES = ("topology.ebs.csi.aws.com/zone", "topology.cinder.csi.openstack.org/zone", "topology.gke.io/zone")
+# A volume in several zones has them all in the value of such a label.
+ZONES = frozenset(
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        *CSI_ZONES,
+    )
+)
+_LABELS = frozenset(
+    (
+        METADATA_NAME,
+        *CSI_ZONES,
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "pod-template-generation",
+        "pod-template-hash",
+    )
+)
+
+NAMESPACES = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
+PRIORITY_CLASSES = frozenset(("system-cluster-critical", "system-node-critical"))
+SCHEDULERS = frozenset(("default-scheduler",))
+# The drivers that took the place of in-tree volumes (framework/csi_translation.py).
+DRIVERS = frozenset(
+    ("ebs.csi.aws.com", "disk.csi.azure.com", "cinder.csi.openstack.org", "pd.csi.storage.gke.io", "pxd.portworx.com")
+)
+FINALIZERS = frozenset(("foregroundDeletion", "orphan"))
+# Features that nodes declare (plugins/node_declared_features.py).
+NODE_FEATURES = frozenset(
+    (
+        "ExtendWebSocketsToKubelet",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
+        "RestartAllContainersOnContainerExits",
+        "UserNamespacesHostNetworkSupport",
+    )
+)
+ADDRESSES = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104 (addresses that pods ask for)
+
+HUGE_PAGES = "hugepages-"
+ATTACHABLE_VOLUMES = "attachable-volumes-"
+_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage", "pods", "storage"))
+_ATTACHABLE = frozenset(f"{ATTACHABLE_VOLUMES}{each}" for each in ("aws-ebs", "gce-pd", "azure-disk", "cinder"))
+_HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
+
+# Values of fields that take one of a few words.
+WORDS = _words(
+    """
+    True False Unknown Always OnFailure Never Restart RestartAllContainers TCP UDP SCTP Pending Running Succeeded
+    Failed Available Bound Released Lost Ready PodScheduled DisruptionTarget PodResizePending PodResizeInProgress
+    Initialized ContainersReady PodReadyToStartContainers MemoryPressure DiskPressure PIDPressure NetworkUnavailable
+    PreemptionByScheduler DeletionByTaintManager EvictionByEvictionAPI DeletionByPodGC TerminationByKubelet
+    Unschedulable SchedulingGated SchedulerError Infeasible Deferred Error PodCompleted PodFailed ContainersNotReady
+    KubeletReady KubeletNotReady KubeletHasSufficientMemory KubeletHasNoDiskPressure KubeletHasSufficientPID
+    KubeletHasInsufficientMemory KubeletHasDiskPressure KubeletHasInsufficientPID NodeStatusUnknown RouteCreated
+    ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block Shared Dedicated Managed shared
+    dedicated managed Container Pod PersistentVolumeClaim
+    """
+)
+KINDS = _words(
+    """
+    Node Pod PodDisruptionBudget PriorityClass Namespace PersistentVolumeClaim PersistentVolume StorageClass CSINode
+    CSIDriver CSIStorageCapacity VolumeAttachment RuntimeClass LimitRange Service ReplicationController ReplicaSet
+    StatefulSet Deployment DaemonSet Job CronJob ResourceClaim ResourceClaimTemplate ResourceSlice DeviceClass
+    Secret ConfigMap ServiceAccount Event Endpoints EndpointSlice Lease Ingress IngressClass NetworkPolicy Role
+    RoleBinding ClusterRole ClusterRoleBinding ControllerRevision HorizontalPodAutoscaler ResourceQuota
+    CustomResourceDefinition APIService ComponentStatus PodTemplate FlowSchema PriorityLevelConfiguration
+    MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy
+    ValidatingAdmissionPolicyBinding CertificateSigningRequest VolumeAttributesClass ServiceCIDR IPAddress
+    """
+)
+_GROUPS = frozenset(("apps", "batch", "policy", "extensions", "autoscaling"))
+_API_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
+
+
+def is_of_kubernetes(name: str) -> bool:
+    """Whether a qualified name is in one of the domains that belong to Kubernetes."""
+    domain, slash, _ = name.rpartition("/")
+    return bool(slash) and (domain in _DOMAINS or domain.endswith(_SUBDOMAINS))
+
+
+def is_label(key: str) -> bool:
+    """Whether a label or taint key is well known; of node roles only those that installers give."""
+    if key.startswith(_ROLE_PREFIX):
+        return key.removeprefix(_ROLE_PREFIX) in _ROLES
+    return key in _LABELS or is_of_kubernetes(key)
+
+
+def is_resource(name: str) -> bool:
+    """Whether a resource is one of Kubernetes itself."""
+    return (
+        name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None or is_of_kubernetes(name)
+    )
+
+
+def is_driver(name: str) -> bool:
+    """Whether a driver or provisioner is known everywhere."""
+    return name in DRIVERS or is_of_kubernetes(name)
+
+
+def is_finalizer(name: str) -> bool:
+    """Whether a finalizer is one of Kubernetes itself."""
+    return name in FINALIZERS or is_of_kubernetes(name)
+
+
+def is_api_version(text: str) -> bool:
+    """Whether an API version is one of a group of Kubernetes."""
+    group, slash, version = text.rpartition("/")
+    if not _API_VERSION.fullmatch(version):
+        return False
+    return not slash or group in _GROUPS or is_of_kubernetes(f"{group}/")

@@ -1,0 +1,102 @@
+"""A cluster back to Kubernetes JSON, piece by piece: what ``load_snapshot`` reads is the same cluster again.
+
+Objects come kind by kind, each kind in the order of the cluster, in the version that kube-apiserver 1.36 serves. The
+same cluster always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot.batches import ASSUMPTIONS, SERVER_VERSION, SKIPPED, TAKEN_AT
+from kpreempt.snapshot.decode import Record
+from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.verdict import Assumption
+
+KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
+
+# So many bytes are handed on together.
+_PIECE = 2**20
+
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+
+Rewrite = Callable[[Record], Record]
+
+
+class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a dump says of itself: the server's version, when it was taken, by which kpreempt, and what it lacks.
+
+    ``skipped`` counts the objects that were read and not kept, by kind; ``assumptions`` are what was assumed while
+    reading.
+    """
+
+    server_version: str
+    taken_at: datetime
+    kpreempt_version: str
+    skipped: Mapping[str, int] = {}
+    assumptions: Sequence[Assumption] = ()
+
+
+def dump_pieces(cluster: ClusterSnapshot, header: DumpHeader, rewrite: Rewrite, *, as_lines: bool) -> Iterator[bytes]:
+    """The cluster as one ``List``, or with ``as_lines`` an object a line after an empty list that says the header.
+
+    ``rewrite`` makes of each record the one that is written.
+    """
+    metadata = _ENCODER.encode({"annotations": _annotations(header)})
+    begin = b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
+    if as_lines:
+        yield begin + b"]}\n"
+        yield from _pieces((item + b"\n" for item in _items(cluster, rewrite)), b"")
+    else:
+        yield begin
+        yield from _pieces(_items(cluster, rewrite), b",\n")
+        yield b"]}\n"
+
+
+def api_version_of(kind: Kind) -> str:
+    """The version in which the API server serves a kind that is kept; all of them have reached v1."""
+    group = kind.groups[0]
+    return f"{group}/v1" if group else "v1"
+
+
+def count_objects(cluster: ClusterSnapshot) -> dict[str, int]:
+    """How many objects of each kind a dump has, without the kinds of which it has none."""
+    counts = {kind.name: len(getattr(cluster, kind.field)) for kind in KINDS.values()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _items(cluster: ClusterSnapshot, rewrite: Rewrite) -> Iterator[bytes]:
+    for kind in KINDS.values():
+        begin = f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
+        for record in getattr(cluster, kind.field):
+            # Every record has a name, so that its text is never an empty object.
+            yield begin + _ENCODER.encode(rewrite(record))[1:]
+
+
+def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
+    ready: list[bytes] = []
+    size, is_first = 0, True
+    for item in items:
+        ready.append(item)
+        size += len(item)
+        if size >= _PIECE:
+            yield (b"" if is_first else separator) + separator.join(ready)
+            ready, size, is_first = [], 0, False
+    if ready:
+        yield (b"" if is_first else separator) + separator.join(ready)
+
+
+def _annotations(header: DumpHeader) -> dict[str, str]:
+    taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    annotations = {
+        SERVER_VERSION: header.server_version,
+        TAKEN_AT: taken_at,
+        KPREEMPT_VERSION: header.kpreempt_version,
+        SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
+        ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
+    }
+    return {key: value for key, value in annotations.items() if value}

@@ -1,0 +1,118 @@
+"""A redacted cluster is decided as the original: every verdict is the same, to the byte, once its tokens are names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.report import render
+from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.snapshot import DumpHeader, Redaction, cluster_from_json, dump_pieces, least
+from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.strategies import EXTENDED, Object
+from tests.strategies_volumes import DRIVER
+from tests.strategies_whole import FEATURES, whole_scenarios
+
+HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="0")
+LAW = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+# A configuration names profiles, labels and resources of its own, which are not in a dump.
+AMONG = tuple(each for each in FEATURES if each != "config")
+
+
+# Names that are in another order than the objects, and on all sides of those that every cluster has.
+NODE_NAMES = ("zeta", "alpha-1", "alpha", "m.example.org", "10-0-0-1")
+RESOURCES = ("example.com/gpu", "a.example/x", "ephemeral-tape.example/x", "zzz.example/x", "mykubernetes.io/x")
+DRIVER_NAMES = ("csi.example.com", "a.example", "zzz.example.com")
+
+
+@st.composite
+def renamed_scenarios(draw: st.DrawFn) -> Object:
+    """A scenario under names that are drawn, too."""
+    scenario = draw(whole_scenarios(among=AMONG))
+    names = draw(st.permutations(NODE_NAMES))
+    renaming = {f"n{index}": name for index, name in enumerate(names)}
+    renaming[EXTENDED] = draw(st.sampled_from(RESOURCES))
+    renaming[DRIVER] = draw(st.sampled_from(DRIVER_NAMES))
+    renamed: Object = _renamed(scenario, renaming)
+    return renamed
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def reread(cluster: ClusterSnapshot, rewrite: Callable[[Any], Any]) -> ClusterSnapshot:
+    """The cluster as it is read from its dump."""
+    text = b"".join(dump_pieces(cluster, HEADER, rewrite, as_lines=False))
+    items = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["items"]
+    return cluster_from_json(msgspec.json.decode(items, type=list[msgspec.Raw]), "dump")
+
+
+def verdicts(cluster: ClusterSnapshot, scenario: Object) -> list[str]:
+    """The verdict on each pending pod of the cluster, as it is published."""
+    scheduler = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    answers = []
+    for pod in cluster.pods:
+        if not pod.spec.node_name:
+            others = [each for each in cluster.pods if each is not pod]
+            without = msgspec.structs.replace(cluster, pods=others)
+            answers.append(_verdict(without, pod, scheduler))
+    return answers
+
+
+def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler) -> str:
+    answer = explain_pods(cluster, [Question(pod=pod)], scheduler, now=NOW, proposes=True)
+    return render(answer, "json")
+
+
+def names_for_tokens(text: str, redaction: Redaction) -> str:
+    """The text with every token replaced by what it stands for."""
+    names = dict(redaction.pairs())
+    if not names:
+        return text
+    tokens = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    return tokens.sub(lambda match: names[match[0]], text)
+
+
+def unquoted(text: str) -> str:
+    """The text without quotes and escapes within strings: a proposal puts a name in quotes that needs them."""
+    return re.sub(r"\\[\"\\]", "", text)
+
+
+def cluster_with_question(scenario: Object) -> ClusterSnapshot:
+    cluster = cluster_of(scenario["objects"])
+    return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])])
+
+
+@LAW
+@given(renamed_scenarios())
+def test_a_redacted_cluster_is_decided_as_the_original(scenario: dict[str, Any]) -> None:
+    cluster = cluster_with_question(scenario)
+    redaction = Redaction(cluster)
+    redacted = reread(cluster, redaction.record)
+    answers = [names_for_tokens(unquoted(each), redaction) for each in verdicts(redacted, scenario)]
+    assert answers == list(map(unquoted, verdicts(cluster, scenario)))
+
+
+@LAW
+@given(whole_scenarios(among=AMONG))
+def test_a_dumped_cluster_is_decided_as_the_original(scenario: dict[str, Any]) -> None:
+    cluster = cluster_with_question(scenario)
+    dumped = reread(cluster, least)
+    assert verdicts(dumped, scenario) == verdicts(cluster, scenario)
+    assert reread(dumped, least) == dumped

@@ -1,0 +1,232 @@
+"""What is written is read back as the same cluster, and holds nothing that no scheduler reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import zstandard
+from msgspec import inspect
+
+from kpreempt.admission import claims as admission_claims
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.kube.framework import volumes
+from kpreempt.snapshot import DumpHeader, dump_pieces, form_of, least, load_snapshot, packed
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.least import ANNOTATIONS
+from kpreempt.snapshot.packing import ENDS
+from kpreempt.verdict import Assumption
+from tests.factories import make_budget, make_node, make_pod
+
+HEADER = DumpHeader(
+    server_version="v1.36.3",
+    taken_at=datetime(2026, 11, 21, 3, 12, tzinfo=UTC),
+    kpreempt_version="0.1.0",
+    skipped={"Event": 3},
+    assumptions=[Assumption("PersistentVolume", "", "may not be listed")],
+)
+CLUSTER = ClusterSnapshot(
+    nodes=[make_node("b", labels={"zone": "z"}), make_node("a", unschedulable=True)],
+    pods=[
+        make_pod("web-2", node="b", cpu="500m"),
+        make_pod("web-1", priority=10),
+        make_pod("web-1", namespace="other"),
+    ],
+    pod_disruption_budgets=[make_budget("web", {"app": "web"}, 1)],
+)
+
+
+def write(path: Path, cluster: ClusterSnapshot, header: DumpHeader = HEADER) -> bytes:
+    form = form_of(str(path))
+    content = b"".join(packed(dump_pieces(cluster, header, least, as_lines=form.as_lines), form))
+    path.write_bytes(content)
+    return content
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_every_form_is_read_back_as_the_same_cluster(end: str, tmp_path: Path) -> None:
+    write(tmp_path / f"cluster{end}", CLUSTER)
+    loaded = load_snapshot([str(tmp_path / f"cluster{end}")])
+    header = {"version": "v1.36.3", "taken_at": HEADER.taken_at, "skipped": {"Event": 3}}
+    assert loaded.cluster == msgspec.structs.replace(CLUSTER, **header)
+    assert loaded.assumptions == HEADER.assumptions
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_dump_of_a_dump_has_the_same_bytes(end: str, tmp_path: Path) -> None:
+    first = write(tmp_path / f"first{end}", CLUSTER)
+    assert write(tmp_path / f"second{end}", load_snapshot([str(tmp_path / f"first{end}")]).cluster) == first
+
+
+def test_objects_are_those_that_the_api_server_serves(tmp_path: Path) -> None:
+    items = json.loads(write(tmp_path / "cluster.json", CLUSTER))["items"]
+    assert [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in items] == [
+        ("v1", "Node", "b"),
+        ("v1", "Node", "a"),
+        ("v1", "Pod", "web-2"),
+        ("v1", "Pod", "web-1"),
+        ("v1", "Pod", "web-1"),
+        ("policy/v1", "PodDisruptionBudget", "web"),
+    ]
+    assert items[2]["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "500m"}}
+
+
+def test_packed_forms_are_what_their_names_say(tmp_path: Path) -> None:
+    plain = write(tmp_path / "cluster.json", CLUSTER)
+    assert gzip.decompress(write(tmp_path / "cluster.json.gz", CLUSTER)) == plain
+    unpacked = zstandard.ZstdDecompressor().decompressobj().decompress(write(tmp_path / "cluster.json.zst", CLUSTER))
+    assert unpacked == plain
+
+
+def test_an_object_stands_on_each_line_of_json_lines(tmp_path: Path) -> None:
+    header, *lines = write(tmp_path / "cluster.jsonl", CLUSTER).splitlines()
+    assert json.loads(header)["items"] == []
+    assert [json.loads(line)["kind"] for line in lines] == ["Node", "Node", "Pod", "Pod", "Pod", "PodDisruptionBudget"]
+
+
+def test_an_empty_cluster_can_be_written_and_read(tmp_path: Path) -> None:
+    write(tmp_path / "cluster.json", ClusterSnapshot())
+    assert load_snapshot([str(tmp_path / "cluster.json")]).cluster.nodes == []
+
+
+@pytest.mark.parametrize("name", ["cluster", "cluster.yaml", "cluster.zst", "json", "cluster.json.bz2", ""])
+def test_any_other_name_is_refused_with_those_that_there_are(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        form_of(name)
+    assert ".json.zst" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("kpreempt.io/skipped", "[1]", id="no counts"),
+        pytest.param("kpreempt.io/skipped", '{"Event": "many"}', id="a count that is no number"),
+        pytest.param("kpreempt.io/assumptions", "[" * 100_000, id="nested without end"),
+        pytest.param("kpreempt.io/assumptions", "[{}]", id="an assumption about nothing"),
+    ],
+)
+def test_a_header_that_kpreempt_did_not_write_is_one_message(key: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    document = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": {key: value}}, "items": []}
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"metadata\.annotations: .* is not what kpreempt writes"):
+        load_snapshot([str(path)])
+
+
+SECRET = "s3cret"
+RICH_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "api",
+        "namespace": "shop",
+        "annotations": {"vault.example/token": SECRET},
+        "managedFields": [{"manager": SECRET}],
+    },
+    "spec": {
+        "nodeName": "node-a",
+        "containers": [
+            {
+                "name": "main",
+                "command": [SECRET],
+                "args": [SECRET],
+                "env": [{"name": "TOKEN", "value": SECRET}],
+                "envFrom": [{"secretRef": {"name": SECRET}}],
+                "livenessProbe": {"exec": {"command": [SECRET]}},
+            }
+        ],
+        "volumes": [
+            {"name": "a", "secret": {"secretName": SECRET}},
+            {"name": "b", "rbd": {"monitors": ["m"], "image": "i", "secretRef": {"name": SECRET}}},
+            {"name": "c", "csi": {"driver": "d", "volumeAttributes": {"key": SECRET}}},
+        ],
+        "imagePullSecrets": [{"name": SECRET}],
+    },
+    "status": {
+        "phase": "Running",
+        "message": SECRET,
+        "conditions": [
+            {"type": kind, "status": "True", "message": SECRET}
+            for kind in ("Ready", "DisruptionTarget", "PodResizePending", "example.com/Custom")
+        ],
+    },
+}
+RICH_OBJECTS: list[dict[str, Any]] = [
+    RICH_POD,
+    {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"token": SECRET}},
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"token": SECRET}},
+    {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "node-a", "annotations": {"vpn.example/key": SECRET}},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "message": SECRET}]},
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "p",
+            "namespace": "shop",
+            "annotations": {"pv.kubernetes.io/bind-completed": SECRET, "note": SECRET},
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v", "annotations": {"pv.kubernetes.io/provisioned-by": SECRET}},
+        "spec": {"csi": {"driver": "d", "volumeHandle": "h", "volumeAttributes": {"key": SECRET}}},
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "shop"},
+        "status": {"allocation": {"devices": {"config": [{"opaque": {"parameters": SECRET}}]}}},
+    },
+]
+
+
+def test_what_may_hold_secrets_is_never_written(tmp_path: Path) -> None:
+    source = tmp_path / "rich.json"
+    source.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": RICH_OBJECTS}))
+    cluster = load_snapshot([str(source)]).cluster
+    written = write(tmp_path / "cluster.json", cluster)
+    assert SECRET.encode() not in written
+    claim = load_snapshot([str(tmp_path / "cluster.json")]).cluster.resource_claims[0]
+    assert claim.status.allocation is not None
+
+
+def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
+    read = {
+        volumes.BETA_STORAGE_CLASS_ANNOTATION,
+        volumes.BIND_COMPLETED_ANNOTATION,
+        volumes.SELECTED_NODE_ANNOTATION,
+        volumes.MIGRATED_PLUGINS_ANNOTATION,
+        *admission_claims._DEFAULT_CLASS_ANNOTATIONS,
+    }
+    assert frozenset().union(*ANNOTATIONS.values()) == read
+
+
+def records_within(kind: inspect.Type) -> Iterator[type[msgspec.Struct]]:
+    """All records that a type is made of."""
+    if isinstance(kind, inspect.StructType):
+        yield kind.cls
+        for field in kind.fields:
+            yield from records_within(field.type)
+    elif isinstance(kind, inspect.ListType):
+        yield from records_within(kind.item_type)
+    elif isinstance(kind, inspect.UnionType):
+        for each in kind.types:
+            yield from records_within(each)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_record_is_written_with_fields_that_say_nothing(kind: str) -> None:
+    records = set(records_within(inspect.type_info(KINDS[kind].record)))
+    assert [each.__name__ for each in records if not each.__struct_config__.omit_defaults] == []
