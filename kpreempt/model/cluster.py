@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.event import Event
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -37,7 +38,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that decides about scheduling, each kind in the order in which the input had it.
 
     Order matters: pods of equal rank keep it. ``version`` is the server's (``v1.36.3``) or empty; ``taken_at`` is when
-    the dump was made, if it says so. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
+    the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``skipped``
+    counts the objects of kinds that no scheduler reads, by kind.
     """
 
     nodes: list[Node] = []
@@ -64,6 +66,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     resource_claims: list[ResourceClaim] = []
     resource_slices: list[ResourceSlice] = []
     device_classes: list[DeviceClass] = []
+    events: list[Event] = []
     version: str = ""
     taken_at: datetime | None = None
     skipped: dict[str, int] = {}
