@@ -118,7 +118,7 @@ def _add_row(page: Page, row: Sequence[PendingPod], pending: PendingPods, option
         page.paragraph(*leaving_in_words(each, pending.at), indent=indent + _INDENT, hanging=_INDENT)
     if rest := len(item.waiting_for) - len(leaving):
         page.paragraph(Span(f"… and {count(rest, 'more pod')}", "dim"), indent=indent + _INDENT)
-    if said := agreement_in_words(item):
+    if said := agreement_in_words(item, verbose=options.verbose):
         page.paragraph(Span(said, "dim"), indent=indent, hanging=_INDENT)
 
 
@@ -128,7 +128,7 @@ def _facts(row: Sequence[PendingPod]) -> Phrase:
     more = f" and {len(row) - 1:,} more of {item.owner}" if len(row) > 1 else ""
     last = row[-1].position
     until = f", to place {last:,}" if len(row) > 1 and last is not None else ""
-    return (f"{more}{until}", Span(f"  priority {item.priority:,}{class_name}", "dim"))
+    return (Span(f"  priority {item.priority:,}{class_name}", "dim"), f"{more}{until}")
 
 
 def _add_notes(page: Page, pending: PendingPods) -> None:

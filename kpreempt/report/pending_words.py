@@ -66,7 +66,7 @@ def fate_in_words(item: PendingPod) -> Phrase:
     return (Span(f"{verb} {number}", "warn"), f" on {nodes}{named}", *_violations(item))
 
 
-def agreement_in_words(item: PendingPod) -> str:
+def agreement_in_words(item: PendingPod, *, verbose: bool) -> str:
     """How the scheduler's last message compares with what is expected now; empty where it says nothing."""
     if not item.scheduler_message:
         return ""
@@ -74,8 +74,8 @@ def agreement_in_words(item: PendingPod) -> str:
         return "the scheduler said the same"
     if item.agreement == Agreement.COUNTS:
         return "the scheduler gave the same reasons, for other numbers of nodes"
-    expected = "" if item.outcome == Outcome.LANDS or not item.message else "; now expected: " + item.message
-    return f"the scheduler last said: {item.scheduler_message}{expected}"
+    expected = f"; now expected: {item.message}" if verbose and item.message else ""
+    return f"the scheduler last said otherwise: {item.scheduler_message}{expected}"
 
 
 def _violations(item: PendingPod) -> Phrase:
