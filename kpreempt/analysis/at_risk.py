@@ -48,7 +48,7 @@ def pods_at_risk(
 ) -> PodsAtRisk:
     """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
 
-    First come those that a pending pod would evict, by its place in the queue, then those of the lowest priority.
+    First come those that a pending pod would evict, by its place in the queue, then the least important ones.
     """
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
@@ -59,7 +59,7 @@ def pods_at_risk(
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
     threats = _threats(decided, positions)
-    ranked = sorted(asked, key=lambda pod: (_first_position(threats.get(pod.key, ())), pod.priority))[:limit]
+    ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
     orders = _orders(ranked, scheduler, prepared)
     places = {standing.pod: standing for order in orders for standing in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
@@ -93,6 +93,12 @@ def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) 
             for victim in victims:
                 threats.setdefault(victim.pod, []).append(threat)
     return threats
+
+
+def _standing_out(pod: Pod, threats: Sequence[Threat]) -> tuple[int, int, float]:
+    """The lower the sooner a pod is looked at; of equal ones that which started last."""
+    started = pod.status.start_time
+    return _first_position(threats), pod.priority, -started.timestamp() if started else -float(_LAST)
 
 
 def _first_position(threats: Sequence[Threat]) -> int:

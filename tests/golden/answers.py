@@ -1,4 +1,4 @@
-"""The golden answers about many pods: a file of ``fixtures/golden-answers`` each, on the snapshots of ``fixtures/on-call``."""
+"""The golden answers about many pods: files of ``fixtures/golden-answers``, on snapshots of ``fixtures/on-call``."""
 
 from __future__ import annotations
 

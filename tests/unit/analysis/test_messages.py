@@ -19,7 +19,9 @@ HELPLESS = " preemption: 0/8 nodes are available: 8 Preemption is not helpful fo
             "Insufficient cpu, node(s) had untolerated taint(s)",
             id="and what plugins say that had nothing to do",
         ),
-        pytest.param("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", "Insufficient nvidia.com/gpu", id="dots"),
+        pytest.param(
+            "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", "Insufficient nvidia.com/gpu", id="dots"
+        ),
         pytest.param("no nodes available to schedule pods", "no nodes available to schedule pods", id="other words"),
         pytest.param("", "", id="nothing"),
     ],
