@@ -8,7 +8,7 @@ from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain import described, version_assumptions
-from kpreempt.analysis.hypothetical_pods import half_of, requests_of, typical_requests
+from kpreempt.analysis.hypothetical_pods import requests_of, room_of, typical_requests
 from kpreempt.analysis.pending import queue_positions
 from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
 from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, PrioritySearch
@@ -64,8 +64,9 @@ def pods_at_risk(
     places = {standing.pod: standing for order in orders for standing in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
     typical = typical_requests(running) if ranked else {}
+    rooms = _rooms(ranked, running, nodes)
     items = [
-        _item(pod, threats.get(pod.key, []), _thresholds(pod, nodes, typical, search), places.get(pod.key))
+        _item(pod, threats.get(pod.key, []), _thresholds(pod, rooms[pod.key], typical, search), places.get(pod.key))
         for pod in ranked
     ]
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
@@ -118,12 +119,21 @@ def _orders(pods: Sequence[Pod], scheduler: Scheduler, prepared: Any) -> list[No
     ]
 
 
-def _thresholds(pod: Pod, nodes: dict[str, Node], typical: dict[str, int], search: PrioritySearch) -> list[Threshold]:
+def _rooms(pods: Sequence[Pod], running: Sequence[Pod], nodes: dict[str, Node]) -> dict[str, dict[str, int]]:
+    """Each pod's room, by its name."""
+    beside: dict[str, list[Pod]] = {pod.spec.node_name: [] for pod in pods}
+    for pod in running:
+        if pod.spec.node_name in beside:
+            beside[pod.spec.node_name].append(pod)
+    return {pod.key: room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name]) for pod in pods}
+
+
+def _thresholds(pod: Pod, room: dict[str, int], typical: dict[str, int], search: PrioritySearch) -> list[Threshold]:
     """One for each size that asks for anything, each size once."""
     sizes = {
         SizeName.TYPICAL: typical,
         SizeName.OWN: requests_of(pod),
-        SizeName.HALF_NODE: half_of(nodes[pod.spec.node_name]),
+        SizeName.ROOM: room,
     }
     return [search.threshold(pod, name, requests) for name, requests in sizes.items() if any(requests.values())]
 

@@ -44,10 +44,15 @@ def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     return {name: median_low(values) for name, values in amounts.items() if values}
 
 
-def half_of(node: Node) -> dict[str, int]:
-    """Half of the CPU and memory that a node has for pods."""
-    allocatable = {name: amount.nano for name, amount in node.status.allocatable.items() if name in _SIZES}
-    return {name: amount // 2 for name, amount in requests_in_units(allocatable).items() if amount // 2}
+def room_of(pod: Pod, node: Node, pods_on_node: Iterable[Pod]) -> dict[str, int]:
+    """The CPU and memory that are free on the pod's node, and what the pod itself asks for, together."""
+    room = requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items() if name in _SIZES})
+    for other in pods_on_node:
+        if other is not pod:
+            for name, amount in requests_of(other).items():
+                if name in room:
+                    room[name] -= amount
+    return {name: amount for name, amount in room.items() if amount > 0}
 
 
 def hypothetical_pod(cluster: ClusterSnapshot, requests: Requests, priority: int) -> Pod:

@@ -43,7 +43,7 @@ def at_risk(
     """Say which pending pods would evict running ones, and from which priority on a new pod would.
 
     Everything is found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of
-    the running pod's own size and of half its node, at each priority that makes a difference.
+    the running pod's own size and of all the room that it would leave, at each priority that makes a difference.
     """
     from kpreempt.cli.at_risk_run import AtRiskRequest, run_at_risk
 

@@ -14,12 +14,12 @@ from kpreempt.report.victims_section import bare_name
 from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName, Standing, Threshold
 
 _THREATS_SHOWN = 3
-_ORDER_SHOWN = 5
-_NODES_SHOWN = 4
+_ORDER_SHOWN = 4
+_NODES_SHOWN = 3
 _SIZES: dict[SizeName, str] = {
     SizeName.TYPICAL: "TYPICAL",
     SizeName.OWN: "ITS SIZE",
-    SizeName.HALF_NODE: "½ NODE",
+    SizeName.ROOM: "ITS ROOM",
 }
 _ALIGNS: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
 
@@ -30,6 +30,7 @@ def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
     page.paragraph(*_headline(answer))
     _add_threats(page, answer, options)
     _add_thresholds(page, answer)
+    _add_budgets(page, answer)
     _add_orders(page, answer, options)
     add_assumptions_section(page, answer.assumptions, options)
     return finished(page, options)
@@ -133,11 +134,31 @@ def _add_legend(page: Page, answer: PodsAtRisk) -> None:
     amounts = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in typical.items())
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
     legend = [f"typical: {amounts}"] if amounts else []
+    legend.append("its room: its size and what is free beside it")
     legend += ["fits: there is room without evictions"] if "fits" in cells else []
     legend += ["never: no priority evicts it for a pod of that size"] if "never" in cells else []
     if len(answer.items) < answer.matching:
         legend.append(f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)")
     page.paragraph(Span("; ".join(legend), "dim"), indent=2, hanging=2)
+
+
+def _add_budgets(page: Page, answer: PodsAtRisk) -> None:
+    """Which budgets protect the pods, and where one is spent; that puts a pod last, and does not keep it."""
+    parts: list[Span | str] = []
+    for item in answer.items:
+        uses = item.standing.budgets if item.standing is not None else []
+        if uses:
+            spent = item.standing is not None and item.standing.violates_budget
+            names = join_names([bare_name(use.budget) for use in uses])
+            parts += [
+                ", " if parts else "",
+                strong(item.pod),
+                f" by {names}",
+                Span(" (spent)", "warn") if spent else "",
+            ]
+    if parts:
+        page.blank()
+        page.paragraph(Span("BUDGETS", "heading"), "  protect ", *parts, hanging=2)
 
 
 def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
@@ -167,7 +188,8 @@ def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
 
 
 def _budgets(standing: Standing) -> Span:
-    if not standing.budgets:
+    """The budgets of a pod, where they decide about its place."""
+    if not standing.violates_budget:
         return Span("")
     names = join_names([bare_name(use.budget) for use in standing.budgets])
-    return Span(f" (budget {names} spent)", "warn") if standing.violates_budget else Span(f" (budget {names})", "dim")
+    return Span(f" (budget {names} spent)", "warn")

@@ -29,11 +29,15 @@ class Threat(_Record, frozen=True):
 
 
 class SizeName(StrEnum):
-    """Where a size comes from: the median of what pods request, the pod itself, half of what its node has."""
+    """Where a size comes from: the median of what pods request, the pod itself, its room.
+
+    Its room is what is free on its node and what it asks for itself, together: as much as a pod gets there for which it
+    alone goes.
+    """
 
     TYPICAL = "typical"
     OWN = "own"
-    HALF_NODE = "halfNode"
+    ROOM = "room"
 
 
 class Threshold(_Record, frozen=True, kw_only=True):

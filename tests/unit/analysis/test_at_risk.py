@@ -9,7 +9,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.hypothetical_pods import half_of, typical_requests
+from kpreempt.analysis.hypothetical_pods import room_of, typical_requests
 from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, tried_priorities
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -121,4 +121,5 @@ def test_priorities_that_make_a_difference_are_tried(priorities: list[int], abov
 def test_sizes_come_from_the_cluster() -> None:
     pods = [make_pod("a", cpu="1", memory="1Gi"), make_pod("b", cpu="3"), make_pod("c"), make_pod("d", cpu="5")]
     assert typical_requests(pods) == {"cpu": 3000, "memory": 2**30}
-    assert half_of(make_node("a", cpu="3", memory="1Gi")) == {"cpu": 1500, "memory": 2**29}
+    first, second = make_pod("a", node="n", cpu="1"), make_pod("b", node="n", cpu="1500m", memory="1Gi")
+    assert room_of(first, make_node("n", cpu="4", memory="2Gi"), [first, second]) == {"cpu": 2500, "memory": 2**30}
