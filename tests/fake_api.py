@@ -148,7 +148,8 @@ class FakeCluster:
             return refused(404, "the server could not find the requested resource")
         kind, api_version = self._kinds[asked.path]
         version, _, start = asked.query.get("continue", f"{self.version}:0").partition(":")
-        items = self.objects.get(kind, [])
+        reason = asked.query.get("fieldSelector", "").removeprefix("reason=")
+        items = [item for item in self.objects.get(kind, []) if not reason or item["reason"] == reason]
         shown, rest = items[int(start) : int(start) + self._page], len(items) - int(start) - self._page
         metadata: dict[str, Any] = {"resourceVersion": asked.query.get("resourceVersion", version)}
         if rest > 0:

@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers import kube
-from kpreempt.verdict import NodeEvaluation, Verdict
+from kpreempt.verdict import NodeEvaluation, Standing, Verdict
 
 ALGORITHMS = ("kube-1.36",)
 DEFAULT_ALGORITHM = ALGORITHMS[0]
@@ -19,6 +19,10 @@ DEFAULT_ALGORITHM = ALGORITHMS[0]
 
 class Scheduler(Protocol):
     """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
+
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """The scheduler names whose pods it schedules."""
 
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Any:
         """Make a cluster ready for any number of pods.
@@ -36,6 +40,12 @@ class Scheduler(Protocol):
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
+
+    def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[Standing]:
+        """The pods of a node below ``priority`` in the order in which they would go, the first first.
+
+        Raises ``KeyError`` for a node that is not there.
+        """
 
 
 def scheduler_for(

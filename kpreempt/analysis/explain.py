@@ -17,7 +17,7 @@ from kpreempt.analysis.smallest_change import Situation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Admitted, Assumption, Outcome, Verdict
+from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, Verdict
 
 MODELLED_MINOR = "1.36"
 _MINOR = re.compile(r"v?(\d+\.\d+)\b")
@@ -100,24 +100,29 @@ def explain_pod(
 ) -> Verdict:
     """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
     verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
-    taken_at = cluster.taken_at
     return msgspec.structs.replace(
         verdict,
         pod=msgspec.structs.replace(verdict.pod, origin=question.origin),
-        cluster=msgspec.structs.replace(
-            verdict.cluster,
-            version=cluster.version,
-            taken_at=taken_at,
-            age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
-            skipped=cluster.skipped,
-        ),
+        cluster=described(verdict.cluster, cluster, now),
         admission=[*verdict.admission, *question.admission],
         assumptions=[
-            *_version_assumptions(cluster.version),
+            *version_assumptions(cluster.version),
             *assumptions,
             *question.assumptions,
             *verdict.assumptions,
         ],
+    )
+
+
+def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
+    """A scheduler's summary of a cluster with what the snapshot says of itself."""
+    taken_at = cluster.taken_at
+    return msgspec.structs.replace(
+        summary,
+        version=cluster.version,
+        taken_at=taken_at,
+        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
+        skipped=cluster.skipped,
     )
 
 
@@ -127,7 +132,7 @@ def _stated(question: Question) -> Stated:
     return Stated(max(0, len(question.pod.spec.tolerations) - added))
 
 
-def _version_assumptions(version: str) -> list[Assumption]:
+def version_assumptions(version: str) -> list[Assumption]:
     """A cluster of another minor version may decide otherwise; one that says nothing is taken for the modelled one."""
     minor = _MINOR.match(version)
     if not version or (minor and minor[1] == MODELLED_MINOR):

@@ -29,8 +29,10 @@ __all__ = [
     "Subjects",
     "for_nodes",
     "in_namespace",
+    "pending_again",
     "pod_from_flags",
     "pod_in_cluster",
+    "pod_name",
     "pods_of",
     "select",
     "set_aside_namesakes",
@@ -147,9 +149,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     been created, which a change says. Raises ``UsageError`` for another kind and ``NotFoundError`` for a name that
     is not there.
     """
-    kind, slash, rest = name.rpartition("/")
-    if slash and not _is_kind(kind, "Pod"):
-        raise UsageError(f'"{name}" is not a pod', hint=f"pod/{rest}, or -f FILE for a manifest")
+    rest = pod_name(name)
     pod = next((each for each in cluster.pods if each.key == f"{namespace}/{rest}"), None)
     if pod is None:
         raise _unknown_pod(cluster, rest, namespace)
@@ -159,11 +159,23 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
     reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
+    return InCluster(pending_again(pod), remaining, [Admitted("status.phase", "Pending", reason)])
+
+
+def pod_name(text: str) -> str:
+    """The name that ``NAME`` or ``pod/NAME`` gives. Raises ``UsageError`` for another kind."""
+    kind, slash, name = text.rpartition("/")
+    if slash and not _is_kind(kind, "Pod"):
+        raise UsageError(f'"{text}" is not a pod', hint=f"pod/{name}, or -f FILE for a manifest")
+    return name
+
+
+def pending_again(pod: Pod) -> Pod:
+    """The pod as if it had just been created and no scheduler had seen it."""
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=None, deletion_grace_period_seconds=None)
     spec = msgspec.structs.replace(pod.spec, node_name="")
-    pending = msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
-    return InCluster(pending, remaining, [Admitted("status.phase", "Pending", reason)])
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
 
 
 def set_aside_namesakes(cluster: ClusterSnapshot, keys: Iterable[str]) -> tuple[ClusterSnapshot, list[Assumption]]:

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
+from kpreempt.cli.pending import pending
 from kpreempt.cli.snapshot import snapshot
+from kpreempt.cli.who_preempted import who_preempted
 
 app = typer.Typer(
     name="kpreempt",
@@ -21,6 +24,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command()(explain)
+app.command()(pending)
+app.command()(who_preempted)
+app.command()(at_risk)
 app.command()(batch)
 app.command()(completion)
 app.command()(snapshot)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 
+# That of names without one, where no kubeconfig says otherwise.
+DEFAULT_NAMESPACE = "default"
+
+
 class LoadedCluster(msgspec.Struct, frozen=True):
     """A cluster, and what is assumed about it."""
 
@@ -50,10 +54,13 @@ def load_cluster(
     additions: Sequence[str] = (),
     *,
     live: Connection | None = None,
+    with_events: bool = False,
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
+
+    A live cluster's events are read only ``with_events``; those of a dump are there anyway.
 
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
@@ -62,7 +69,7 @@ def load_cluster(
     if live is None:
         loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
     else:
-        loaded = _read(live, phases, skip_bad_objects=skip_bad_objects)
+        loaded = _read(live, phases, with_events=with_events, skip_bad_objects=skip_bad_objects)
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     if additions:
         added = _load(additions, phases, skip_bad_objects=skip_bad_objects)
@@ -82,13 +89,20 @@ def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Lo
         progress.close()
 
 
-def _read(live: Connection, phases: Phases, *, skip_bad_objects: bool) -> Reading:
+def _read(live: Connection, phases: Phases, *, with_events: bool, skip_bad_objects: bool) -> Reading:
     from kpreempt.snapshot.live import Api, read_cluster
 
     progress, api = Progress(), Api(live)
     taken_at = datetime.now(UTC).replace(microsecond=0)
     try:
-        return read_cluster(api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases)
+        return read_cluster(
+            api,
+            taken_at=taken_at,
+            with_events=with_events,
+            skip_bad_objects=skip_bad_objects,
+            progress=progress,
+            phases=phases,
+        )
     finally:
         progress.close()
         api.close()

@@ -9,7 +9,6 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -17,17 +16,18 @@ from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster, select, subjects_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import DEFAULT_NAMESPACE, live_connection, load_cluster, single_use_of_stdin, standard_input
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.schedulers import read_scheduler
+from kpreempt.cli.strictness import rests_on
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
-from kpreempt.schedulers.kube import parse_feature_gates
-from kpreempt.snapshot import decode_object, parse_yaml_value, read_document, read_manifest
+from kpreempt.snapshot import decode_object, parse_yaml_value, read_manifest
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
 
@@ -86,9 +86,9 @@ def run_explain(request: ExplainRequest) -> int:
     now = time_of_answer(request.now)
     _check(request)
     overrides = _overrides(request)
-    scheduler = _scheduler(request)
+    scheduler = read_scheduler(request.scheduler_config, request.feature_gates).scheduler
     live = live_connection(request.snapshots, request.connection)
-    namespace = live.namespace if live else "default"
+    namespace = live.namespace if live else DEFAULT_NAMESPACE
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, namespace)
     loaded = load_cluster(
@@ -129,13 +129,6 @@ def _asked(
         return questions_of(cluster, templates, overrides, decode_object)
     found = pod_in_cluster(cluster, request.pod, request.namespace or "default")
     return question_in_cluster(found, overrides, decode_object)
-
-
-def _scheduler(request: ExplainRequest) -> Scheduler:
-    """The scheduler with the configuration file and the gates that were asked for."""
-    configuration = read_document(request.scheduler_config) if request.scheduler_config else None
-    gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
-    return scheduler_for("", configuration, gates)
 
 
 def _check(request: ExplainRequest) -> None:
@@ -253,11 +246,6 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    if request.strict and assumptions:
-        first = min(assumptions, key=lambda each: (each.subject, each.field))
-        others = f", and {len(assumptions) - 1} more" if len(assumptions) > 1 else ""
-        complain(
-            f"--strict: the answer rests on an assumption: {first.subject}: {first.field}: {first.message}{others}"
-        )
+    if request.strict and rests_on(assumptions):
         return EXIT_GATE
     return max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0

@@ -27,6 +27,28 @@ Outputs = Annotated[
         help="text (default), json, yaml, jsonl, name, wide or markdown, into FILE if given. Repeatable.",
     ),
 ]
+# The formats of answers that are not verdicts.
+AnswerOutputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FORMAT[=FILE]",
+        help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable.",
+    ),
+]
+Selector = Annotated[
+    str | None,
+    typer.Option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels: app=web,tier!=db"),
+]
+AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="Pods of all namespaces.")]
+SchedulerConfig = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
+]
+FeatureGates = Annotated[
+    list[str] | None, typer.Option(metavar="GATE=true,...", help="These feature gates are set so. Repeatable.")
+]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="List everything, however long.")]
 Colour = Annotated[
     str, typer.Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")
 ]

@@ -13,7 +13,14 @@ from kpreempt import __version__
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, subjects_of
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import (
+    DEFAULT_NAMESPACE,
+    LoadedCluster,
+    live_connection,
+    load_cluster,
+    single_use_of_stdin,
+    standard_input,
+)
 from kpreempt.cli.output import whole_file, write_stdout_pieces
 from kpreempt.cli.process import complain
 from kpreempt.errors import UsageError
@@ -57,8 +64,8 @@ def run_snapshot(request: SnapshotRequest) -> int:
     _check(request)
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
-    templates = _templates(request, live.namespace if live else "default")
-    loaded = load_cluster(request.snapshots, live=live, skip_bad_objects=request.skip_bad_objects)
+    templates = _templates(request, live.namespace if live else DEFAULT_NAMESPACE)
+    loaded = load_cluster(request.snapshots, live=live, with_events=True, skip_bad_objects=request.skip_bad_objects)
     cluster, assumptions = _as_read(loaded)
     cluster, asked = _with_pods(cluster, templates)
     redaction = Redaction(cluster) if request.redact else None

@@ -8,6 +8,7 @@ import msgspec
 
 from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.event import Event
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -38,7 +39,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that decides about scheduling, each kind in the order in which the input had it.
 
     Order matters: pods of equal rank keep it. ``version`` is the server's (``v1.36.3``) or empty; ``taken_at`` is when
-    the dump was made, if it says so. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
+    the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``skipped``
+    counts the objects of kinds that no scheduler reads, by kind.
     """
 
     nodes: list[Node] = NO_ITEMS
@@ -65,6 +67,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     resource_claims: list[ResourceClaim] = NO_ITEMS
     resource_slices: list[ResourceSlice] = NO_ITEMS
     device_classes: list[DeviceClass] = NO_ITEMS
+    events: list[Event] = NO_ITEMS
     version: str = ""
     taken_at: datetime | None = None
     skipped: dict[str, int] = NO_ENTRIES

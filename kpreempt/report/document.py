@@ -24,6 +24,6 @@ def document_of(verdicts: Sequence[Verdict], options: RenderOptions) -> Verdict 
     return items[0] if len(items) == 1 and not options.as_list else VerdictList(items=items)
 
 
-def encode_json(record: Verdict | VerdictList) -> str:
+def encode_json(record: msgspec.Struct) -> str:
     """The record as JSON on one line, with no character that a terminal would obey."""
     return printable_json(msgspec.json.encode(record).decode())

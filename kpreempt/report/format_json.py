@@ -13,4 +13,9 @@ from kpreempt.verdict import Verdict
 
 def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     """One JSON document."""
-    return msgspec.json.format(encode_json(document_of(verdicts, options)), indent=2) + "\n"
+    return indented(document_of(verdicts, options))
+
+
+def indented(record: msgspec.Struct) -> str:
+    """A record as an indented JSON document."""
+    return msgspec.json.format(encode_json(record), indent=2) + "\n"

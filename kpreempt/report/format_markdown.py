@@ -171,7 +171,15 @@ def _code(text: str) -> str:
     return f"{fence}{padding}{shown}{padding}{fence}"
 
 
+def fenced_report(text: str) -> str:
+    """A report for a terminal, which shows no hidden characters any more, as a block that keeps its columns."""
+    return _in_fence(text.rstrip("\n"))
+
+
 def _fenced(text: str) -> str:
-    shown = printable(text)
+    return _in_fence(printable(text))
+
+
+def _in_fence(shown: str) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
     return f"{fence}text\n{shown}\n{fence}"

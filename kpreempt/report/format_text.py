@@ -35,6 +35,11 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     if len(verdicts) > 1:
         _add_separator(page)
         _add_summary(page, verdicts)
+    return finished(page, options)
+
+
+def finished(page: Page, options: RenderOptions) -> str:
+    """The page as text, in colour if that is wanted."""
     if not options.colour:
         return to_plain(page.lines)
     from kpreempt.report.colour import to_coloured  # noqa: PLC0415 - rich's styles are only loaded for colour

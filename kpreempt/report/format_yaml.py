@@ -24,5 +24,10 @@ class _Dumper(_DUMPER):  # type: ignore[misc]  # which of the two it is depends 
 
 def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     """One YAML document; characters outside ASCII are escaped, so that none can drive a terminal."""
-    data = msgspec.to_builtins(document_of(verdicts, options), builtin_types=())
+    return block_style(document_of(verdicts, options))
+
+
+def block_style(record: msgspec.Struct) -> str:
+    """A record as a YAML document."""
+    data = msgspec.to_builtins(record, builtin_types=())
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=False)

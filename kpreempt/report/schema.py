@@ -8,21 +8,29 @@ from typing import Any
 import msgspec
 
 from kpreempt.report.document import KIND
-from kpreempt.verdict import API_VERSION, Verdict, VerdictList
+from kpreempt.verdict import API_VERSION, PendingPods, PodsAtRisk, PreemptionsOfPod, Verdict, VerdictList
 
 SCHEMA_FILE = "verdict.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# The records that are documents of their own, each with its kind.
+_DOCUMENTS: dict[type[msgspec.Struct], str] = {
+    Verdict: KIND,
+    VerdictList: "VerdictList",
+    PendingPods: "PendingPods",
+    PreemptionsOfPod: "PreemptionsOfPod",
+    PodsAtRisk: "PodsAtRisk",
+}
 _REFERENCE = "#/$defs/{name}"
 
 
 def verdict_schema() -> dict[str, Any]:
-    """The schema of a ``Verdict`` or a ``VerdictList``. Unknown keys are allowed: the version may gain fields."""
-    alternatives, definitions = msgspec.json.schema_components([Verdict, VerdictList], ref_template=_REFERENCE)
+    """The schema of a document of any kind. Unknown keys are allowed: the version may gain fields."""
+    alternatives, definitions = msgspec.json.schema_components(list(_DOCUMENTS), ref_template=_REFERENCE)
     for definition in definitions.values():
         if "description" in definition:
             definition["description"] = cleandoc(definition["description"])
-    _fix_kind(definitions["Verdict"], KIND)
-    _fix_kind(definitions["VerdictList"], "VerdictList")
+    for record, kind in _DOCUMENTS.items():
+        _fix_kind(definitions[record.__name__], kind)
     return {
         "$schema": _DIALECT,
         "$id": f"https://{API_VERSION}/{SCHEMA_FILE}",

@@ -44,7 +44,12 @@ class _Header(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
+class _Reason(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
 _HEADER = msgspec.json.Decoder(_Header)
+_REASON = msgspec.json.Decoder(_Reason)
 
 
 class _Shelf:
@@ -147,6 +152,9 @@ class Collector:
 
     def _take(self, shelf: _Shelf, api_version: str, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
+        if shelf.kind.reasons and _reason(json) not in shelf.kind.reasons:
+            self._skipped[shelf.kind.name] += 1
+            return
         try:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
@@ -237,6 +245,14 @@ def _names(json: Json, batch: Batch) -> tuple[str, str]:
     if not name:
         raise BadObjectError("", "kind", "is missing")
     return name, api_version
+
+
+def _reason(json: Json) -> str:
+    """The reason that an object states, or an empty text where it states none that can be read."""
+    try:
+        return _REASON.decode(json).reason
+    except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        return ""
 
 
 def _time(batch: Batch) -> datetime:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kpreempt.model.event import KEPT_REASONS, Event
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -35,13 +36,17 @@ from kpreempt.model.workloads import (
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served."""
+    """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served.
+
+    Where there are ``reasons``, objects with another ``reason`` are not kept.
+    """
 
     name: str
     field: str
     record: type[msgspec.Struct]
     groups: tuple[str, ...] = ("",)
     is_namespaced: bool = True
+    reasons: frozenset[str] = frozenset()
 
 
 _WORKLOADS = ("apps", "extensions")
@@ -74,6 +79,7 @@ KINDS: dict[str, Kind] = {
         Kind("Job", "jobs", Job, ("batch",)),
         Kind("ResourceClaim", "resource_claims", ResourceClaim, _DEVICES),
         Kind("ResourceSlice", "resource_slices", ResourceSlice, _DEVICES, is_namespaced=False),
+        Kind("Event", "events", Event, ("", "events.k8s.io"), reasons=KEPT_REASONS),
         Kind("DeviceClass", "device_classes", DeviceClass, _DEVICES, is_namespaced=False),
     )
 }

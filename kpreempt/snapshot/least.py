@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.model.devices import ResourceClaim
+from kpreempt.model.event import Event
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
@@ -36,6 +37,7 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
 _PRESENCE = "yes"
 # The one condition whose message is the scheduler's own: why the pod is still pending.
 _SCHEDULERS_CONDITION = "PodScheduled"
+_TOLD_TO_VICTIMS = "Preempted by "
 
 
 def least(record: Record) -> Record:
@@ -76,8 +78,16 @@ def _trim_allocation(claim: ResourceClaim) -> ResourceClaim:
     return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation={}))
 
 
+def _trim_event(event: Event) -> Event:
+    """Only what the scheduler tells victims is read."""
+    if not event.text or event.text.startswith(_TOLD_TO_VICTIMS):
+        return event
+    return msgspec.structs.replace(event, message="", note="")
+
+
 _TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     Pod: _trim_pod,
     ResourceClaim: _trim_allocation,
+    Event: _trim_event,
     **dict.fromkeys(ANNOTATIONS, _trim_annotations),
 }

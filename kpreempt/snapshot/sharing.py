@@ -91,8 +91,13 @@ class Sharing:
         return self._lists.setdefault(tuple(value), value)
 
     def _condition(self, condition: PodCondition) -> PodCondition:
-        """The condition, without the time and message where only its status counts."""
+        """The condition, without the time and message where only its status counts.
+
+        What the scheduler says of a pod that it could not place is kept.
+        """
         if condition.type not in ("Ready", "PodScheduled"):
+            return condition
+        if condition.type == "PodScheduled" and condition.status != "True":
             return condition
         key = (condition.type, condition.status, condition.reason)
         known = self._conditions.get(key)

@@ -6,6 +6,24 @@ Schedulers return these and reports render them; nothing here computes or prints
 
 from kpreempt.verdict.details import Detail
 from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.preempted import (
+    Evidence,
+    PodPhase,
+    Preemption,
+    PreemptionsOfPod,
+    Reconstruction,
+    ReconstructionResult,
+    Whereabouts,
+)
+from kpreempt.verdict.queue import (
+    Agreement,
+    Leaving,
+    PendingGroup,
+    PendingPod,
+    PendingPods,
+    PendingState,
+    QueueTimeSource,
+)
 from kpreempt.verdict.records import (
     API_VERSION,
     Admitted,
@@ -26,6 +44,7 @@ from kpreempt.verdict.records import (
     VerdictList,
     Victim,
 )
+from kpreempt.verdict.risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.status import SUCCESS, Code, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
@@ -33,6 +52,7 @@ __all__ = [
     "API_VERSION",
     "SUCCESS",
     "Admitted",
+    "Agreement",
     "Assumption",
     "BudgetUse",
     "Candidate",
@@ -43,20 +63,40 @@ __all__ = [
     "Detail",
     "Effect",
     "Eligibility",
+    "Evidence",
+    "Leaving",
     "NodeEvaluation",
+    "NodeOrder",
     "NodeStory",
     "Odds",
     "OddsGroup",
     "Outcome",
+    "PendingGroup",
+    "PendingPod",
+    "PendingPods",
+    "PendingState",
+    "PodAtRisk",
+    "PodPhase",
     "PodSummary",
+    "PodsAtRisk",
+    "Preemption",
+    "PreemptionsOfPod",
     "Proposal",
     "ProposalSearch",
+    "QueueTimeSource",
+    "Reconstruction",
+    "ReconstructionResult",
     "Reprieve",
     "Sampling",
     "Selection",
+    "SizeName",
+    "Standing",
     "Status",
+    "Threat",
+    "Threshold",
     "TieBreakRound",
     "Verdict",
     "VerdictList",
     "Victim",
+    "Whereabouts",
 ]

@@ -1,5 +1,7 @@
 """Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
 
+Without names the answers of ``tests/golden/answers.py`` are rewritten, too.
+
 A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
 """
 
@@ -9,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.golden import answers
 from tests.golden.cases import ROOT, case_names, expected_files, explain
 
 
@@ -21,7 +24,19 @@ def main(names: list[str]) -> int:
             if path.read_text(encoding="utf-8") != outputs[format_name]:
                 path.write_text(outputs[format_name], encoding="utf-8")
                 sys.stdout.write(f"rewritten: {path.relative_to(ROOT)}\n")
+    if not names:
+        _rewrite_answers()
     return 0
+
+
+def _rewrite_answers() -> None:
+    for name in answers.ANSWERS:
+        path = answers.ROOT / name
+        with tempfile.TemporaryDirectory() as folder:
+            text = answers.answer(name, Path(folder))
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"rewritten: {name}\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.model.quantity import ceil_milli, ceil_units
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
@@ -26,10 +25,12 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests
+from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
 from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.schedulers.kube.sampling import sampling_of
@@ -44,6 +45,7 @@ from kpreempt.verdict import (
     Outcome,
     PodSummary,
     Sampling,
+    Standing,
     Status,
     Verdict,
 )
@@ -79,6 +81,11 @@ class KubeScheduler:
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
         self.assumptions = list(assumptions)
 
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """The names of the profiles."""
+        return frozenset(profile.scheduler_name for profile in self.profiles)
+
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Prepared:
         """Put pods on nodes and make the plugins.
 
@@ -86,7 +93,7 @@ class KubeScheduler:
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
         knows nominated pods by name only, and does not prefer the pod's own nominated node.
         """
-        names = frozenset(profile.scheduler_name for profile in self.profiles)
+        names = self.scheduler_names
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
         is_big = state.num_pods >= MIN_PODS_OF_TABLE
         frameworks = {}
@@ -146,6 +153,15 @@ class KubeScheduler:
         if framework is None:
             return NodeEvaluation()
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
+
+    def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
+        """The pods of a node below ``priority``, those that would go first first.
+
+        Raises ``KeyError`` for a node that is not there.
+        """
+        cluster = prepared.cluster
+        budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+        return rank_victims(cluster.by_name[node_name], priority, budgets, cluster.now)
 
 
 class _Cycle:
@@ -344,9 +360,7 @@ def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
         preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
-        requests={
-            name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())
-        },
+        requests=requests_in_units(requests),
     )
 
 

@@ -33,7 +33,7 @@ _LIST = msgspec.json.Decoder(_List)
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Some objects of a list. ``begins`` says that they are the first, and that any from before do not count.
+    """Some objects of a list. ``begins`` says that they are the first of the kind, and any from before do not count.
 
     ``refusal`` stands in place of objects where the kind may not be listed (403) or is not served (404).
     """
@@ -51,9 +51,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Listing:
     """One kind's list as it is read. Only one thread may ask it for a page at a time."""
 
-    def __init__(self, kind: Kind, version: str) -> None:
-        """Read at the exact ``version``, or at the most recent one where that is empty or cannot be had."""
+    def __init__(self, kind: Kind, version: str, *, reason: str = "") -> None:
+        """Read at the exact ``version``, or at the most recent one where that is empty or cannot be had.
+
+        With a ``reason`` only objects of that reason are read.
+        """
         self.kind = kind
+        self.reason = reason
         self.version = ""
         self._exact = version
         self._token = ""
@@ -77,6 +81,8 @@ class Listing:
 
     def _query(self) -> dict[str, str]:
         query = {"limit": str(PAGE_SIZE)}
+        if self.reason:
+            query["fieldSelector"] = f"reason={self.reason}"
         if self._token:
             return {**query, "continue": self._token}
         return {**query, "resourceVersion": self._exact, "resourceVersionMatch": "Exact"} if self._exact else query
@@ -113,7 +119,7 @@ class Listing:
             kind=self.kind.name,
             api_version=found.api_version or self._api_versions[0],
             items=found.items or [],
-            begins=begins,
+            begins=begins and not self.reason,
             ends=not meta.continue_,
             remaining=max(0, meta.remaining_item_count or 0),
         )

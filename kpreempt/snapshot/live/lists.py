@@ -23,7 +23,7 @@ from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import Listing, Page
-from kpreempt.snapshot.live.resources import consequence_without, kinds_to_read
+from kpreempt.snapshot.live.resources import EVENTS, consequence_without, kinds_to_read
 from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption
@@ -53,8 +53,9 @@ def read_cluster(
     skip_bad_objects: bool = False,
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
+    with_events: bool = False,
 ) -> Reading:
-    """Read everything that schedulers look at, in all namespaces.
+    """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
     ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
     Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
@@ -63,7 +64,7 @@ def read_cluster(
     collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects)
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at)
+        reader.read(taken_at, with_events=with_events)
     cluster = collector.cluster()
     return Reading(cluster, collector.set_aside, [*reader.assumptions, *_inconsistencies(reader.versions, cluster)])
 
@@ -84,12 +85,15 @@ class _Reader:
         self._done = 0
         self._remaining: dict[str, int] = {}
 
-    def read(self, taken_at: datetime) -> None:
+    def read(self, taken_at: datetime, *, with_events: bool) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read()
         try:
             self._begin(Listing(pods, ""))
             self._submit(lambda: _server_version(self._api))
+            if with_events:
+                for reason in sorted(EVENTS.reasons):
+                    self._begin(Listing(EVENTS, "", reason=reason))
             while self._under_way:
                 with self._phases.phase("read"):
                     found = self._workers.result()
@@ -126,14 +130,15 @@ class _Reader:
     def _take(self, listing: Listing, page: Page) -> None:
         """Keep what is used of a page."""
         if page.refusal is not None:
-            self.assumptions.append(_without(page))
+            if (assumption := _without(page)) not in self.assumptions:
+                self.assumptions.append(assumption)
             return
         if page.begins:
             self._collector.forget(page.kind)
         batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
-        if page.ends:
+        if page.ends and not listing.reason:
             self.versions[page.kind] = listing.version
         self._done += len(page.items)
         self._remaining[page.kind] = page.remaining

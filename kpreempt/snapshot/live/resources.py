@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kpreempt.snapshot.kinds import KINDS, Kind
 
+# They tell what has happened, which few questions are about, and there are many of them.
+EVENTS = KINDS["Event"]
 # Without these nothing can be said.
 INDISPENSABLE = ("Pod", "Node")
 
@@ -33,6 +35,7 @@ _WITHOUT = {
     "ResourceClaim": "whether pods with resource claims have their devices is unknown",
     "ResourceSlice": "which devices nodes have is unknown",
     "DeviceClass": "which devices a claim can be met with is unknown",
+    "Event": "when the scheduler last tried a pod, and for whom pods were evicted, is unknown",
 }
 
 
@@ -58,5 +61,5 @@ def path_of(kind: Kind, api_version: str) -> str:
 
 
 def kinds_to_read() -> list[Kind]:
-    """All kinds, those with the most objects first, so that nothing waits for them at the end."""
-    return [KINDS["Pod"], *(kind for kind in KINDS.values() if kind.name != "Pod")]
+    """All kinds that decide about scheduling, those with the most objects first, so that nothing waits for them."""
+    return [KINDS["Pod"], *(kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name))]

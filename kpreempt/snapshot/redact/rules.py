@@ -6,12 +6,13 @@ list to the records.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from kpreempt.model import affinity, devices, labels, meta, node, pod, policy, storage, taints, workloads
+from kpreempt.model import affinity, devices, event, labels, meta, node, pod, policy, storage, taints, workloads
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
 from kpreempt.snapshot.redact import spaces, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
@@ -149,6 +150,23 @@ def _claim_reference(renamer: Renamer, reference: storage.ObjectReference) -> st
     )
 
 
+def _event_reference(renamer: Renamer, reference: event.ObjectReference) -> event.ObjectReference:
+    """The object that an event is about."""
+    renamer.namespace = reference.namespace
+    return event.ObjectReference(
+        kind=renamer.rename(spaces.KIND, reference.kind) if reference.kind else "",
+        namespace=_namespace(renamer, reference.namespace),
+        name=object_name(renamer, reference.kind, reference.name) if reference.name else "",
+        uid=_uid(renamer, reference.uid),
+    )
+
+
+def _event_text(renamer: Renamer, text: str) -> str:
+    """What the scheduler says to a victim; nothing of any other text."""
+    match = _PREEMPTED.fullmatch(text)
+    return f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}" if match else ""
+
+
 def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
     """The annotations that are read, which are all that a dump has."""
     rules: dict[str, Rule] = {BETA_STORAGE_CLASS: _storage_class, SELECTED_NODE: _node, MIGRATED_PLUGINS: _plugins}
@@ -171,6 +189,9 @@ def _amounts(renamer: Renamer, amounts: dict[str, Any]) -> dict[str, Any]:
     return {renamer.resource(name): amount for name, amount in amounts.items()}
 
 
+# What an event says to a victim (framework/preemption/executor.go).
+_PREEMPTED = re.compile(r"Preempted by pod (\S+) on node (\S+)")
+
 # Whole records that need more than a rule for each field.
 RECORDS: dict[type[msgspec.Struct], Rule] = {
     meta.OwnerReference: owner,
@@ -178,6 +199,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     labels.NodeSelectorRequirement: _requirement,
     storage.TopologySelectorLabelRequirement: _requirement,
     storage.ObjectReference: _claim_reference,
+    event.ObjectReference: _event_reference,
     taints.Taint: _taint,
     taints.Toleration: _taint,
 }
@@ -273,5 +295,6 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     workloads.ServiceSpec: {"selector": LABELS},
     workloads.ReplicationControllerSpec: {"selector": LABELS},
     devices.ResourceClaimAllocationStatus: {"allocation": lambda _, value: None if value is None else {}},
+    event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},
 }

@@ -78,7 +78,7 @@ WORDS = _words(
     KubeletReady KubeletNotReady KubeletHasSufficientMemory KubeletHasNoDiskPressure KubeletHasSufficientPID
     KubeletHasInsufficientMemory KubeletHasDiskPressure KubeletHasInsufficientPID NodeStatusUnknown RouteCreated
     ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block Shared Dedicated Managed shared
-    dedicated managed Container Pod PersistentVolumeClaim
+    dedicated managed Container Pod PersistentVolumeClaim Preempted FailedScheduling
     """
 )
 KINDS = _words(

@@ -198,3 +198,8 @@ def test_zsh_takes_the_script() -> None:
     assert in_shell(
         "zsh", "-f", "-c", "autoload -U compinit && compinit -D && source ./_kpreempt && echo $_comps[kpreempt]"
     ) == ["_kpreempt"]
+
+
+def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
+    assert offered("pending", "-o", "")[0] == ["text", "json", "yaml", "jsonl", "name", "markdown"]
+    assert "wide" in offered("explain", "-o", "")[0]

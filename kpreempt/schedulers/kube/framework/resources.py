@@ -172,6 +172,11 @@ def pod_requests(
     return requests
 
 
+def requests_in_units(requests: NanoRequests) -> dict[str, int]:
+    """Requests in milli-CPU, bytes and units, rounded up, by name."""
+    return {name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())}
+
+
 def non_zero_requests(pod: Pod, requests: NanoRequests, *, use_status: bool, pod_level: bool) -> NanoRequests:
     """The requests with which a running pod counts when nodes are scored (``getNonMissingContainerRequests``).
 

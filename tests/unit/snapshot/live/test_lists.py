@@ -13,7 +13,7 @@ from kpreempt.errors import InputError
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
-from kpreempt.snapshot.live.resources import api_versions_of, consequence_without, path_of, plural_of
+from kpreempt.snapshot.live.resources import api_versions_of, consequence_without, kinds_to_read, path_of, plural_of
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]
@@ -70,13 +70,15 @@ def test_pages_follow_each_other_and_all_kinds_are_read_at_the_version_of_pods()
         {"limit": "500", "continue": "42:6"},
     ]
     others = [each.query for each in asked if each.path not in (PODS, "/version")]
-    assert others == [{"limit": "500", "resourceVersion": "42", "resourceVersionMatch": "Exact"}] * (len(KINDS) - 1)
+    assert others == [{"limit": "500", "resourceVersion": "42", "resourceVersionMatch": "Exact"}] * (
+        len(kinds_to_read()) - 1
+    )
     assert reading.assumptions == []
 
 
 def test_every_kind_is_asked_for_once_where_it_is_served() -> None:
     _, asked = read(FakeCluster({}))
-    paths = [path_of(kind, api_versions_of(kind)[0]) for kind in KINDS.values()]
+    paths = [path_of(kind, api_versions_of(kind)[0]) for kind in kinds_to_read()]
     assert Counter(each.path for each in asked) == Counter([*paths, "/version"])
 
 
@@ -133,8 +135,25 @@ def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("Pod", "Node")])
 def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
     paths = [path_of(KINDS[name], version) for version in api_versions_of(KINDS[name])]
-    reading, _ = read(FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path in paths else None))
+    cluster = FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path in paths else None)
+    reading, _ = read(cluster, with_events=True)
     assert told(reading) == [f"{name}: list: may not be listed (403): {consequence_without(name)}"]
+
+
+def event(name: str, reason: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "shop"}, "reason": reason}
+
+
+def test_events_are_read_where_they_are_asked_for_by_their_reasons() -> None:
+    events = [event("a", "Preempted"), event("b", "Pulled"), event("c", "FailedScheduling"), event("d", "Preempted")]
+    reading, asked = read(FakeCluster({"Event": events}, page=1), with_events=True)
+    assert sorted(each.metadata.name for each in reading.cluster.events) == ["a", "c", "d"]
+    assert reading.assumptions == []
+    asked_for = [each.query.get("fieldSelector") for each in asked if each.path == "/api/v1/events"]
+    assert set(asked_for) <= {"reason=Preempted", "reason=FailedScheduling", None}
+    reading, asked = read(FakeCluster({"Event": events}))
+    assert reading.cluster.events == []
+    assert "/api/v1/events" not in [each.path for each in asked]
 
 
 def test_a_kind_that_is_not_served_is_an_assumption() -> None:

@@ -1,0 +1,160 @@
+"""Which pods would evict running ones: those that are pending, and those that could come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain import described, version_assumptions
+from kpreempt.analysis.hypothetical_pods import requests_of, room_of, typical_requests
+from kpreempt.analysis.pending import queue_positions
+from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
+from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, PrioritySearch
+from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import (
+    Assumption,
+    ClusterSummary,
+    NodeOrder,
+    PodAtRisk,
+    PodsAtRisk,
+    SizeName,
+    Standing,
+    Threat,
+    Threshold,
+    Verdict,
+)
+
+# The highest priority that a PriorityClass of the user's own may have.
+_HIGHEST_OF_USERS = 1_000_000_000
+_LAST = 2**63
+
+
+def pods_at_risk(
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    is_asked: Callable[[Pod], bool],
+    limit: int,
+    assumptions: Iterable[Assumption] = (),
+    phases: Phases = NO_PHASES,
+) -> PodsAtRisk:
+    """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
+
+    First come those that a pending pod would evict, by its place in the queue, then the least important ones.
+    """
+    nodes = {node.name: node for node in cluster.nodes}
+    running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
+    asked = [pod for pod in running if is_asked(pod)]
+    with phases.phase("prepare"):
+        prepared = scheduler.prepare(cluster, now=now)
+    pending = pending_pods(cluster) if asked else []
+    decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
+    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
+    threats = _threats(decided, positions)
+    ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
+    orders = _orders(ranked, scheduler, prepared)
+    places = {standing.pod: standing for order in orders for standing in order.pods}
+    search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
+    typical = typical_requests(running) if ranked else {}
+    rooms = _rooms(ranked, running, nodes)
+    items = [
+        _item(pod, threats.get(pod.key, []), _thresholds(pod, rooms[pod.key], typical, search), places.get(pod.key))
+        for pod in ranked
+    ]
+    counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
+    own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
+    return PodsAtRisk(
+        cluster=described(counted, cluster, now),
+        at=now,
+        matching=len(asked),
+        threatened=sum(pod.key in threats for pod in asked),
+        pending=len(pending),
+        items=sorted(items, key=_risk),
+        nodes=orders,
+        assumptions=list(dict.fromkeys([*version_assumptions(cluster.version), *assumptions, *own])),
+    )
+
+
+def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) -> dict[str, list[Threat]]:
+    """The pending pods that would evict a pod, by its name, in the order of the queue."""
+    threats: dict[str, list[Threat]] = {}
+    for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
+        for node, victims in verdict.victims.items():
+            threat = Threat(
+                pod.key, pod.priority, node, positions.get(pod.key), is_certain=len(verdict.nominated_nodes) == 1
+            )
+            for victim in victims:
+                threats.setdefault(victim.pod, []).append(threat)
+    return threats
+
+
+def _standing_out(pod: Pod, threats: Sequence[Threat]) -> tuple[int, int, float]:
+    """The lower the sooner a pod is looked at; of equal ones that which started last."""
+    started = pod.status.start_time
+    return _first_position(threats), pod.priority, -started.timestamp() if started else -float(_LAST)
+
+
+def _first_position(threats: Sequence[Threat]) -> int:
+    return min((_LAST - 1 if each.position is None else each.position for each in threats), default=_LAST)
+
+
+def _orders(pods: Sequence[Pod], scheduler: Scheduler, prepared: Any) -> list[NodeOrder]:
+    """The order on each of the pods' nodes, for a pod above all that users may make, and above these."""
+    highest: dict[str, int] = {}
+    for pod in pods:
+        node = pod.spec.node_name
+        above = _HIGHEST_OF_USERS if pod.priority < _HIGHEST_OF_USERS else HIGHEST_PRIORITY
+        highest[node] = max(highest.get(node, 0), above)
+    return [
+        NodeOrder(node, priority, scheduler.rank_victims(prepared, node, priority))
+        for node, priority in highest.items()
+    ]
+
+
+def _rooms(pods: Sequence[Pod], running: Sequence[Pod], nodes: dict[str, Node]) -> dict[str, dict[str, int]]:
+    """Each pod's room, by its name."""
+    beside: dict[str, list[Pod]] = {pod.spec.node_name: [] for pod in pods}
+    for pod in running:
+        if pod.spec.node_name in beside:
+            beside[pod.spec.node_name].append(pod)
+    return {pod.key: room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name]) for pod in pods}
+
+
+def _thresholds(pod: Pod, room: dict[str, int], typical: dict[str, int], search: PrioritySearch) -> list[Threshold]:
+    """One for each size that asks for anything, each size once."""
+    sizes = {
+        SizeName.TYPICAL: typical,
+        SizeName.OWN: requests_of(pod),
+        SizeName.ROOM: room,
+    }
+    return [search.threshold(pod, name, requests) for name, requests in sizes.items() if any(requests.values())]
+
+
+def _item(pod: Pod, threats: list[Threat], thresholds: list[Threshold], standing: Standing | None) -> PodAtRisk:
+    owner = controller_of(pod.metadata)
+    return PodAtRisk(
+        pod=pod.key,
+        node=pod.spec.node_name,
+        priority=pod.priority,
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        requests=requests_of(pod),
+        is_terminating=pod.metadata.deletion_timestamp is not None,
+        threats=threats,
+        thresholds=thresholds,
+        standing=standing,
+    )
+
+
+def _risk(item: PodAtRisk) -> tuple[int, int, int, int]:
+    """The lower the sooner: pending pods that evict it, then the lowest priority that would."""
+    anywhere = min((each.anywhere for each in item.thresholds if each.anywhere is not None), default=_LAST)
+    on_node = min((each.on_node for each in item.thresholds if each.on_node is not None), default=_LAST)
+    return _first_position(item.threats), anywhere, on_node, item.priority

@@ -1,0 +1,196 @@
+"""Every pending pod: in the queue's order, why it is still pending, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain import described, version_assumptions
+from kpreempt.analysis.messages import cause_of, causes_in, compare_messages
+from kpreempt.analysis.pending_states import (
+    DEFAULT_MAX_BACKOFF,
+    PendingContext,
+    Situation,
+    is_in_queue,
+    situation_of,
+)
+from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
+from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order, queue_time, refusal_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import (
+    Assumption,
+    ClusterSummary,
+    Outcome,
+    PendingGroup,
+    PendingPod,
+    PendingPods,
+    PendingState,
+    Verdict,
+)
+
+_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+# States that say more of a pod than what would become of it.
+_TELLING_STATES = (
+    PendingState.BEING_DELETED,
+    PendingState.NO_SCHEDULER,
+    PendingState.GATED,
+    PendingState.HELD,
+    PendingState.WAITS_FOR_VICTIMS,
+)
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A pending pod with its verdict and state; ``position`` is its place in the queue, if it is in it."""
+
+    pod: Pod
+    verdict: Verdict
+    situation: Situation
+    position: int | None
+
+
+def explain_pending(
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    at: datetime,
+    is_asked: Callable[[Pod], bool] = lambda _: True,
+    assumptions: Iterable[Assumption] = (),
+    max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
+    phases: Phases = NO_PHASES,
+) -> PendingPods:
+    """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
+
+    Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
+    count to; ``now`` stands for missing start times. Pods that are not asked about keep their places in the queue.
+    """
+    attempts = FailedAttempts(cluster.events)
+    asked = [pod for pod in pending_pods(cluster) if is_asked(pod)]
+    with phases.phase("prepare"):
+        prepared = scheduler.prepare(cluster, now=now)
+    verdicts = {id(pod): verdict for pod, verdict in decide_pending(asked, scheduler, prepared, phases=phases)}
+    context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
+    situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
+    positions = queue_positions(cluster, scheduler, attempts)
+    placed = [
+        Decided(
+            pod,
+            verdicts[id(pod)],
+            situations[id(pod)],
+            positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
+        )
+        for pod in in_queue_order(asked, attempts)
+    ]
+    items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
+    return PendingPods(
+        at=at,
+        cluster=_summary(cluster, [each.verdict for each in placed], now),
+        in_queue=len(positions),
+        groups=_groups(items),
+        items=items,
+        assumptions=_assumptions(cluster, assumptions, [each.verdict for each in placed]),
+    )
+
+
+def queue_positions(cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts) -> dict[str, int]:
+    """The place of every pod that waits in this scheduler's queue, by ``namespace/name``, from 1."""
+    queued = [
+        pod
+        for pod in pending_pods(cluster)
+        if pod.metadata.deletion_timestamp is None
+        and not pod.spec.scheduling_gates
+        and pod.spec.scheduler_name in scheduler.scheduler_names
+    ]
+    return {pod.key: place for place, pod in enumerate(in_queue_order(queued, attempts), start=1)}
+
+
+def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
+    pod, verdict, situation = decided.pod, decided.verdict, decided.situation
+    owner = controller_of(pod.metadata)
+    refusal = refusal_of(pod)
+    time = queue_time(pod, attempts)
+    theirs = refusal.message if refusal else ""
+    return PendingPod(
+        pod=pod.key,
+        priority=pod.priority,
+        priority_class_name=pod.spec.priority_class_name,
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        requests=verdict.pod.requests,
+        created=pod.metadata.creation_timestamp,
+        position=decided.position,
+        queue_time=time.time,
+        queue_time_source=time.source,
+        state=situation.state,
+        since=situation.since,
+        until=situation.until,
+        last_tried=attempts.last_of(pod),
+        gates=[gate.name for gate in pod.spec.scheduling_gates],
+        scheduler_name=pod.spec.scheduler_name,
+        nominated_node_name=pod.status.nominated_node_name,
+        waiting_for=list(situation.waiting_for),
+        cause=_cause(verdict, situation, pod),
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        nodes=verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes,
+        victims=verdict.victims,
+        num_pdb_violations=max(
+            (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
+        ),
+        message=verdict.message,
+        scheduler_message=theirs,
+        agreement=compare_messages(theirs, verdict.message),
+    )
+
+
+def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
+    """What puts pods together: a state that says it all, or the reasons of the nodes without their numbers."""
+    if situation.state == PendingState.GATED:
+        return ", ".join(sorted(gate.name for gate in pod.spec.scheduling_gates))
+    if situation.state == PendingState.NO_SCHEDULER:
+        return pod.spec.scheduler_name
+    if situation.state in _TELLING_STATES:
+        return verdict.reason
+    if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
+        return cause_of(verdict.message)
+    _, preemption = causes_in(verdict.message)
+    own = [part for part in preemption if part.startswith("not eligible")]
+    return ", ".join([cause_of(verdict.message) or verdict.reason, *own])
+
+
+def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
+    members: dict[tuple[str, Outcome, PendingState | None], list[str]] = {}
+    for item in items:
+        state = item.state if item.state in _TELLING_STATES else None
+        members.setdefault((item.cause, item.outcome, state), []).append(item.pod)
+    return [PendingGroup(cause, outcome, state, pods) for (cause, outcome, state), pods in members.items()]
+
+
+def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list[Pod]]:
+    """The pods of the nodes that pending ones are nominated to."""
+    nodes: dict[str, list[Pod]] = {
+        pod.status.nominated_node_name: [] for pod in pending if pod.status.nominated_node_name
+    }
+    if nodes:
+        for pod in cluster.pods:
+            if pod.spec.node_name in nodes and not pod.is_terminal:
+                nodes[pod.spec.node_name].append(pod)
+    return nodes
+
+
+def _summary(cluster: ClusterSnapshot, verdicts: Sequence[Verdict], now: datetime) -> ClusterSummary:
+    counted = verdicts[0].cluster if verdicts else ClusterSummary(nodes=len(cluster.nodes))
+    return described(counted, cluster, now)
+
+
+def _assumptions(
+    cluster: ClusterSnapshot, given: Iterable[Assumption], verdicts: Iterable[Verdict]
+) -> list[Assumption]:
+    """All assumptions, each once."""
+    own = (assumption for verdict in verdicts for assumption in verdict.assumptions)
+    return list(dict.fromkeys([*version_assumptions(cluster.version), *given, *own]))

@@ -1,0 +1,75 @@
+"""The order in which the scheduling queue would try pending pods, as far as the cluster tells.
+
+Follows ``pkg/scheduler/framework/plugins/queuesort/priority_sort.go`` and ``backend/queue/scheduling_queue.go`` of
+v1.36.3: the higher priority first, then the earlier time. That time is when the pod came into the queue, and after an
+attempt that failed, when it failed (``AddUnschedulableIfNotPresent``). The scheduler keeps it in memory only: it is
+taken from the last event about a failed attempt, else from the pod's condition, which keeps the time of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from kpreempt.model.event import FAILED_SCHEDULING, Event
+from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.verdict import QueueTimeSource
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_POD_SCHEDULED = "PodScheduled"
+
+
+class QueueTime(NamedTuple):
+    """The time that decides between pods of one priority, and where it is from."""
+
+    time: datetime | None
+    source: QueueTimeSource
+
+
+class FailedAttempts:
+    """When scheduling a pod was last seen to fail, by events."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._last: dict[str, datetime] = {}
+        for event in events:
+            time = event.last_time
+            if event.reason != FAILED_SCHEDULING or time is None:
+                continue
+            # A pod of the same name before this one had another UID.
+            key = event.subject.uid or event.subject.key
+            self._last[key] = max(self._last.get(key, time), time)
+
+    def last_of(self, pod: Pod) -> datetime | None:
+        """The last attempt at the pod that an event tells of."""
+        times = (self._last.get(pod.metadata.uid) if pod.metadata.uid else None, self._last.get(pod.key))
+        return max((time for time in times if time is not None), default=None)
+
+
+def refusal_of(pod: Pod) -> PodCondition | None:
+    """The condition that says that the scheduler tried the pod and could not place it."""
+    return next(
+        (
+            each
+            for each in pod.status.conditions
+            if each.type == _POD_SCHEDULED and each.status == "False" and each.reason != "SchedulingGated"
+        ),
+        None,
+    )
+
+
+def queue_time(pod: Pod, attempts: FailedAttempts) -> QueueTime:
+    """The time by which the queue orders the pod, as well as it is known."""
+    last = attempts.last_of(pod)
+    if last is not None:
+        return QueueTime(last, QueueTimeSource.EVENT)
+    refusal = refusal_of(pod)
+    if refusal is not None and refusal.last_transition_time is not None:
+        return QueueTime(refusal.last_transition_time, QueueTimeSource.CONDITION)
+    created = pod.metadata.creation_timestamp
+    return QueueTime(created, QueueTimeSource.CREATION if created else QueueTimeSource.NONE)
+
+
+def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts) -> list[Pod]:
+    """The pods as the queue would try them; equal ones keep the order of the snapshot."""
+    return sorted(pods, key=lambda pod: (-pod.priority, queue_time(pod, attempts).time or _END_OF_TIME))

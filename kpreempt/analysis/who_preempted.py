@@ -1,0 +1,161 @@
+"""Whom a pod was evicted for, from the scheduler's events, else from what the pod itself says."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from kpreempt.analysis.pending_states import was_preempted
+from kpreempt.analysis.preemption_events import PreemptedBy, read_preempted
+from kpreempt.errors import NotFoundError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.event import PREEMPTED, Event
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
+
+_NAMES_OFFERED = 3
+
+
+def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
+    """Every eviction of the pod by a scheduler that the snapshot tells of, the latest first.
+
+    The pod may be gone, if there is an event about it. Raises ``NotFoundError`` where there is neither.
+    """
+    key = f"{namespace}/{name}"
+    pod = next((each for each in cluster.pods if each.key == key), None)
+    events = preempted_events(cluster)
+    mine = [event for event in events if event.subject.key == key]
+    if pod is None and not mine:
+        raise _unknown(cluster, events, namespace, name)
+    preemptions = [_by_event(event, events, cluster) for event in mine]
+    if pod is not None and not _has_event_of(pod, mine) and was_preempted(pod):
+        preemptions.insert(0, _by_condition(pod, cluster))
+    return PreemptionsOfPod(
+        victim=_where(pod) if pod is not None else Whereabouts(pod=key, uid=mine[0].subject.uid, phase=PodPhase.GONE),
+        has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
+        leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
+        finalizers=pod.metadata.finalizers if pod is not None else [],
+        preemptions=preemptions,
+    )
+
+
+def preempted_events(cluster: ClusterSnapshot) -> list[Event]:
+    """The events about evictions of pods, the latest first; those without a time come last."""
+    events = [each for each in cluster.events if each.reason == PREEMPTED and each.subject.kind in ("", "Pod")]
+    timed = sorted(
+        (each for each in events if each.last_time is not None),
+        key=lambda each: each.last_time.timestamp() if each.last_time else 0.0,
+        reverse=True,
+    )
+    return [*timed, *(each for each in events if each.last_time is None)]
+
+
+def preemptor_pod(cluster: ClusterSnapshot, preemptor: Whereabouts) -> Pod | None:
+    """The preemptor in a cluster: by its UID, or by its name where that is all that is known."""
+    for pod in cluster.pods:
+        if preemptor.uid and pod.metadata.uid:
+            if pod.metadata.uid == preemptor.uid:
+                return pod
+        elif preemptor.pod == pod.key:
+            return pod
+    return None
+
+
+def _by_event(event: Event, events: Sequence[Event], cluster: ClusterSnapshot) -> Preemption:
+    by = read_preempted(event)
+    is_named = bool(by.uid or by.name)
+    return Preemption(
+        evidence=Evidence.EVENT if is_named else Evidence.ANONYMOUS_EVENT,
+        at=event.last_time,
+        message=event.text,
+        node=by.node,
+        is_pod_group=by.is_pod_group,
+        preemptor=_resolved(by, cluster) if is_named else None,
+        suspects=[] if is_named else _suspects(cluster, by.node, None),
+        also=_evicted_alike(event, by, events) if is_named else [],
+    )
+
+
+def _by_condition(pod: Pod, cluster: ClusterSnapshot) -> Preemption:
+    condition = next(each for each in pod.status.conditions if each.type == "DisruptionTarget")
+    return Preemption(
+        evidence=Evidence.CONDITION,
+        at=condition.last_transition_time,
+        message=condition.message,
+        node=pod.spec.node_name,
+        suspects=_suspects(cluster, pod.spec.node_name, pod),
+    )
+
+
+def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
+    """Whether an event is about this very pod, and not about one of the same name before it."""
+    uid = pod.metadata.uid
+    return any(not uid or not event.subject.uid or event.subject.uid == uid for event in events)
+
+
+def _resolved(by: PreemptedBy, cluster: ClusterSnapshot) -> Whereabouts:
+    key = f"{by.namespace}/{by.name}" if by.name else ""
+    known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
+    pod = None if by.is_pod_group else preemptor_pod(cluster, known)
+    return known if pod is None else _where(pod)
+
+
+def _evicted_alike(event: Event, by: PreemptedBy, events: Sequence[Event]) -> list[str]:
+    """The other pods that went for the same preemptor on the same node."""
+    alike = (
+        each.subject.key
+        for each in events
+        if each is not event
+        and (other := read_preempted(each)).node == by.node
+        and (other.uid == by.uid if by.uid else (other.namespace, other.name) == (by.namespace, by.name))
+    )
+    return [key for key in dict.fromkeys(alike) if key != event.subject.key]
+
+
+def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[Whereabouts]:
+    """The pods that are nominated to the node, and more important than the victim."""
+    if not node:
+        return []
+    return [
+        _where(pod)
+        for pod in cluster.pods
+        if pod.status.nominated_node_name == node
+        and not pod.spec.node_name
+        and not pod.is_terminal
+        and (victim is None or pod.priority > victim.priority)
+    ]
+
+
+def _where(pod: Pod) -> Whereabouts:
+    owner = controller_of(pod.metadata)
+    phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
+    if pod.is_terminal:
+        phase = PodPhase.FINISHED
+    elif pod.metadata.deletion_timestamp is not None:
+        phase = PodPhase.TERMINATING
+    return Whereabouts(
+        pod=pod.key,
+        uid=pod.metadata.uid,
+        phase=phase,
+        node=pod.spec.node_name,
+        nominated_node_name=pod.status.nominated_node_name,
+        priority=pod.priority,
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+    )
+
+
+def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, name: str) -> NotFoundError:
+    there = {pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace}
+    there |= {event.subject.name for event in events if event.subject.namespace == namespace}
+    near = difflib.get_close_matches(name, sorted(there), n=_NAMES_OFFERED)
+    has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
+    why = (
+        "API servers keep events for an hour unless told otherwise"
+        if has_events
+        else "the snapshot has no events; kubectl get events -A has them"
+    )
+    return NotFoundError(
+        f'there is no pod "{name}" in namespace "{namespace}", and no event that it was preempted: {why}',
+        hint=", ".join(near),
+    )

@@ -1,0 +1,27 @@
+"""The scheduler that a command asks: its configuration file and feature gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.snapshot import read_document
+
+
+class ConfiguredScheduler(NamedTuple):
+    """A scheduler, and its configuration as plain data where one was given."""
+
+    scheduler: Scheduler
+    configuration: Mapping[str, Any] | None
+
+
+def read_scheduler(path: str | None, feature_gates: Sequence[str]) -> ConfiguredScheduler:
+    """The scheduler with the configuration in a file, and with the gates of ``GATE=true,...``.
+
+    Raises ``InputError``, ``UsageError`` and ``ConfigurationError``.
+    """
+    configuration = read_document(path) if path else None
+    gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
+    return ConfiguredScheduler(scheduler_for("", configuration, gates), configuration)

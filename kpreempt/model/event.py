@@ -1,0 +1,75 @@
+"""Events about scheduling, in the shapes of both APIs that serve them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.model.meta import ObjectMeta, Time
+
+PREEMPTED = "Preempted"
+FAILED_SCHEDULING = "FailedScheduling"
+# All others are let go when a snapshot is read.
+KEPT_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
+
+
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What an event is about."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An event that goes on: when it was last seen."""
+
+    last_observed_time: Time | None = None
+
+
+class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An event of ``v1`` or ``events.k8s.io/v1``, which name the same things differently.
+
+    ``related`` is the pod on whose behalf the event happened; for a victim's event, the preemptor.
+    """
+
+    metadata: ObjectMeta = ObjectMeta()
+    reason: str = ""
+    involved_object: ObjectReference = ObjectReference()
+    regarding: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    message: str = ""
+    note: str = ""
+    event_time: Time | None = None
+    last_timestamp: Time | None = None
+    deprecated_last_timestamp: Time | None = None
+    series: EventSeries | None = None
+
+    @property
+    def subject(self) -> ObjectReference:
+        """The object that the event is about."""
+        return self.regarding if self.regarding.name else self.involved_object
+
+    @property
+    def text(self) -> str:
+        """What the event says."""
+        return self.note or self.message
+
+    @property
+    def last_time(self) -> datetime | None:
+        """When it is known to have happened last; ``None`` where the event does not say."""
+        times = (
+            self.event_time,
+            self.last_timestamp,
+            self.deprecated_last_timestamp,
+            self.series.last_observed_time if self.series else None,
+            self.metadata.creation_timestamp,
+        )
+        return max((time for time in times if time is not None), default=None)

@@ -1,0 +1,68 @@
+"""Answers about many pods, or about what was, in the formats of verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kpreempt.errors import UsageError
+from kpreempt.report.document import encode_json
+from kpreempt.report.escape import printable
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import PendingPods, PodsAtRisk, PreemptionsOfPod
+
+Answer = PendingPods | PodsAtRisk | PreemptionsOfPod
+ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
+
+
+def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
+    """The answer in one of ``ANSWER_FORMATS``.
+
+    ``jsonl`` has a line for each of the answer's items, ``name`` the pods as kubectl prints them: those that are
+    pending, or at risk, or the preemptors. Raises ``UsageError`` for a format that there is not.
+    """
+    if format == "json":
+        from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
+
+        return indented(answer)
+    if format == "yaml":
+        from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
+
+        return block_style(answer)
+    if format == "jsonl":
+        return "".join(f"{encode_json(item)}\n" for item in _items(answer))
+    if format == "name":
+        return "".join(f"pod/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
+    if format not in ANSWER_FORMATS:
+        raise UsageError(f"there is no output format {format!r}", hint=", ".join(ANSWER_FORMATS))
+    if format == "markdown":
+        from kpreempt.report.format_markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
+
+        return fenced_report(_text(answer, msgspec.structs.replace(options, colour=False))) + "\n"
+    return _text(answer, options)
+
+
+def _text(answer: Answer, options: RenderOptions) -> str:
+    if isinstance(answer, PendingPods):
+        from kpreempt.report.pending_text import render_pending  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_pending(answer, options)
+    if isinstance(answer, PodsAtRisk):
+        from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_risk(answer, options)
+    from kpreempt.report.preempted_text import render_preempted  # noqa: PLC0415 - loaded when it is asked for
+
+    return render_preempted(answer, options)
+
+
+def _items(answer: Answer) -> Sequence[msgspec.Struct]:
+    return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
+
+
+def _names(answer: Answer) -> list[str]:
+    if isinstance(answer, PreemptionsOfPod):
+        keys = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
+        return list(dict.fromkeys(filter(None, keys)))
+    return [item.pod for item in answer.items]

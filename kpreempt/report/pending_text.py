@@ -1,0 +1,149 @@
+"""The pending pods for a terminal: by cause, in the order of the queue, and a summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.format_text import finished
+from kpreempt.report.layout import Page, Phrase, Span, Style, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending_summary import summary_lines
+from kpreempt.report.pending_words import agreement_in_words, fate_in_words, leaving_in_words, state_in_words
+from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState, QueueTimeSource
+
+_ROWS_SHOWN = 4
+_LEAVING_SHOWN = 4
+_INDENT = 2
+_LABELS: dict[Outcome, tuple[str, Style]] = {
+    Outcome.LANDS: ("FIT NOW", "good"),
+    Outcome.PREEMPTS: ("EVICT", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("EVICT", "bad"),
+    Outcome.NEVER_LANDS: ("NEVER", "bad"),
+    Outcome.NOT_SCHEDULED: ("HELD", "warn"),
+    Outcome.UNCERTAIN: ("UNCERTAIN", "warn"),
+}
+_STATE_LABELS: dict[PendingState, str] = {
+    PendingState.BEING_DELETED: "DELETED",
+    PendingState.NO_SCHEDULER: "ELSEWHERE",
+    PendingState.GATED: "GATED",
+    PendingState.HELD: "HELD",
+    PendingState.WAITS_FOR_VICTIMS: "WAIT",
+}
+_WORDS: dict[Outcome, str] = {
+    Outcome.LANDS: "{} would land without evictions",
+    Outcome.PREEMPTS: "{} would evict others, within all budgets",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would evict others and violate budgets",
+    Outcome.NEVER_LANDS: "{} can never land",
+    Outcome.UNCERTAIN: "of {} it is uncertain what becomes",
+}
+_STATE_WORDS: dict[PendingState, str] = {
+    PendingState.BEING_DELETED: "{} are being deleted",
+    PendingState.NO_SCHEDULER: "{} for a scheduler that is not in the configuration",
+    PendingState.GATED: "{} held back by scheduling gates",
+    PendingState.HELD: "{} held back",
+    PendingState.WAITS_FOR_VICTIMS: "{} nominated, waiting for victims to leave",
+}
+
+
+def render_pending(pending: PendingPods, options: RenderOptions) -> str:
+    """Groups with their pods, most of them as one line for each kind of pod, then the summary."""
+    page = Page(options.width)
+    items = {item.pod: item for item in pending.items}
+    if not items:
+        page.paragraph("No pod is pending", ".")
+    for group in pending.groups:
+        page.blank()
+        _add_group(page, group, [items[name] for name in group.pods], pending, options)
+    add_assumptions_section(page, pending.assumptions, options)
+    if items:
+        _add_notes(page, pending)
+        page.blank()
+        for line in summary_lines(pending):
+            page.paragraph(line)
+    return finished(page, options)
+
+
+def _add_group(
+    page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods, options: RenderOptions
+) -> None:
+    label, style = _LABELS[group.outcome]
+    words = _WORDS.get(group.outcome, "{} not scheduled")
+    if group.state is not None:
+        label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
+    cause = f": {group.cause}" if group.cause else ""
+    page.paragraph(Span(label, style), "  ", words.format(count(len(items), "pod")), cause, hanging=_INDENT)
+    rows = _alike(items)
+    shown = rows if options.verbose else rows[:_ROWS_SHOWN]
+    for row in shown:
+        _add_row(page, row, pending, options)
+    if rest := sum(map(len, rows[len(shown) :])):
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+
+
+def _alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
+    """Pods of one owner of which the same is to say, together."""
+    rows: dict[tuple[object, ...], list[PendingPod]] = {}
+    for item in items:
+        key = (
+            item.owner or item.pod,
+            item.pod.partition("/")[0],
+            item.priority,
+            item.state,
+            item.outcome,
+            *item.nodes,
+            *(victim.pod for each in item.victims.values() for victim in each),
+            "|",
+            item.nominated_node_name,
+            item.agreement,
+            item.message,
+        )
+        rows.setdefault(key, []).append(item)
+    return list(rows.values())
+
+
+def _add_row(page: Page, row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> None:
+    item = row[0]
+    places = [each.position for each in row if each.position is not None]
+    place = f"{places[0]}. " if places else "- "
+    page.paragraph(place, strong(item.pod), *_facts(row), indent=_INDENT, hanging=len(place))
+    indent = _INDENT + len(place)
+    fate = fate_in_words(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()
+    for phrase in (fate, state_in_words(item, pending.at)):
+        if phrase:
+            page.paragraph(*phrase, indent=indent, hanging=_INDENT)
+    leaving = item.waiting_for if options.verbose else item.waiting_for[:_LEAVING_SHOWN]
+    for each in leaving:
+        page.paragraph(*leaving_in_words(each, pending.at), indent=indent + _INDENT, hanging=_INDENT)
+    if rest := len(item.waiting_for) - len(leaving):
+        page.paragraph(Span(f"… and {count(rest, 'more pod')}", "dim"), indent=indent + _INDENT)
+    if said := agreement_in_words(item, verbose=options.verbose):
+        page.paragraph(Span(said, "dim"), indent=indent, hanging=_INDENT)
+
+
+def _facts(row: Sequence[PendingPod]) -> Phrase:
+    item = row[0]
+    class_name = f' "{item.priority_class_name}"' if item.priority_class_name else ""
+    more = f" and {len(row) - 1:,} more of {item.owner}" if len(row) > 1 else ""
+    last = row[-1].position
+    until = f", to place {last:,}" if len(row) > 1 and last is not None else ""
+    return (Span(f"  priority {item.priority:,}{class_name}", "dim"), f"{more}{until}")
+
+
+def _add_notes(page: Page, pending: PendingPods) -> None:
+    """What the places and the verdicts do not say."""
+    page.blank()
+    notes = ["Each pod is judged alone, as if it came next; the numbers are places in the scheduling queue."]
+    unsure = sum(
+        item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
+        and item.state not in (PendingState.NEVER_TRIED, *_STATE_WORDS)
+        for item in pending.items
+    )
+    if unsure:
+        verb = agree(unsure, "is")
+        notes.append(f"When {count(unsure, 'pod')} {verb} last tried is not known: places of one priority may differ.")
+    outside = pending.in_queue - sum(item.position is not None for item in pending.items)
+    if outside:
+        notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'was')} not asked about.")
+    page.paragraph(Span(" ".join(notes), "dim"))

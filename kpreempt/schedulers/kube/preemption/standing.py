@@ -1,0 +1,33 @@
+"""In which order the pods of a node would go (``SelectVictimsOnNode``, ``default_preemption.go``, v1.36.3).
+
+Victim selection takes all pods of lower priority off the node, then puts them back: those whose eviction violates a
+budget first, each part most important first. So the last to be put back is the first to go, as long as it frees what
+the incoming pod lacks; one that frees nothing of that stays wherever it stands.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import sort_by_importance
+from kpreempt.verdict import Standing
+
+
+def rank_victims(node_info: NodeInfo, priority: int, budgets: BudgetIndex, now: datetime) -> list[Standing]:
+    """The node's pods below ``priority``, the first to go first."""
+    potential = [info for info in node_info.pods if info.priority < priority]
+    counted = budgets.count(sort_by_importance(potential, now))
+    put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
+    return [
+        Standing(
+            pod=each.pod_info.key,
+            priority=each.pod_info.priority,
+            place=place,
+            start_time=each.pod_info.start,
+            violates_budget=each.violates,
+            budgets=each.budgets,
+        )
+        for place, each in enumerate(reversed(put_back), start=1)
+    ]

@@ -1,0 +1,45 @@
+"""The golden answers about many pods: files of ``fixtures/golden-answers``, on snapshots of ``fixtures/on-call``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from unittest import mock
+
+from kpreempt.cli import process
+from tests.golden.cases import NOW
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+ROOT = FIXTURES / "golden-answers"
+_ON_CALL = FIXTURES / "on-call"
+_SNAPSHOT = ["--snapshot", str(_ON_CALL / "cluster.yaml"), "--now", NOW]
+_BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
+
+# The arguments of each answer, by its file.
+ANSWERS: dict[str, list[str]] = {
+    "pending.txt": ["pending", *_SNAPSHOT],
+    "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
+    "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],
+    "pending.json": ["pending", *_SNAPSHOT, "-o", "json"],
+    "pending.md": ["pending", *_SNAPSHOT, "-n", "shop", "-o", "markdown"],
+    "who-preempted-reconstructed.txt": ["who-preempted", "encode-1", "-n", "batch", *_SNAPSHOT, *_BEFORE],
+    "who-preempted-by-uid-only.txt": ["who-preempted", "encode-9", "-n", "batch", *_SNAPSHOT, *_BEFORE],
+    "who-preempted-nobody.txt": ["who-preempted", "web-1", "-n", "shop", *_SNAPSHOT],
+    "who-preempted.json": ["who-preempted", "encode-2", "-n", "batch", *_SNAPSHOT, *_BEFORE, "-o", "json"],
+    "at-risk.txt": ["at-risk", "-n", "batch", *_SNAPSHOT],
+    "at-risk-by-label.txt": ["at-risk", "-n", "shop", "-l", "app=web", *_SNAPSHOT],
+    "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
+}
+
+
+def answer(name: str, folder: Path) -> str:
+    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
+    path = folder / name
+    arguments = ANSWERS[name]
+    formats = [arguments[index + 1] for index, each in enumerate(arguments) if each == "-o"] or ["text"]
+    plain = arguments[: arguments.index("-o")] if "-o" in arguments else arguments
+    with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
+        code = process.run([*plain, "-o", f"{formats[0]}={path}"])
+    if code:
+        raise RuntimeError(f"golden answer {name}: kpreempt ended with {code}")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,249 @@
+"""Why pods are still pending, in which order the queue would try them, and what becomes of each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.pending import explain_pending
+from kpreempt.analysis.pending_states import max_backoff_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.event import Event, EventSeries, ObjectReference
+from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending_summary import summary_lines
+from kpreempt.report.pending_text import render_pending
+from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
+from tests.factories import NOW, make_node, make_pod
+
+MINUTE = timedelta(minutes=1)
+PREEMPTED = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+def seen(pod: Pod, *, created: datetime = NOW - 60 * MINUTE, refused: datetime | None = None, message: str = "") -> Pod:
+    """The pod as the cluster has it: created, and perhaps refused by the scheduler."""
+    conditions = [
+        PodCondition(
+            type="PodScheduled", status="False", reason="Unschedulable", message=message, last_transition_time=refused
+        )
+    ]
+    status = msgspec.structs.replace(pod.status, conditions=conditions if refused else [])
+    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=created)
+    return msgspec.structs.replace(pod, metadata=metadata, status=status)
+
+
+def going(pod: Pod, *, until: datetime, grace: int = 30, **changes: Any) -> Pod:
+    """The pod on its way out."""
+    metadata = msgspec.structs.replace(
+        pod.metadata, deletion_timestamp=until, deletion_grace_period_seconds=grace, **changes
+    )
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def preempted(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[PREEMPTED]))
+
+
+def failed(pod: Pod, at: datetime) -> Event:
+    subject = ObjectReference("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+    return Event(reason="FailedScheduling", regarding=subject, event_time=at - MINUTE, series=EventSeries(at))
+
+
+def ask(*pods: Pod, events: list[Event] | None = None, **options: Any) -> PendingPods:
+    """The answer on a cluster of one node of 4 CPUs."""
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=list(pods), events=events or [])
+    return explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, **options)
+
+
+def only(*pods: Pod, **options: Any) -> PendingPod:
+    """What is said of the one pod that is called ``it``."""
+    return next(item for item in ask(*pods, **options).items if item.pod == "shop/it")
+
+
+LOW = make_pod("low", node="node-a", cpu="3", priority=1)
+IT = make_pod("it", cpu="2", priority=10)
+NOMINATED = make_pod("it", cpu="2", priority=10, nominated="node-a")
+LEAVING = preempted(going(LOW, until=NOW + MINUTE / 2, finalizers=["example.com/hold"]))
+GATES = [PodSchedulingGate("example.com/quota")]
+
+
+@pytest.mark.parametrize(
+    ("pod", "others", "state"),
+    [
+        pytest.param(seen(IT), [LOW], PendingState.NEVER_TRIED, id="no condition: it has not been tried"),
+        pytest.param(
+            seen(make_pod("it", cpu="2", scheduling_gates=GATES)), [], PendingState.GATED, id="held back by a gate"
+        ),
+        pytest.param(
+            seen(make_pod("it", cpu="2", scheduler_name="volcano")),
+            [],
+            PendingState.NO_SCHEDULER,
+            id="of a scheduler that is not in the configuration",
+        ),
+        pytest.param(going(seen(IT), until=NOW), [], PendingState.BEING_DELETED, id="deleted before it had a node"),
+        pytest.param(
+            seen(NOMINATED, refused=NOW - MINUTE), [LEAVING], PendingState.WAITS_FOR_VICTIMS, id="its victims terminate"
+        ),
+        pytest.param(
+            seen(NOMINATED, refused=NOW - MINUTE),
+            [LOW],
+            PendingState.NOMINATED,
+            id="nominated, and its victims are not told to go yet",
+        ),
+        pytest.param(
+            seen(make_pod("it", cpu="2", priority=10, nominated="node-z"), refused=NOW - MINUTE),
+            [LOW],
+            PendingState.STALE_NOMINATION,
+            id="nominated to a node that is gone",
+        ),
+        pytest.param(
+            seen(make_pod("it", cpu="5", priority=10, nominated="node-a"), refused=NOW - MINUTE),
+            [LOW],
+            PendingState.STALE_NOMINATION,
+            id="nominated to a node that is too small now",
+        ),
+        pytest.param(
+            seen(NOMINATED, refused=NOW - MINUTE), [], PendingState.FITS_NOW, id="nominated, and the victims are gone"
+        ),
+        pytest.param(
+            seen(IT, refused=NOW - timedelta(seconds=9)), [LOW], PendingState.BACKING_OFF, id="tried 9 seconds ago"
+        ),
+        pytest.param(
+            seen(IT, refused=NOW - timedelta(seconds=10)),
+            [LOW],
+            PendingState.WAITS_FOR_CHANGE,
+            id="tried 10 seconds ago, which is the longest backoff",
+        ),
+        pytest.param(seen(IT, refused=NOW - MINUTE), [], PendingState.FITS_NOW, id="refused, and now there is room"),
+    ],
+)
+def test_why_a_pod_is_still_pending(pod: Pod, others: list[Pod], state: PendingState) -> None:
+    assert only(pod, *others).state is state
+
+
+def test_a_pod_that_waits_says_for_whom_since_when_until_when_and_what_holds_them() -> None:
+    item = only(seen(NOMINATED, refused=NOW - MINUTE), LEAVING)
+    assert [(each.pod, each.finalizers, each.is_preempted) for each in item.waiting_for] == [
+        ("shop/low", ["example.com/hold"], True)
+    ]
+    # The deletion time is when the grace period ends; it began that much before.
+    assert (item.waiting_for[0].since, item.waiting_for[0].until) == (NOW, NOW + MINUTE / 2)
+    assert (item.since, item.until) == (NOW, NOW + MINUTE / 2)
+
+
+def test_the_scheduler_waits_for_those_only_that_it_evicted_itself() -> None:
+    drained = going(LOW, until=NOW + MINUTE / 2)
+    item = only(seen(NOMINATED, refused=NOW - MINUTE), drained)
+    assert item.outcome == Outcome.PREEMPTS
+    assert [each.is_preempted for each in item.waiting_for] == [False]
+
+
+def test_backoff_counts_from_the_last_attempt_that_was_reported_and_ends_at_the_limit() -> None:
+    pod = seen(IT, refused=NOW - 60 * MINUTE)
+    item = only(pod, LOW, events=[failed(pod, NOW - timedelta(seconds=4))])
+    assert item.state is PendingState.BACKING_OFF
+    assert item.until == NOW + timedelta(seconds=6)
+    longer = only(
+        pod,
+        LOW,
+        events=[failed(pod, NOW - timedelta(seconds=40))],
+        max_backoff=max_backoff_of({"podMaxBackoffSeconds": 60}),
+    )
+    assert (longer.state, longer.until) == (PendingState.BACKING_OFF, NOW + timedelta(seconds=20))
+
+
+@pytest.mark.parametrize(
+    ("pods", "events_of", "order"),
+    [
+        pytest.param(
+            [seen(make_pod("low")), seen(make_pod("high", priority=5))], {}, ["high", "low"], id="the higher priority"
+        ),
+        pytest.param(
+            [seen(make_pod("new"), created=NOW - MINUTE), seen(make_pod("old"), created=NOW - 2 * MINUTE)],
+            {},
+            ["old", "new"],
+            id="then who was there first",
+        ),
+        pytest.param(
+            [seen(make_pod("tried"), refused=NOW - MINUTE), seen(make_pod("fresh"), created=NOW - 2 * MINUTE)],
+            {},
+            ["fresh", "tried"],
+            id="an attempt puts a pod behind, however old it is",
+        ),
+        pytest.param(
+            [seen(make_pod("a"), refused=NOW - 9 * MINUTE), seen(make_pod("b"), refused=NOW - 8 * MINUTE)],
+            {"a": NOW - MINUTE, "b": NOW - 2 * MINUTE},
+            ["b", "a"],
+            id="the last attempt counts, which an event tells of",
+        ),
+        pytest.param(
+            [seen(make_pod("gated", priority=9, scheduling_gates=GATES)), seen(make_pod("free"))],
+            {},
+            ["free", "gated"],
+            id="those outside the queue come last",
+        ),
+    ],
+)
+def test_the_order_is_that_of_the_queue(pods: list[Pod], events_of: dict[str, datetime], order: list[str]) -> None:
+    events = [failed(pod, events_of[pod.metadata.name]) for pod in pods if pod.metadata.name in events_of]
+    answer = ask(*pods, events=events)
+    assert [item.pod.partition("/")[2] for item in answer.items] == order
+
+
+def test_pods_that_are_not_asked_about_keep_their_places() -> None:
+    first, second = seen(make_pod("a", priority=9)), seen(make_pod("it"))
+    answer = ask(first, second, is_asked=lambda pod: pod.metadata.name == "it")
+    assert [(item.pod, item.position) for item in answer.items] == [("shop/it", 2)]
+    assert answer.in_queue == 2
+
+
+def test_where_the_queue_time_is_from_is_said() -> None:
+    tried = seen(IT, refused=NOW - MINUTE)
+    assert only(seen(IT)).queue_time_source is QueueTimeSource.CREATION
+    assert only(tried).queue_time_source is QueueTimeSource.CONDITION
+    assert only(tried, events=[failed(tried, NOW)]).queue_time_source is QueueTimeSource.EVENT
+
+
+def test_an_event_about_a_pod_of_the_same_name_before_it_does_not_count() -> None:
+    before = msgspec.structs.replace(IT, metadata=msgspec.structs.replace(IT.metadata, uid="another"))
+    assert only(seen(IT), events=[failed(before, NOW)]).state is PendingState.NEVER_TRIED
+
+
+def test_the_schedulers_words_stand_beside_what_is_expected() -> None:
+    theirs = "0/7 nodes are available: 7 Insufficient cpu."
+    item = only(seen(IT, refused=NOW - MINUTE, message=theirs), LOW)
+    assert (item.scheduler_message, item.agreement) == (theirs, Agreement.COUNTS)
+    assert item.message == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_pods_are_grouped_by_what_keeps_them_and_each_is_counted() -> None:
+    many = [seen(make_pod(f"web-{number}", cpu="9", priority=10)) for number in range(3)]
+    answer = ask(*many, seen(make_pod("fits", cpu="1")), LOW)
+    groups = [(group.outcome, group.cause, len(group.pods)) for group in answer.groups]
+    assert groups == [(Outcome.NEVER_LANDS, "Insufficient cpu", 3), (Outcome.LANDS, "", 1)]
+
+
+def test_nothing_pending_is_said_in_a_line() -> None:
+    assert render_pending(ask(LOW), RenderOptions()) == "No pod is pending.\n"
+
+
+@pytest.mark.parametrize("number", [1, 3, 400])
+def test_the_summary_fits_a_chat_message_whatever_the_names(number: int) -> None:
+    pods = [
+        seen(make_pod(f"{'n' * 240}-{index}", namespace="s" * 63, cpu=f"{5 + index}", priority=index))
+        for index in range(number)
+    ]
+    lines = summary_lines(ask(*pods, LOW))
+    assert 0 < len(lines) <= 5
+    assert len("\n".join(lines)) <= 400
+
+
+def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
+    hostile = seen(make_pod("\x1b[2Jit", cpu="9"), refused=NOW - MINUTE, message="\x1b]0;title\x07")
+    text = render_pending(ask(hostile), RenderOptions(verbose=True))
+    assert "\x1b" not in text
+    assert "\x07" not in text

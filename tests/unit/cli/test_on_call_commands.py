@@ -1,0 +1,220 @@
+"""``pending``, ``who-preempted`` and ``at-risk`` on the command line: outputs, mistakes, and watching."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kpreempt.cli import watch as watching
+from kpreempt.cli.pending_run import PendingRequest, run_pending
+from kpreempt.errors import InputError
+from kpreempt.report.schema import verdict_schema
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from tests.unit.cli.test_terminal import Terminal
+from tests.unit.report.test_formats import closed
+
+ON_CALL = Path(__file__).parents[3] / "fixtures/on-call"
+SNAPSHOT = ["--snapshot", str(ON_CALL / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]
+BEFORE = ["--before", str(ON_CALL / "before.yaml")]
+PENDING = ["pending", *SNAPSHOT]
+WHO = ["who-preempted", "encode-1", "-n", "batch", *SNAPSHOT]
+AT_RISK = ["at-risk", "-n", "batch", *SNAPSHOT]
+
+Kpreempt = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(PENDING, id="pending"),
+        pytest.param(["pending", *SNAPSHOT, "-n", "nowhere"], id="pending, none of them"),
+        pytest.param(WHO, id="who-preempted"),
+        pytest.param([*WHO, *BEFORE], id="who-preempted, reconstructed"),
+        pytest.param(["who-preempted", "web-1", "-n", "shop", *SNAPSHOT], id="who-preempted, nobody"),
+        pytest.param(AT_RISK, id="at-risk"),
+        pytest.param(["at-risk", "-n", "nowhere", *SNAPSHOT], id="at-risk, none"),
+    ],
+)
+def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpreempt, arguments: list[str]) -> None:
+    document = json.loads(kpreempt(*arguments, "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(verdict_schema())).validate(document)
+    assert document["apiVersion"] == "kpreempt.io/v1alpha1"
+    for format_name in ("text", "yaml", "markdown"):
+        run = kpreempt(*arguments, "-o", format_name)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout.endswith("\n")
+        assert all(len(line) <= 80 for line in run.stdout.splitlines()) or format_name == "yaml"
+
+
+def test_names_are_those_of_the_pods(kpreempt: Kpreempt) -> None:
+    assert kpreempt(*PENDING, "-n", "shop", "-o", "name").stdout == "pod/checkout-1\npod/api-1\npod/api-2\n"
+    assert kpreempt(*WHO, "-o", "name").stdout == "pod/checkout-1\n"
+    assert kpreempt(*AT_RISK, "--limit", "1", "-o", "name").stdout == "pod/encode-4\n"
+
+
+def test_jsonl_is_a_line_for_each_pod(kpreempt: Kpreempt) -> None:
+    lines = kpreempt(*PENDING, "-o", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["pod"] for line in lines[:2]] == ["shop/checkout-1", "shop/api-1"]
+    assert len(lines) == 9
+
+
+def test_pending_is_about_all_namespaces_unless_one_is_given(kpreempt: Kpreempt) -> None:
+    everything = kpreempt(*PENDING, "-o", "name").stdout
+    assert kpreempt(*PENDING, "-A", "-o", "name").stdout == everything
+    assert len(kpreempt(*PENDING, "-n", "ml", "-o", "name").stdout.splitlines()) == 1
+
+
+def test_at_risk_is_about_the_default_namespace_unless_another_is_given(kpreempt: Kpreempt) -> None:
+    assert "none matches" in kpreempt("at-risk", *SNAPSHOT).stdout
+
+
+def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: default-scheduler}, {schedulerName: volcano}]\n"
+    )
+    run = kpreempt(*PENDING, "-n", "ml", "-o", "json", "--scheduler-config", str(config))
+    assert json.loads(run.stdout)["items"][0]["state"] == "NeverTried"
+
+
+def test_strict_fails_where_the_version_is_another(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    assert kpreempt(*PENDING, "--strict", "-o", "name").returncode == 0
+    other = tmp_path / "other.yaml"
+    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", "v1.30.0"))
+    run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
+    assert run.returncode == 1
+    assert run.stderr.startswith("--strict: the answer rests on an assumption: cluster: version")
+
+
+@pytest.mark.parametrize("command", [PENDING, WHO, AT_RISK], ids=lambda command: command[0])
+def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "profile.json"
+    assert kpreempt(*command, "-o", "name", "--profile-json", str(path)).returncode == 0
+    assert {"read", "decode", "report"} <= json.loads(path.read_text())["phases"].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(["pending"], 2, "no cluster is given", id="no cluster"),
+        pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A contradict each other", id="one namespace and all"),
+        pytest.param([*PENDING, "-l", "a b"], 2, '-l "a b": "a b" is not a label selector', id="no selector"),
+        pytest.param([*PENDING, "-o", "wide"], 2, "-o wide: there is no format 'wide'", id="a format that it has not"),
+        pytest.param([*PENDING, "-w", "--interval", "0"], 2, "--interval 0: expected", id="no time between looks"),
+        pytest.param([*PENDING, "-w", "--interval", "nan"], 2, "--interval nan: expected", id="a time that is none"),
+        pytest.param([*PENDING, "-w", "--strict"], 2, "--strict is for one answer", id="a gate on many answers"),
+        pytest.param(
+            ["pending", "-w", "--snapshot", "-"], 2, "-w reads the snapshot again and again", id="watching a pipe"
+        ),
+        pytest.param([*PENDING, "--color", "red"], 2, "--color: there is no 'red'", id="a colour"),
+        pytest.param(["who-preempted", *SNAPSHOT], 2, "kpreempt who-preempted: missing argument", id="no victim"),
+        pytest.param(["who-preempted", "node/a", *SNAPSHOT], 2, '"node/a" is not a pod', id="a node as victim"),
+        pytest.param(["who-preempted", "x", *SNAPSHOT], 3, 'there is no pod "x" in namespace "default"', id="nobody"),
+        pytest.param([*WHO, "--before", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot from before"),
+        pytest.param([*AT_RISK, "--limit", "0"], 2, "kpreempt at-risk: invalid value", id="no pods at all"),
+        pytest.param(["at-risk"], 2, "no cluster is given", id="at-risk without a cluster"),
+    ],
+)
+def test_mistakes_are_one_message(kpreempt: Kpreempt, arguments: list[str], code: int, message: str) -> None:
+    run = kpreempt(*arguments)
+    assert (run.returncode, run.stdout) == (code, "")
+    assert run.stderr.startswith(message)
+
+
+def test_a_victims_name_may_say_its_kind_and_near_names_are_offered(kpreempt: Kpreempt) -> None:
+    assert kpreempt("who-preempted", "pod/encode-1", "-n", "batch", *SNAPSHOT).returncode == 0
+    assert "try: encode-1" in kpreempt("who-preempted", "encode-11", "-n", "batch", *SNAPSHOT).stderr
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Callable[..., list[float]]:
+    """Watches a snapshot, of which each wait makes the next version, and returns how long it waited."""
+
+    def run(versions: list[str]) -> list[float]:
+        path = tmp_path / "cluster.yaml"
+        path.write_text((ON_CALL / "cluster.yaml").read_text())
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if not versions:
+                raise KeyboardInterrupt
+            path.write_text(versions.pop(0))
+
+        request = PendingRequest(
+            snapshots=[str(path)],
+            connection=ConnectionFlags(),
+            namespace=None,
+            all_namespaces=False,
+            selector=None,
+            watch=True,
+            interval=7,
+            scheduler_config=None,
+            feature_gates=[],
+            outputs=["name"],
+            verbose=False,
+            colour="never",
+            strict=False,
+            skip_bad_objects=False,
+            now=None,
+            profile_json=None,
+        )
+        with pytest.raises(KeyboardInterrupt):
+            run_pending(request, wait=wait)
+        return waits
+
+    return run
+
+
+EMPTY = "apiVersion: v1\nkind: List\nitems: []\n"
+ONE = "apiVersion: v1\nkind: Pod\nmetadata: {name: late, namespace: shop}\nspec: {containers: []}\n"
+
+
+def test_watching_looks_again_after_each_interval(
+    watched: Callable[..., list[float]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert watched([EMPTY, ONE]) == [7, 7, 7]
+    written = capsys.readouterr().out
+    assert written.startswith("pod/checkout-1\n")
+    assert written.endswith("pod/train-1\npod/gated-1\n\n\npod/late\n")
+
+
+def test_a_look_that_fails_is_said_and_the_watch_goes_on(
+    watched: Callable[..., list[float]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(["{", ONE])
+    written = capsys.readouterr()
+    assert written.out.endswith("\n\npod/late\n")
+    assert "cluster.yaml" in written.err
+
+
+def test_a_first_look_that_fails_ends_the_watch() -> None:
+    def look(_is_first: bool) -> bool:
+        raise InputError("broken", source="cluster.yaml")
+
+    with pytest.raises(InputError):
+        watching.watch(look, 1, wait=lambda _: None)
+
+
+def test_a_watch_ends_when_nobody_reads_any_more() -> None:
+    looks = iter([True, True, False])
+    waits: list[float] = []
+    watching.watch(lambda _: next(looks), 1, wait=waits.append)
+    assert waits == [1, 1]
+
+
+def test_a_terminal_is_drawn_anew_and_a_pipe_is_appended_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert watching.begin_page(is_first=True)
+    assert sys.stdout.getvalue().startswith("\x1b[H\x1b[2J")
+    monkeypatch.setattr(sys, "stdout", type(sys.stdout).__mro__[1]())
+    watching.begin_page(is_first=True)
+    watching.begin_page(is_first=False)
+    assert sys.stdout.getvalue() == "\n"
