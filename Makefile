@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench bench-reference generated lock dist clean parity record live
+.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,9 @@ bench: $(VENV)/.development ## Measure start-up, the loading of big clusters, an
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
+
+bench-live: $(VENV)/.development ## Measure the loading of a live cluster beside kubectl (needs Go and kubectl)
+	@$(PYTHON) -m benchmarks.live
 
 generated: $(VENV)/.development ## Rewrite README's examples, the completions and the JSON Schema
 	@$(PYTHON) -m tests.generated

@@ -118,7 +118,8 @@ def compare(kubectl: str, kubeconfig: str, dump: Path, runs: int) -> None:
         ours.append(time.perf_counter() - begin)
         load.append(float(run.stdout.split()[2]))
     found = json.loads(dump.read_text(encoding="utf-8"))["items"]
-    print(f"kubectl: {len(found):,} objects, {dump.stat().st_size / 1e6:.0f} MB; kpreempt: {run.stdout.split()[:2]}")
+    nodes, pods = run.stdout.split()[:2]
+    print(f"kubectl: {len(found):,} objects, {dump.stat().st_size / 1e6:.0f} MB; kpreempt: {nodes} nodes, {pods} pods")
     rows = [
         (name, f"{statistics.median(seconds):.2f}", f"{min(seconds):.2f}", f"{max(seconds):.2f}")
         for name, seconds in (

@@ -107,7 +107,7 @@ def _create(plane: ControlPlane, document: Object) -> None:
         document["status"] = status
     path = _path(document)
     try:
-        plane.request("POST", path, _completed(document))
+        plane.request("POST", path, completed(document))
     except RefusedError:
         return
     path = f"{path}/{metadata['name']}"
@@ -126,7 +126,7 @@ def _write_status(plane: ControlPlane, path: str, status: Object) -> None:
         plane.request("PATCH", f"{path}/status", {"status": plain})
 
 
-def _completed(document: Object) -> Object:
+def completed(document: Object) -> Object:
     """With what the API server insists on, and schedulers do not look at."""
     spec: Any = document.get("spec", {})
     if document["kind"] == "Node":

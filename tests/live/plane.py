@@ -7,7 +7,7 @@ import json
 import selectors
 import ssl
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,10 +32,8 @@ class RefusedError(Exception):
 class ControlPlane:
     """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end."""
 
-    def __init__(self, program: Path, arguments: Sequence[str] = ()) -> None:
-        self._process = subprocess.Popen(
-            [program, *ARGUMENTS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+    def __init__(self, program: Path) -> None:
+        self._process = subprocess.Popen([program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._connection: http.client.HTTPSConnection
         try:
             ready = json.loads(self._first_line())
@@ -82,9 +80,17 @@ class ControlPlane:
             self._server.hostname, self._server.port, context=self._trust, timeout=ANSWER_SECONDS
         )
 
-    def request(self, method: str, path: str, body: Object | None = None, *, patch: str = "merge") -> Object:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        *,
+        patch: str = "merge",
+        headers: Mapping[str, str] = {},
+    ) -> Object:
         """One request. Raises ``RefusedError`` where the API server does not do it."""
-        return send(self._connection, method, path, body, patch=patch)
+        return send(self._connection, method, path, body, patch=patch, headers=headers)
 
     def connect(self) -> http.client.HTTPSConnection:
         """One more connection, for ``send`` in another thread."""
@@ -98,12 +104,18 @@ class ControlPlane:
 
 
 def send(
-    connection: http.client.HTTPSConnection, method: str, path: str, body: Object | None = None, *, patch: str = "merge"
+    connection: http.client.HTTPSConnection,
+    method: str,
+    path: str,
+    body: Object | None = None,
+    *,
+    patch: str = "merge",
+    headers: Mapping[str, str] = {},
 ) -> Object:
     """One request on a connection. Raises ``RefusedError`` where the API server does not do it."""
     kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
     data = None if body is None else json.dumps(body)
-    connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json"})
+    connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json", **headers})
     response = connection.getresponse()
     answer: Object = json.loads(response.read())
     if response.status >= 400:

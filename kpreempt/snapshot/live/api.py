@@ -92,7 +92,7 @@ class Api:
         connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
         end = None if timeout is None else self._clock() + timeout
         headers = urllib3.HTTPHeaderDict(self.connection.headers)
-        headers.extend({"Accept": accept, "User-Agent": f"kpreempt/{__version__}"})
+        headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
         response = self._pool.request(
             "GET",
             url,

@@ -144,7 +144,7 @@ func (p *plane) apiServerArguments() []string {
 	return p.arguments("kube-apiserver", p.apiServer,
 		"--etcd-servers=http://"+p.address("etcd"),
 		"--client-ca-file="+p.path("ca.crt"),
-		"--authorization-mode=AlwaysAllow",
+		"--authorization-mode=RBAC",
 		// A pod needn't wait for its namespace's service account.
 		"--disable-admission-plugins=ServiceAccount",
 		"--endpoint-reconciler-type=none",

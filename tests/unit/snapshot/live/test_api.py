@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,15 @@ def test_answers_that_are_no_use_are_told_at_once(answer: Answer, problem: str, 
     assert (error.problem, error.status, naps) == (problem, status, [])
     assert error.source.startswith(fake.url)
     assert error.hint
+
+
+def test_a_packed_answer_is_asked_for_and_unpacked() -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    with FakeApi(always(Answer(body=gzip.compress(b"[1]"), headers=headers))) as fake:
+        api = api_of(fake.url)
+        assert api.get("/version") == b"[1]"
+        api.close()
+    assert fake.asked[0].headers["accept-encoding"] == ["gzip"]
 
 
 def test_a_message_without_end_is_cut() -> None:
