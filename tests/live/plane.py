@@ -7,7 +7,7 @@ import json
 import selectors
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,8 +32,10 @@ class RefusedError(Exception):
 class ControlPlane:
     """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end."""
 
-    def __init__(self, program: Path) -> None:
-        self._process = subprocess.Popen([program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, program: Path, arguments: Sequence[str] = ()) -> None:
+        self._process = subprocess.Popen(
+            [program, *ARGUMENTS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self._connection: http.client.HTTPSConnection
         try:
             ready = json.loads(self._first_line())
