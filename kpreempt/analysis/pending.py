@@ -17,7 +17,7 @@ from kpreempt.analysis.pending_states import (
     is_in_queue,
     situation_of,
 )
-from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
+from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order, queue_time, refusal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
@@ -63,18 +63,21 @@ def explain_pending(
     is_asked: Callable[[Pod], bool] = lambda _: True,
     assumptions: Iterable[Assumption] = (),
     max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
+    spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
 ) -> PendingPods:
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
     Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
     count to; ``now`` stands for missing start times. Pods that are not asked about keep their places in the queue.
+    ``spread`` does the work for several pods.
     """
     attempts = FailedAttempts(cluster.events)
     asked = [pod for pod in pending_pods(cluster) if is_asked(pod)]
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=now)
-    verdicts = {id(pod): verdict for pod, verdict in decide_pending(asked, scheduler, prepared, phases=phases)}
+    decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
+    verdicts = {id(pod): verdict for pod, verdict in decided}
     context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
     situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
     positions = queue_positions(cluster, scheduler, attempts)

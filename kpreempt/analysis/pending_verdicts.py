@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -14,27 +14,49 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Verdict
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 
 def pending_pods(cluster: ClusterSnapshot) -> list[Pod]:
     """The pods without a node that have not finished, in the order of the snapshot."""
     return [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
 
 
+class Spread(Protocol):
+    """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
+
+    def __call__(self, items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
+        """The result of ``work`` for each item."""
+        ...
+
+
+def one_by_one(items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
+    """The result of ``work`` for each item."""
+    return map(work, items)
+
+
 def decide_pending(
-    pods: Iterable[Pod], scheduler: Scheduler, prepared: Any, *, phases: Phases = NO_PHASES
+    pods: Sequence[Pod],
+    scheduler: Scheduler,
+    prepared: Any,
+    *,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
 ) -> Iterator[tuple[Pod, Verdict]]:
     """Each pod with its verdict. Pods in whom the scheduler sees no difference share one, up to the pod's name.
 
     The effects of a shared verdict are left out: they name the pod.
     """
-    known: dict[bytes, Verdict] = {}
-    for pod in pods:
-        key = likeness(pod)
-        verdict = known.get(key)
-        if verdict is None:
-            verdict = scheduler.decide(prepared, pod, records_steps=False, phases=phases)
-            verdict = known[key] = msgspec.structs.replace(verdict, effects=[])
-        yield pod, _named(verdict, pod)
+    keys = [likeness(pod) for pod in pods]
+    distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
+
+    def decide(pod: Pod) -> Verdict:
+        verdict = scheduler.decide(prepared, pod, records_steps=False, phases=phases)
+        return msgspec.structs.replace(verdict, effects=[])
+
+    verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
+    return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
 
 
 def likeness(pod: Pod) -> bytes:

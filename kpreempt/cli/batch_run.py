@@ -19,9 +19,10 @@ from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
-from kpreempt.cli.workers import in_order, num_cores
+from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import Phases
 from kpreempt.report import render
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -56,11 +57,10 @@ def run_batch(request: BatchRequest) -> int:
             live = live_connection(request.snapshots, request.connection)
             skips = request.skip_bad_objects
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch)
-        jobs = num_cores() if request.jobs is None else request.jobs
-        answerer = Answerer(base, now, source)
-        tally = Tally(stopwatch)
+        answerer = Answerer(base, now, source, stopwatch)
+        spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
-            for answer in in_order(read_lines(stream, source), answerer.answer, jobs):
+            for answer in spread(read_lines(stream, source), answerer.answer):
                 tally.count(answer)
                 if not write(answer.line):
                     break
@@ -101,10 +101,9 @@ def _writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
 
 
 class Answer(NamedTuple):
-    """The answer to a line, which ends with a newline, and what there is to say of it; ``seconds`` are by phase."""
+    """The answer to a line, which ends with a newline, and what there is to say of it."""
 
     line: str
-    seconds: dict[str, float]
     is_error: bool = False
     is_bug: bool = False
     has_assumptions: bool = False
@@ -113,15 +112,13 @@ class Answer(NamedTuple):
 class Tally:
     """What the answers so far come to."""
 
-    def __init__(self, stopwatch: Stopwatch) -> None:
-        self._stopwatch = stopwatch
+    def __init__(self) -> None:
         self._has_errors = False
         self._has_bugs = False
         self._has_assumptions = False
 
     def count(self, answer: Answer) -> None:
         """Add an answer."""
-        self._stopwatch.add(answer.seconds)
         self._has_errors |= answer.is_error
         self._has_bugs |= answer.is_bug
         self._has_assumptions |= answer.has_assumptions
@@ -138,18 +135,17 @@ class Tally:
 class Answerer:
     """Answers lines. A base cluster is prepared once for each scheduler."""
 
-    def __init__(self, base: LoadedCluster | None, now: datetime, source: str) -> None:
+    def __init__(self, base: LoadedCluster | None, now: datetime, source: str, phases: Phases) -> None:
         self._base = base
         self._now = now
         self._source = source
-        self._phases = Stopwatch()
+        self._phases = phases
         self._prepared_for = b""
         self._prepared: tuple[Scheduler, Any] | None = None
 
     def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
         """The answer to a line with its number; nothing is raised."""
         number, line = numbered
-        self._phases = Stopwatch()
         try:
             if isinstance(line, InputError):
                 raise line
@@ -167,10 +163,10 @@ class Answerer:
         name = msgspec.json.encode(scenario.name).decode()
         with self._phases.phase("report"):
             text = f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
-        return Answer(text, self._phases.seconds, has_assumptions=bool(verdict.assumptions))
+        return Answer(text, has_assumptions=bool(verdict.assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
-        return Answer(_error_line(line, message), self._phases.seconds, is_error=not is_bug, is_bug=is_bug)
+        return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
         with self._phases.phase("decode"):

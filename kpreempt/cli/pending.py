@@ -12,6 +12,7 @@ from kpreempt.cli.options import (
     AnswerOutputs,
     Colour,
     FeatureGates,
+    Jobs,
     Now,
     ProfileJson,
     SchedulerConfig,
@@ -46,6 +47,7 @@ def pending(
     strict: Strict = False,
     skip_bad_objects: SkipBadObjects = False,
     now: Now = None,
+    jobs: Jobs = None,
     profile_json: ProfileJson = None,
 ) -> int:
     """List every pending pod: why it is still pending, whom it would evict, whether it can land at all.
@@ -72,6 +74,7 @@ def pending(
             strict=strict,
             skip_bad_objects=skip_bad_objects,
             now=now,
+            jobs=jobs,
             profile_json=profile_json,
         )
     )

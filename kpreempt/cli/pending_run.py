@@ -20,6 +20,7 @@ from kpreempt.cli.schedulers import ConfiguredScheduler, read_scheduler
 from kpreempt.cli.strictness import rests_on
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.cli.watch import Wait, begin_page, watch
+from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import ANSWER_FORMATS
 from kpreempt.report.options import RenderOptions
@@ -46,6 +47,7 @@ class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     skip_bad_objects: bool
     now: str | None
+    jobs: int | None
     profile_json: str | None
 
 
@@ -124,6 +126,7 @@ def _look(asked: _Asked, stopwatch: Stopwatch) -> PendingPods:
         is_asked=asked.selection.has,
         assumptions=loaded.assumptions,
         max_backoff=max_backoff_of(asked.scheduler.configuration),
+        spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
 

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from kpreempt.cli.profile import Stopwatch
 from kpreempt.errors import KpreemptError
 
 Item = TypeVar("Item")
@@ -36,8 +37,8 @@ def in_order(
     """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
 
     This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``). Then it forks, so that ``jobs`` workers
-    share what it has loaded and prepared by then. ``items`` are not read far ahead. Results must be picklable; ``work``
-    must not raise. Raises what ``items`` raises, and ``KpreemptError`` where a worker is killed.
+    share what it has loaded and prepared by then. ``items`` are not read far ahead; items and results must be
+    picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed.
     """
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
@@ -52,6 +53,36 @@ def in_order(
             return
 
 
+class Spread:
+    """``in_order`` for work that tells a stopwatch what it takes: what other processes spend is added to it, too."""
+
+    def __init__(self, stopwatch: Stopwatch, jobs: int | None) -> None:
+        """``jobs`` are as many as there are cores where it is ``None``."""
+        self._stopwatch = stopwatch
+        self._jobs = num_cores() if jobs is None else jobs
+
+    def __call__(self, items: Iterable[Item], work: Callable[[Item], Result], /) -> Iterator[Result]:
+        """The result of ``work`` for each item, in the order of the items."""
+
+        def measured(item: Item) -> tuple[Result, dict[str, float], int]:
+            before = dict(self._stopwatch.seconds)
+            result = work(item)
+            after = self._stopwatch.seconds
+            return result, {name: after[name] - before.get(name, 0.0) for name in after}, os.getpid()
+
+        for result, seconds, process in in_order(items, measured, self._jobs):
+            if process != os.getpid():
+                self._stopwatch.add(seconds)
+            yield result
+
+
+class _Failed(Generic[Item]):
+    """An item on which the work failed. It is worked at once more here, which tells how."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+
+
 class _Workers(Generic[Item, Result]):
     """Worker processes, and for each of them a thread that reads the next item, sends it and waits for its result."""
 
@@ -61,7 +92,7 @@ class _Workers(Generic[Item, Result]):
         self._jobs = jobs
         self._reading = threading.Lock()
         self._changed = threading.Condition()
-        self._results: dict[int, Result] = {}
+        self._results: dict[int, Result | _Failed[Item]] = {}
         # How many items have been read, the index of the next result, and that at which there are no more of them.
         self._num_read = 0
         self._next = 0
@@ -75,8 +106,9 @@ class _Workers(Generic[Item, Result]):
             for connection in self._fork(stack):
                 threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
             stack.callback(self._stop)
-            while (result := self._await_next()) is not None:
-                yield result[0]
+            while (found := self._await_next()) is not None:
+                result = found[0]
+                yield self._work(result.item) if isinstance(result, _Failed) else result
 
     def _fork(self, stack: ExitStack) -> list[Connection]:
         context = multiprocessing.get_context("fork")
@@ -90,7 +122,7 @@ class _Workers(Generic[Item, Result]):
             theirs.close()
         return mine
 
-    def _await_next(self) -> tuple[Result] | None:
+    def _await_next(self) -> tuple[Result | _Failed[Item]] | None:
         with self._changed:
             self._changed.wait_for(lambda: self._next in self._results or self._is_over())
             if self._next in self._results:
@@ -110,13 +142,13 @@ class _Workers(Generic[Item, Result]):
             index, value = item
             try:
                 connection.send(value)
-                result = connection.recv()
+                is_done, result = connection.recv()
             except (OSError, EOFError):
                 hint = "there may not be enough memory for so many: --jobs 1"
                 self._finish(index, KpreemptError("a worker process was killed", hint=hint))
                 return
             with self._changed:
-                self._results[index] = result
+                self._results[index] = result if is_done else _Failed(value)
                 self._changed.notify_all()
 
     def _take(self) -> tuple[int, Item] | None:
@@ -160,10 +192,18 @@ def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[t
             theirs.close()
     try:
         while True:
-            connection.send(work(connection.recv()))
+            connection.send(_attempt(work, connection.recv()))
     except (EOFError, OSError):
         # Without a look at the records of the cluster one by one.
         os._exit(0)
+
+
+def _attempt(work: Callable[[Item], Result], item: Item) -> tuple[bool, Result | None]:
+    """Whether the work could be done, and its result."""
+    try:
+        return True, work(item)
+    except Exception:
+        return False, None
 
 
 def _end(process: BaseProcess) -> None:

@@ -164,6 +164,7 @@ def watched(tmp_path: Path) -> Callable[..., list[float]]:
             strict=False,
             skip_bad_objects=False,
             now=None,
+            jobs=1,
             profile_json=None,
         )
         with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.cli.workers import in_order, num_cores
+from kpreempt.cli import workers
+from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.workers import Spread, in_order, num_cores
 from kpreempt.errors import InputError, KpreemptError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes share what is loaded on Linux only")
@@ -57,6 +59,30 @@ def test_a_failure_to_read_comes_after_the_results_before_it() -> None:
         for square, _ in in_order(items(), square_and_process, 2, patience=0):
             squares.append(square)
     assert squares == [0, 1, 4, 9, 16]
+
+
+def fail_at_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three")
+    return number
+
+
+def test_a_failure_of_the_work_is_raised_after_the_results_before_it() -> None:
+    found = []
+    with pytest.raises(ValueError, match="three") as caught:
+        for number in in_order(range(10), fail_at_three, 2, patience=0):
+            found.append(number)
+    assert found == [0, 1, 2]
+    assert caught.traceback[-1].name == "fail_at_three"
+
+
+def test_what_the_work_took_is_added_up_over_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "PATIENCE_SECONDS", 0)
+    stopwatch = Stopwatch()
+    assert list(Spread(stopwatch, 2)(range(10), lambda number: stopwatch.add({"filter": number}) or number)) == [
+        *range(10)
+    ]
+    assert stopwatch.seconds == {"filter": 45}
 
 
 def die_at_three(number: int) -> int:
