@@ -71,7 +71,7 @@ def test_a_failure_of_the_work_is_raised_after_the_results_before_it() -> None:
     found = []
     with pytest.raises(ValueError, match="three") as caught:
         for number in in_order(range(10), fail_at_three, 2, patience=0):
-            found.append(number)
+            found += [number]
     assert found == [0, 1, 2]
     assert caught.traceback[-1].name == "fail_at_three"
 
@@ -79,9 +79,12 @@ def test_a_failure_of_the_work_is_raised_after_the_results_before_it() -> None:
 def test_what_the_work_took_is_added_up_over_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "PATIENCE_SECONDS", 0)
     stopwatch = Stopwatch()
-    assert list(Spread(stopwatch, 2)(range(10), lambda number: stopwatch.add({"filter": number}) or number)) == [
-        *range(10)
-    ]
+
+    def work(number: int) -> int:
+        stopwatch.add({"filter": number})
+        return number
+
+    assert list(Spread(stopwatch, 2)(range(10), work)) == list(range(10))
     assert stopwatch.seconds == {"filter": 45}
 
 
