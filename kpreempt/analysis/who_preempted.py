@@ -153,7 +153,7 @@ def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, 
     why = (
         "API servers keep events for an hour unless told otherwise"
         if has_events
-        else "the snapshot has no events; kubectl get events -A has them"
+        else "no events of evictions are known; a dump needs kubectl get events -A"
     )
     return NotFoundError(
         f'there is no pod "{name}" in namespace "{namespace}", and no event that it was preempted: {why}',

@@ -141,7 +141,7 @@ def _add_notes(page: Page, pending: PendingPods) -> None:
         for item in pending.items
     )
     if unsure:
-        verb = agree(unsure, "is")
+        verb = agree(unsure, "was")
         notes.append(f"When {count(unsure, 'pod')} {verb} last tried is not known: places of one priority may differ.")
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
