@@ -51,7 +51,11 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
 
 
 def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
-    event = "no event says so" if answer.has_events else "no events of evictions are known (a dump needs kubectl get events -A)"
+    event = (
+        "no event says so"
+        if answer.has_events
+        else "no events of evictions are known (a dump needs kubectl get events -A)"
+    )
     return (f"{event}, and neither does the pod. API servers keep events for an hour unless told otherwise.",)
 
 
