@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kpreempt.cli.batch_run import Answers
+from kpreempt.cli.batch_run import Answerer
 from kpreempt.phases import NO_PHASES
 from tests.conformance.cases import NOW
 
 
 def kpreempt_answer(scenario: dict[str, Any]) -> dict[str, Any]:
     """The answer to one scenario: its verdict or its error."""
-    line = Answers(None, NOW, NO_PHASES).to_line(json.dumps(scenario).encode(), "scenario", 1)
+    line = Answerer(None, NOW, "scenario", NO_PHASES).answer((1, json.dumps(scenario).encode())).line
     answer: dict[str, Any] = json.loads(line)
     return answer

@@ -98,9 +98,12 @@ class Evaluator:
         wanted = num_candidates(len(potential), *self._search_size)
         if wanted >= len(potential):
             return None
-        ranks = rank_all(candidates, self._cluster.now)
+        # Only these can win: a candidate without violations, where there is one, is in every search.
+        rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
+        ranks = rank_all(rivals, self._cluster.now)
         sampled = {
-            name: SampledCandidate(victims.num_violations > 0, ranks[name]) for name, victims in candidates.items()
+            name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
+            for name, victims in candidates.items()
         }
         return count_odds(potential, sampled, wanted, parallelism=self._handle.parallelism)
 

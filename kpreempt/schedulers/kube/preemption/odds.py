@@ -25,7 +25,10 @@ Rank = tuple[float, ...]
 
 
 class SampledCandidate(NamedTuple):
-    """A candidate as the search sees it; ``rank`` puts all that violate no budget above all that do."""
+    """A candidate as the search sees it.
+
+    ``rank`` is not looked at for candidates that violate budgets where there are others.
+    """
 
     violates_budgets: bool
     rank: Rank
