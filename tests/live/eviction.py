@@ -1,4 +1,4 @@
-"""A small cluster in which the real scheduler has just evicted two pods for a third, and others wait for their own reasons."""
+"""A small cluster in which the real scheduler has just evicted two pods for a third; others wait beside it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _node(name: str, allocatable: Object) -> Object:
 
 
 RUNNING = [
-    {**pod(BATCH, "encode-1", 10, {"cpu": "2"}, app="encode", node="osprey-1")},
+    pod(BATCH, "encode-1", 10, {"cpu": "2"}, app="encode", node="osprey-1"),
     pod(BATCH, "encode-2", 10, {"cpu": "1500m"}, app="encode", node="osprey-1"),
     pod(SHOP, "web-1", 100, {"cpu": "2"}, app="web", node="osprey-2"),
     pod(SHOP, "web-2", 100, {"cpu": "2"}, app="web", node="osprey-2"),
@@ -80,7 +80,7 @@ NODES = [
 ]
 # The scheduler evicts both encode pods for it: on the other node it would break a budget.
 CHECKOUT = pod(SHOP, "checkout-1", 1000, {"cpu": "3"}, app="checkout")
-# Beside it wait, the first to be created first: one that fits nowhere, two of one priority, and two that are never tried.
+# Beside it wait one that fits nowhere, two of one priority, and two that are never tried.
 HUGE = pod(BATCH, "huge-1", 50, {"cpu": "64"}, app="huge")
 LATE = [pod(BATCH, f"late-{number}", 10, {"cpu": "2"}, app="late") for number in (1, 2)]
 GATED = pod(SHOP, "gated-1", 100, {"cpu": "1"}, schedulingGates=[{"name": GATE}])
