@@ -70,7 +70,7 @@ def read_cluster(
 
 
 def _with_events_in_order(cluster: ClusterSnapshot) -> ClusterSnapshot:
-    """The cluster with its events as one list has them: those of each reason are read on their own, at the same time."""
+    """The cluster with its events as one list has them; those of each reason were read on their own, all at once."""
     events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
     return msgspec.structs.replace(cluster, events=events)
 
