@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-import pytest
 
 from tests.live.cluster import RESOURCES
+from tests.live.patience import until
 from tests.live.plane import ControlPlane, Object
 from tests.live.plugin import kubectl_kpreempt
-
-T = TypeVar("T")
-
-PATIENCE_SECONDS = 30
-_SECONDS_BETWEEN_LOOKS = 0.05
 
 PRIORITIES = (10, 50, 100, 500, 501, 1000)
 NAMESPACES = ("kestrel-batch", "kestrel-shop", "kestrel-lab")
@@ -85,16 +76,6 @@ HUGE = pod(BATCH, "huge-1", 50, {"cpu": "64"}, app="huge")
 LATE = [pod(BATCH, f"late-{number}", 10, {"cpu": "2"}, app="late") for number in (1, 2)]
 GATED = pod(SHOP, "gated-1", 100, {"cpu": "1"}, schedulingGates=[{"name": GATE}])
 ELSEWHERE = pod(SHOP, "elsewhere-1", 100, {"cpu": "1"}, schedulerName="nobodys-scheduler")
-
-
-def until(look: Callable[[], T | None], what: str) -> T:
-    """What ``look`` finds as soon as it finds something."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < end:
-        if found := look():
-            return found
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    pytest.fail(f"{what}: not within {PATIENCE_SECONDS} s")
 
 
 def path_of(document: Object) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 from typing import NamedTuple
 
 import pytest
@@ -56,3 +58,30 @@ def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:
     assert run.returncode != 4, run.stderr
     assert "Traceback" not in run.stderr, run.stderr
     return Ran(run.returncode, run.stdout, run.stderr)
+
+
+def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
+    """Run ``kubectl kpreempt pending -w WORD...``, and interrupt it as Ctrl-C does after so many answers."""
+    watching = subprocess.Popen(
+        [*COMMAND, "pending", "-w", "--interval", "0.1", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(kubeconfig),
+        start_new_session=True,
+    )
+    deadline = Timer(ANSWER_SECONDS, watching.kill)
+    deadline.start()
+    try:
+        assert watching.stdout is not None
+        shown = []
+        while sum(line.startswith("first: ") for line in shown) < looks and (line := watching.stdout.readline()):
+            shown.append(line)
+        # A terminal tells all that runs in it.
+        os.killpg(watching.pid, signal.SIGINT)
+        rest, err = watching.communicate(timeout=ANSWER_SECONDS)
+    finally:
+        deadline.cancel()
+        watching.kill()
+        watching.wait()
+    return Ran(watching.returncode, "".join(shown) + rest, err)

@@ -17,10 +17,11 @@ import yaml
 from tests.fake_api import TLS, Answer, Asked, refused
 from tests.live import demo
 from tests.live.faults import TOKEN, Answers, Fault, FaultyProxy, write_kubeconfig
-from tests.live.plane import ControlPlane, send
-from tests.live.plugin import Ran, kubectl_kpreempt, needs_kubectl
+from tests.live.patience import until
+from tests.live.plane import ControlPlane
+from tests.live.plugin import Ran, interrupted_watch, kubectl_kpreempt, needs_kubectl
 from tests.live.rights import ROLES, bind
-from tests.parity.reference import CHECKOUT, program_for_tests
+from tests.parity.reference import CHECKOUT
 
 pytestmark = pytest.mark.live
 
@@ -35,13 +36,20 @@ PATIENCE_SECONDS = 60
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The demo cluster, where nothing happens by itself. Of two users one may not list nodes, the other no budgets."""
     needs_kubectl()
-    config = tmp_path_factory.mktemp("scheduler") / "config.yaml"
-    config.write_text(demo.SCHEDULER_CONFIG, encoding="utf-8")
-    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}"]) as plane:
-        demo.fill(plane)
+    with demo.running(tmp_path_factory.mktemp("scheduler")) as plane:
         for plural in ("nodes", "poddisruptionbudgets"):
             plane.request("POST", ROLES, role_without(plural))
             bind(plane, f"no-{plural}", f"no-{plural}")
+        yield plane
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path) -> Iterator[ControlPlane]:
+    """The demo cluster, with an API server that lets go of a version after a second or two, not minutes."""
+    needs_kubectl()
+    # It keeps lists of its own, too, which would go on for ten seconds more.
+    settings = ["--etcd-compaction-interval=1s", "--feature-gates=ListFromCacheSnapshot=false"]
+    with demo.running(tmp_path, [f"-apiserver-arg={each}" for each in settings]) as plane:
         yield plane
 
 
@@ -206,25 +214,26 @@ def test_what_does_not_pass_ends_in_one_message(
     assert sum(map(concerns, proxy.asked)) <= 5
 
 
-def test_410_in_the_middle_of_paging_begins_anew_and_says_what_may_not_fit(plane: ControlPlane, tmp_path: Path) -> None:
-    gone, meddling = Answers(expired(), goes_on, 1), plane.connect()
+def test_410_in_the_middle_of_paging_begins_anew_and_says_what_may_not_fit(
+    tmp_path: Path, forgetful: ControlPlane
+) -> None:
+    is_first = True
 
     def fault(asked: Asked) -> Answer | None:
-        answer = gone(asked)
-        if answer is not None:
-            # So that there is a later version to begin anew at.
-            send(meddling, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "any-"}})
-        return answer
+        nonlocal is_first
+        if not is_first or not goes_on(asked):
+            return None
+        is_first = False
+        # The API server's own answer, as soon as etcd has let go of the version.
+        return until(lambda: (answer := proxy.real(asked)).status == 410 and answer, "etcd is compacted")
 
-    with FaultyProxy(plane, fault, page=5) as proxy:
-        ran = ask(write_kubeconfig(tmp_path, proxy.url), "-o", f"json={tmp_path / 'verdict.json'}", "--strict")
-    meddling.close()
+    with FaultyProxy(forgetful, fault, page=5) as proxy:
+        verdict = tmp_path / "verdict.json"
+        ran = ask(write_kubeconfig(tmp_path, proxy.url), "-o", f"json={verdict}", "--strict")
     assert (ran.code, ran.out) == (1, RIGHT)
-    assert "not all was read at the same moment: Pod at " in ran.message
-    verdict = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
-    assert [each["field"] for each in verdict["assumptions"]] == ["resourceVersion"]
-    running = plane.request("GET", f"{PODS}?fieldSelector=status.phase%3DRunning")["items"]
-    assert verdict["cluster"]["pods"] == len(running)
+    assert "not all was read at the same moment: " in ran.message
+    running = forgetful.request("GET", f"{PODS}?fieldSelector=status.phase%3DRunning")["items"]
+    assert json.loads(verdict.read_text(encoding="utf-8"))["cluster"]["pods"] == len(running)
     assert sum(asked.path == PODS and "continue" not in asked.query for asked in proxy.asked) == 2
 
 
@@ -252,6 +261,24 @@ def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, t
         is_over.set()
     assert (ran.code, ran.out, ran.message) == (3, "", f"{proxy.url}: no answer within 1s")
     assert time.monotonic() - begun < 20
+
+
+def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_path: Path) -> None:
+    looks = 0
+
+    def fault(asked: Asked) -> Answer | None:
+        nonlocal looks
+        if asked.path != PODS:
+            return None
+        looks += 1
+        return refused(500, "etcdserver: leader changed") if looks == 2 else None
+
+    with FaultyProxy(plane, fault) as proxy:
+        ran = interrupted_watch(write_kubeconfig(tmp_path, proxy.url), looks=2)
+    assert (ran.code, ran.message) == (
+        130,
+        f"{proxy.url}{PODS}: the API server fails (500): etcdserver: leader changed",
+    )
 
 
 def test_a_server_of_another_minor_version_is_an_assumption(plane: ControlPlane, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from tests.live import demo
 from tests.live.plane import ControlPlane
 from tests.live.plugin import environment, needs_kubectl
 from tests.live.terminal import Terminal
-from tests.parity.reference import program_for_tests
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "kubectl-session" / "pane.txt"
 NOW = "2026-11-21T03:12:00Z"
@@ -29,10 +28,7 @@ pytestmark = pytest.mark.live
 def on_call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The demo cluster with a pod that is pending, and stays so."""
     needs_kubectl()
-    config = tmp_path_factory.mktemp("scheduler") / "config.yaml"
-    config.write_text(demo.SCHEDULER_CONFIG, encoding="utf-8")
-    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}"]) as plane:
-        demo.fill(plane)
+    with demo.running(tmp_path_factory.mktemp("scheduler")) as plane:
         yield plane
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +18,7 @@ from tests.live import eviction
 from tests.live.eviction import BATCH, GPU, LAB, SHOP
 from tests.live.observation import observe
 from tests.live.plane import ControlPlane, Object
-from tests.live.plugin import ANSWER_SECONDS, COMMAND, environment, kubectl_kpreempt, needs_kubectl
+from tests.live.plugin import COMMAND, interrupted_watch, kubectl_kpreempt, needs_kubectl
 from tests.live.rights import ROLES, bind
 from tests.parity.reference import CHECKOUT, program_for_tests
 
@@ -141,27 +138,8 @@ def test_pending_pods_in_80_columns_end_with_a_summary(scene: Scene) -> None:
 
 
 def test_a_watch_looks_again_until_ctrl_c(scene: Scene) -> None:
-    command = [*COMMAND, "pending", "-n", SHOP, "-w", "--interval", "0.1"]
-    watching = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(scene.plane.kubeconfig),
-        start_new_session=True,
-    )
-    try:
-        assert watching.stdout is not None
-        looks = 0
-        while looks < 2 and (line := watching.stdout.readline()):
-            looks += line.startswith("first: ")
-        # As a terminal does it: to all that runs there.
-        os.killpg(watching.pid, signal.SIGINT)
-        _, err = watching.communicate(timeout=ANSWER_SECONDS)
-    finally:
-        watching.kill()
-        watching.wait()
-    assert (looks, watching.returncode, err) == (2, 130, "")
+    ran = interrupted_watch(scene.plane.kubeconfig, "-n", SHOP, looks=2)
+    assert (ran.code, ran.err) == (130, "")
 
 
 def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(scene: Scene) -> None:
@@ -169,6 +147,8 @@ def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(scene:
     assert item["pod"] == f"{LAB}/train-1"
     [threshold] = [each for each in item["thresholds"] if each["size"] == "own"]
     assert (threshold["anywhere"], threshold["onNode"]) == (501, 501)
+    asked_about = scene.answer("explain", *threshold["options"])
+    assert [each["pod"] for each in asked_about["victims"][item["node"]]] == [item["pod"]]
     requests = {"cpu": f"{threshold['requests']['cpu']}m", GPU: str(threshold["requests"][GPU])}
     try:
         below = observe(scene.plane, eviction.pod(LAB, "below", threshold["anywhere"] - 1, requests), set())
