@@ -107,7 +107,7 @@ class Metadata:
         self.affinity.remove_pod(info)
 
 
-def check_node_condition(meta: Metadata, node_info: NodeInfo) -> Status:
+def check_node_condition(_: Metadata, node_info: NodeInfo) -> Status:
     """The node is ready, has disk and network, and is not cordoned, which no toleration helps against."""
     reasons = [_REASONS_OF_CONDITIONS[condition] for condition in bad_conditions(node_info.node)]
     if node_info.node.spec.unschedulable:
@@ -193,7 +193,7 @@ def check_node_memory_pressure(meta: Metadata, node_info: NodeInfo) -> Status:
     return refusal(UNDER_MEMORY_PRESSURE) if is_refused else PASSES
 
 
-def check_node_disk_pressure(meta: Metadata, node_info: NodeInfo) -> Status:
+def check_node_disk_pressure(_: Metadata, node_info: NodeInfo) -> Status:
     """The node has disk to spare."""
     return refusal(UNDER_DISK_PRESSURE) if is_true(node_info.node, DISK_PRESSURE) else PASSES
 

@@ -50,7 +50,7 @@ def _max_volume_count(disk_type: DiskType, limit: int) -> Callable[[Metadata, No
 
 def _disks(cluster: Cluster, pod: Pod, disk_type: DiskType) -> set[str]:
     """The pod's disks of the type. What is not found counts as a disk of its own, and those after it not at all."""
-    disks = set()
+    disks: set[str] = set()
     for volume in pod.spec.volumes:
         disk = disk_type.of_volume(volume)
         if disk is None and volume.persistent_volume_claim is not None:
