@@ -1,0 +1,87 @@
+"""The rules of kube-scheduler 1.18 (v1.18.19), in the order in which a scheduling cycle comes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.legacy.base.choice import Criterion
+from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.filtering import LegacyError
+from kpreempt.schedulers.legacy.base.node_info import PodInfo
+from kpreempt.schedulers.legacy.base.resources import Amounts
+from kpreempt.schedulers.legacy.base.version import Version, Words
+from kpreempt.schedulers.legacy.base.victims import Importance
+from kpreempt.schedulers.legacy.v1_18 import preemption
+from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, filters_of, run_pre_filters
+from kpreempt.schedulers.legacy.v1_18.profile import default_plugins
+from kpreempt.schedulers.legacy.v1_18.resources import accounting, requests_of
+from kpreempt.schedulers.legacy.v1_18.storage import claim_problem
+from kpreempt.verdict import Code, Eligibility, Status
+
+ALGORITHM = "kube-1.18"
+
+
+class Version118(Version):
+    """1.18: filter plugins whose status says whether evictions may help, budgets that are counted down, start times.
+
+    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing.
+    """
+
+    algorithm = ALGORITHM
+    budget_rule = staticmethod(preemption.count_budgets)
+    words = Words(
+        nomination="status.nominatedNodeName",
+        preempted="Preempted by {pod} on node {node}",
+        reports_failure_first=False,
+    )
+
+    def __init__(
+        self,
+        plugins: Sequence[FilterPlugin] | None = None,
+        *,
+        counts_overhead: bool = True,
+        never_preempts: bool = False,
+    ) -> None:
+        self.plugins = default_plugins(counts_overhead=counts_overhead) if plugins is None else list(plugins)
+        self.default_filters = filters_of(self.plugins)
+        self.accounting = accounting(counts_overhead=counts_overhead)
+        self._counts_overhead = counts_overhead
+        self._never_preempts = never_preempts
+
+    def requests(self, pod: Pod) -> Amounts:
+        """Containers or the largest init container, and the overhead."""
+        return requests_of(pod, counts_overhead=self._counts_overhead)
+
+    def check_pod(self, cluster: Cluster, pod: Pod) -> None:
+        """Every claim must be there."""
+        problem = claim_problem(pod, cluster.persistent_volume_claims)
+        if problem:
+            raise LegacyError(problem)
+
+    def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
+        """Run the PreFilters."""
+        return run_pre_filters(self.plugins, pod, cluster)
+
+    def extender_refusal(self, extender: str, reason: str) -> Status:
+        """Unschedulable, with the extender's own words if it gives any."""
+        return Status(Code.UNSCHEDULABLE, [reason] if reason else [], extender)
+
+    def may_help(self, status: Status) -> bool:
+        """All but UnschedulableAndUnresolvable."""
+        return status.code != Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+    def eligibility(self, cluster: Cluster, pod: PodInfo) -> Eligibility:
+        """``preemptionPolicy: Never`` where its gate is on, then as before."""
+        if self._never_preempts and pod.pod.spec.preemption_policy == "Never":
+            return Eligibility(False, preemption.REASON_NEVER)
+        return super().eligibility(cluster, pod)
+
+    def importance(self, now: datetime) -> Importance:
+        """Priority, then the earlier start."""
+        return preemption.more_important(now)
+
+    def criteria(self, now: datetime) -> Sequence[Criterion]:
+        """The latest start comes last."""
+        return preemption.criteria(now)
