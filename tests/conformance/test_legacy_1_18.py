@@ -43,12 +43,12 @@ class NamedFilter(FilterPlugin):
         self._code = code
         self.calls = 0
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         self.calls += 1
         fits = {
             "TrueFilter": True,
             "FalseFilter": False,
-            "MatchFilter": node_info.name == pod.pod.metadata.name,
+            "MatchFilter": node_info.name == state.pod.pod.metadata.name,
             "FakeFilter": self._code == Code.SUCCESS,
         }[self.name]
         return SUCCESS if fits else Status(self._code, [f"refused by {self.name}"])
@@ -134,9 +134,7 @@ def shown(candidates: Mapping[str, Victims]) -> dict[str, Any]:
 def statuses_of(case: Case) -> dict[str, Status]:
     """The given statuses; a node without one has passed, for all that is known."""
     nodes = [each["metadata"]["name"] for each in case["objects"] if each["kind"] == "Node"]
-    given = {
-        node: Status(Code(case["filterCodes"][node]), reasons or []) for node, reasons in case["filter"].items()
-    }
+    given = {node: Status(Code(case["filterCodes"][node]), reasons or []) for node, reasons in case["filter"].items()}
     return {node: given.get(node, SUCCESS) for node in nodes}
 
 

@@ -19,7 +19,7 @@ from kpreempt.verdict import Code, Detail, Status
 S = TypeVar("S", bound="PodState")
 
 
-class PreFilterRejection(LegacyError):
+class PreFilterRejectedError(LegacyError):
     """A plugin's PreFilter refuses the pod, which 1.18 takes for an error of the attempt: nobody is preempted."""
 
 
@@ -32,17 +32,18 @@ class PodState(ABC):
     def clone(self) -> PodState:
         """A copy that changes independently."""
 
-    def update(self, moved: PodInfo, node: Node, delta: int) -> None:
+    def update(self, moved: PodInfo, node: Node, delta: int) -> None:  # noqa: B027 (most states know only the pod)
         """``moved`` came to the node (1, AddPod) or left it (-1, RemovePod)."""
 
 
 class CycleState:
-    """The states of all plugins for one pod, and the cluster in which it is scheduled."""
+    """The pod that is scheduled, the cluster, and what the plugins keep for the pod."""
 
-    __slots__ = ("_states", "cluster")
+    __slots__ = ("_states", "cluster", "pod")
 
-    def __init__(self, cluster: Cluster, states: Sequence[PodState]) -> None:
+    def __init__(self, cluster: Cluster, pod: PodInfo, states: Sequence[PodState]) -> None:
         self.cluster = cluster
+        self.pod = pod
         self._states: dict[type[PodState], PodState] = {type(state): state for state in states}
 
     def of(self, kind: type[S]) -> S:
@@ -53,7 +54,7 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """A copy that changes independently."""
-        return CycleState(self.cluster, [state.clone() for state in self._states.values()])
+        return CycleState(self.cluster, self.pod, [state.clone() for state in self._states.values()])
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """Run all extensions for a pod that was put on the node."""
@@ -72,19 +73,19 @@ class FilterPlugin(ABC):
     name: ClassVar[str]
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PodState | None:
-        """What to keep for the pod, if anything; raises ``LegacyError`` or ``PreFilterRejection``."""
+        """What to keep for the pod, if anything; raises ``LegacyError`` or ``PreFilterRejectedError``."""
         return None
 
     @abstractmethod
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable; raises ``LegacyError``."""
 
-    def check(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def check(self, state: CycleState, node_info: NodeInfo) -> Status:
         """What ``filter`` says, with the words that the framework puts before an error."""
         try:
-            return self.filter(state, pod, node_info)
+            return self.filter(state, node_info)
         except LegacyError as error:
-            name = pod.pod.metadata.name
+            name = state.pod.pod.metadata.name
             raise LegacyError(f'running "{self.name}" filter plugin for pod "{name}": {error}') from error
 
 
@@ -94,14 +95,14 @@ def run_pre_filters(plugins: Sequence[FilterPlugin], pod: PodInfo, cluster: Clus
     for plugin in plugins:
         try:
             state = plugin.pre_filter(pod, cluster.node_infos)
-        except PreFilterRejection as error:
+        except PreFilterRejectedError as error:
             raise LegacyError(f'rejected by "{plugin.name}" at prefilter: {error}') from error
         except LegacyError as error:
             what = f'"{plugin.name}" prefilter plugin for pod "{pod.pod.metadata.name}"'
             raise LegacyError(f"error while running {what}: {error}") from error
         if state is not None:
             states.append(state)
-    return CycleState(cluster, states)
+    return CycleState(cluster, pod, states)
 
 
 def filters_of(plugins: Sequence[FilterPlugin]) -> list[Filter]:

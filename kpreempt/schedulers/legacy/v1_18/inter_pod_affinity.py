@@ -16,7 +16,13 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.legacy.base.checks import term_selects
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, PodState, PreFilterRejection, refused
+from kpreempt.schedulers.legacy.v1_18.framework import (
+    CycleState,
+    FilterPlugin,
+    PodState,
+    PreFilterRejectedError,
+    refused,
+)
 from kpreempt.schedulers.legacy.v1_18.selectors import selector_error
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import AffinityConflict
@@ -141,13 +147,13 @@ class InterPodAffinity(FilterPlugin):
         state.count_all(nodes)
         return state
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Affinity that is not met is for good; what refuses the pod may be evicted."""
         counts = state.of(AffinityState)
         node = node_info.node
         refusing = [(key, value) for key, value in node.labels.items() if counts.existing.get((key, value), 0) > 0]
         if refusing:
-            detail = _existing_conflict(pod.pod, node_info, refusing[0])
+            detail = _existing_conflict(state.pod.pod, node_info, refusing[0])
             return refused(Code.UNSCHEDULABLE, REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail)
         unmet = counts.unmet_on(node)
         if unmet is not None:
@@ -155,7 +161,7 @@ class InterPodAffinity(FilterPlugin):
             return refused(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REASON, REASON_AFFINITY, detail=detail)
         term = counts.refusing_on(node)
         if term is not None:
-            holders = [other.key for other in node_info.pods if term_selects(pod.pod, term, other.pod)]
+            holders = [other.key for other in node_info.pods if term_selects(state.pod.pod, term, other.pod)]
             detail = _conflict("antiAffinity", term, node, holders)
             return refused(Code.UNSCHEDULABLE, REASON, REASON_ANTI_AFFINITY, detail=detail)
         return SUCCESS
@@ -170,7 +176,7 @@ def _check_selectors(pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
     for term in (*pod.affinity_terms, *pod.anti_affinity_terms):
         error = selector_error(term.label_selector)
         if error:
-            raise PreFilterRejection(f"calculating preFilterState: {error}")
+            raise PreFilterRejectedError(f"calculating preFilterState: {error}")
 
 
 def _existing_conflict(pod: Pod, node_info: NodeInfo, pair: TopologyPair) -> AffinityConflict:

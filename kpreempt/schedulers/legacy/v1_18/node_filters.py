@@ -13,7 +13,7 @@ from kpreempt.schedulers.legacy.base.checks import (
     tolerates_unschedulable,
     untolerated_taint,
 )
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.volumes import disk_conflict
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.verdict import SUCCESS, Code, Status, details
@@ -33,9 +33,9 @@ class NodeUnschedulable(FilterPlugin):
 
     name = "NodeUnschedulable"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Look at ``spec.unschedulable``."""
-        if not node_info.node.spec.unschedulable or tolerates_unschedulable(pod.pod):
+        if not node_info.node.spec.unschedulable or tolerates_unschedulable(state.pod.pod):
             return SUCCESS
         return refused(_FINAL, REASON_UNSCHEDULABLE)
 
@@ -45,9 +45,9 @@ class NodeName(FilterPlugin):
 
     name = "NodeName"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Look at ``spec.nodeName``."""
-        wanted = pod.pod.spec.node_name
+        wanted = state.pod.pod.spec.node_name
         if not wanted or wanted == node_info.name:
             return SUCCESS
         return refused(_FINAL, REASON_NODE_NAME, detail=details.NodeNameMismatch(wanted))
@@ -58,9 +58,9 @@ class NodePorts(FilterPlugin):
 
     name = "NodePorts"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Compare address, protocol and number with the ports in use."""
-        taken = port_conflict(pod.pod, node_info)
+        taken = port_conflict(state.pod.pod, node_info)
         return SUCCESS if taken is None else refused(Code.UNSCHEDULABLE, REASON_PORTS, detail=taken)
 
 
@@ -69,9 +69,9 @@ class NodeAffinity(FilterPlugin):
 
     name = "NodeAffinity"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Look at the node's labels and name."""
-        mismatch = selector_mismatch(pod.pod, node_info)
+        mismatch = selector_mismatch(state.pod.pod, node_info)
         return SUCCESS if mismatch is None else refused(_FINAL, REASON_SELECTOR, detail=mismatch)
 
 
@@ -80,9 +80,9 @@ class TaintToleration(FilterPlugin):
 
     name = "TaintToleration"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Name the first such taint."""
-        taint = untolerated_taint(pod.pod, node_info)
+        taint = untolerated_taint(state.pod.pod, node_info)
         if taint is None:
             return SUCCESS
         reason = f"node(s) had taint {{{taint.key}: {taint.value}}}, that the pod didn't tolerate"
@@ -102,7 +102,7 @@ class NodeLabel(FilterPlugin):
         """Labels that a node must have, or must not have, whatever their value."""
         (self.present if present else self.absent).extend(labels)
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Look at the keys of the node's labels."""
         labels = node_info.labels
         if all(key in labels for key in self.present) and not any(key in labels for key in self.absent):
@@ -115,7 +115,7 @@ class VolumeRestrictions(FilterPlugin):
 
     name = "VolumeRestrictions"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Compare the pod's in-line disks with those of the node's pods."""
-        conflict = disk_conflict(pod.pod, node_info)
+        conflict = disk_conflict(state.pod.pod, node_info)
         return SUCCESS if conflict is None else refused(Code.UNSCHEDULABLE, REASON_DISK, detail=conflict)

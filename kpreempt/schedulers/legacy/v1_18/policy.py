@@ -93,8 +93,10 @@ def plugins_of_policy(
         names = {_predicate(each, labels, spreads_pods) for each in predicates} | _MANDATORY
     plugins: list[FilterPlugin] = []
     for name in filter(names.__contains__, _PLUGINS):
-        made = [NodeResourcesFit(counts_overhead=counts_overhead) if make is NodeResourcesFit else make()
-                for make in _PLUGINS[name]]
+        made = [
+            NodeResourcesFit(counts_overhead=counts_overhead) if make is NodeResourcesFit else make()
+            for make in _PLUGINS[name]
+        ]
         plugins += [labels] if name == LABEL_PRESENCE else made
     _check_once(plugins)
     assumptions = []

@@ -1,6 +1,6 @@
 """What 1.18 decides by when it preempts (``core/generic_scheduler.go`` and ``util/utils.go``, v1.18.19).
 
-A pod that has not started counts as starting at the moment of each comparison: later than all that have, and between two
+A pod that has not started counts as starting at the moment of each comparison: later than all that have, and of two
 such pods the one that is asked about first is the more important.
 """
 

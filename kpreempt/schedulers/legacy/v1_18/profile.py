@@ -1,4 +1,4 @@
-"""Which filters run, in which order (``algorithmprovider/registry.go`` and ``plugins/legacy_registry.go``, v1.18.19)."""
+"""Which filters run by default, in which order (``algorithmprovider/registry.go``, v1.18.19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeResourcesFit, and what pods take of a node (``plugins/noderesources/fit.go`` and ``nodeinfo/node_info.go``, v1.18.19).
+"""NodeResourcesFit, and what pods take of a node (``noderesources/fit.go`` and ``nodeinfo/node_info.go``, v1.18.19).
 
 A pod asks for its containers together or for its largest init container, and for its overhead besides; running pods
 are counted in the same way (since 1.18.3).
@@ -37,9 +37,7 @@ def is_extended(name: str) -> bool:
 
 def is_scalar(name: str) -> bool:
     """Whether a resource is counted besides CPU, memory and ephemeral storage (``IsScalarResourceName``)."""
-    return (
-        is_extended(name) or name.startswith((HUGE_PAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX)) or NATIVE_PREFIX in name
-    )
+    return is_extended(name) or name.startswith((HUGE_PAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX)) or NATIVE_PREFIX in name
 
 
 def requests_of(pod: Pod, *, counts_overhead: bool = True) -> Amounts:
@@ -81,7 +79,7 @@ class NodeResourcesFit(FilterPlugin):
         """Compute what the pod asks for."""
         return RequestState(requests_of(pod.pod, counts_overhead=self._counts_overhead))
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Every resource that is short is a reason; none is for good, be the node ever so small."""
         short = insufficient_resources(state.of(RequestState).requests, node_info)
         if short is None:

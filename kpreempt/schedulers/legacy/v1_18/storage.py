@@ -25,7 +25,7 @@ def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def claim_problem(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> str:
-    """Why the pod is not looked at any further (``podPassesBasicChecks``): a claim is missing or goes; empty if none."""
+    """The claim that is missing or going, without which no node is looked at (``podPassesBasicChecks``), or nothing."""
     for key, name in claim_keys(pod):
         claim = claims.get(key)
         if claim is None:

@@ -160,7 +160,7 @@ class PodTopologySpread(FilterPlugin):
         state.count_all(pod.pod, nodes)
         return state
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """The skew of each constraint if the pod came here; nothing is for good."""
         spread = state.of(SpreadState)
         labels = node_info.node.labels
@@ -170,7 +170,7 @@ class PodTopologySpread(FilterPlugin):
                 missing = SpreadConflict(key, "", max_skew=constraint.max_skew, selector=_text(constraint))
                 return refused(Code.UNSCHEDULABLE, REASON, detail=missing)
             count, minimum = spread.counts.get((key, labels[key]), 0), spread.paths[key].minimum
-            self_match = int(constraint.selects(pod.pod))
+            self_match = int(constraint.selects(state.pod.pod))
             skew = count + self_match - minimum
             if skew > constraint.max_skew:
                 detail = SpreadConflict(

@@ -13,7 +13,7 @@ from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, Topo
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.go_sort import go_sorted
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.selectors import selector_error
 from kpreempt.schedulers.legacy.v1_18.storage import (
@@ -44,10 +44,10 @@ class VolumeBinding(FilterPlugin):
 
     name = "VolumeBinding"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Look at the claims that have a volume first, then at those that wait for their first consumer."""
         binder = _Binder(state.cluster)
-        claims = [binder.claim(key) for key, _ in claim_keys(pod.pod)]
+        claims = [binder.claim(key) for key, _ in claim_keys(state.pod.pod)]
         reasons = binder.reasons_against(claims, node_info.node)
         if not reasons:
             return SUCCESS

@@ -1,4 +1,4 @@
-"""How many volumes a node takes: of EBS, GCE and Azure disks, and of CSI drivers (``plugins/nodevolumelimits``, v1.18.19).
+"""How many volumes a node takes: disks of a cloud, and those of CSI drivers (``plugins/nodevolumelimits``, v1.18.19).
 
 The gates that move in-tree volumes to CSI drivers are off by default and not modelled; nor is ``KUBE_MAX_PD_VOLS``.
 """
@@ -13,7 +13,7 @@ from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeSpec
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.resources import ATTACHABLE_VOLUMES_PREFIX
 from kpreempt.schedulers.legacy.v1_18.storage import claim_keys, class_of_claim
@@ -28,9 +28,7 @@ _MAX_EBS, _MAX_EBS_NITRO, _MAX_CINDER, _MAX_OTHERS = 39, 25, 256, 16
 _MAX_RESOURCE_NAME = 63
 
 # Provisioners whose claims count as the in-tree plugin's and not as a CSI driver's (``csi-translation-lib`` v0.18).
-MIGRATABLE = frozenset(
-    f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd")
-)
+MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd"))
 
 
 class InTreeLimits(FilterPlugin):
@@ -47,9 +45,9 @@ class InTreeLimits(FilterPlugin):
         """How many disks a node takes that does not say it itself."""
         return _MAX_OTHERS
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Refuse the node where the sum is above its limit; evictions may help."""
-        wanted = self._disks(pod.pod, state.cluster)
+        wanted = self._disks(state.pod.pod, state.cluster)
         if not wanted:
             return SUCCESS
         used: set[str] = set()
@@ -146,9 +144,9 @@ class CSILimits(FilterPlugin):
 
     name = "NodeVolumeLimits"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Refuse the node where a driver's sum is above its limit; evictions may help."""
-        wanted = _csi_volumes(pod.pod, state.cluster)
+        wanted = _csi_volumes(state.pod.pod, state.cluster)
         limits = _csi_limits(node_info, state.cluster) if wanted else {}
         if not limits:
             return SUCCESS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.volumes import ZONE_LABELS, zone_conflict
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.storage import WAITS_FOR_CONSUMER, claim_keys, class_of_claim
@@ -20,11 +20,11 @@ class VolumeZone(FilterPlugin):
 
     name = "VolumeZone"
 
-    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status:
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Refuse a node in another zone for good; a claim without a volume must wait for its first consumer."""
         if not any(label in node_info.labels for label in ZONE_LABELS):
             return SUCCESS
-        for key, name in claim_keys(pod.pod):
+        for key, name in claim_keys(state.pod.pod):
             if not name:
                 raise LegacyError("PersistentVolumeClaim had no name")
             claim = state.cluster.persistent_volume_claims.get(key)
