@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice, permutations
 
+from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, PodWithBudgets, allowed_by, really_taken
 from kpreempt.schedulers.legacy.base.choice import (
     FEWEST_VICTIMS,
@@ -21,6 +23,9 @@ from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.victims import Importance, Victims
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
+
+# All orders of four budgets.
+_MAX_ORDERS = 24
 
 
 def more_important(now: datetime) -> Importance:
@@ -37,23 +42,46 @@ def more_important(now: datetime) -> Importance:
 
 
 def count_budgets(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[PodWithBudgets]:
-    """Which evictions violate a budget (``filterPodsWithPDBViolation``).
+    """Which evictions violate a budget (``filterPodsWithPDBViolation``), with what they really take from which.
 
-    Each pod takes one from every budget that covers it, in their order, until it comes to one of which nothing is left.
-    That pod violates it, and does not ask the rest. Pods that the budget counts as disrupted already are not spared.
+    Pods that a budget counts as disrupted already are not spared.
+    """
+    violations = _violations([budgets.of(info) for info in pods])
+    taken = really_taken(pods, budgets)
+    return list(map(PodWithBudgets, pods, violations, taken))
+
+
+def _violations(covering: Sequence[Sequence[PodDisruptionBudget]]) -> list[bool]:
+    """For each pod, given the budgets that cover it, whether its eviction violates one.
+
+    Each pod takes one from its budgets in turn until it comes to one of which nothing is left. That one it violates,
+    and does not ask the rest.
     """
     left: dict[str, int] = {}
-    counted = []
-    for info, taken in zip(pods, really_taken(pods, budgets), strict=True):
+    violations = []
+    for budgets in covering:
         violates = False
-        for budget in budgets.of(info):
+        for budget in budgets:
             remaining = left.get(budget.key, allowed_by(budget))
             if remaining <= 0:
                 violates = True
                 break
             left[budget.key] = remaining - 1
-        counted.append(PodWithBudgets(info, violates, taken))
-    return counted
+        violations.append(violates)
+    return violations
+
+
+def depends_on_order(pods: Sequence[PodInfo], budgets: BudgetIndex) -> bool:
+    """Whether another order of the budgets makes other evictions violations; with five and more not all are tried."""
+    covering = [budgets.of(info) for info in pods]
+    shared = list({budget.key: None for each in covering if len(each) > 1 for budget in each})
+    as_given = _violations(covering) if shared else []
+    for order in islice(permutations(shared), _MAX_ORDERS if shared else 0):
+        # A pod under one budget has it alone in any order.
+        ordered = [each if len(each) < 2 else sorted(each, key=lambda it: order.index(it.key)) for each in covering]
+        if _violations(ordered) != as_given:
+            return True
+    return False
 
 
 def criteria(now: datetime) -> list[Criterion]:

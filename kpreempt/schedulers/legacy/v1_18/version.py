@@ -9,6 +9,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.legacy.base.choice import Criterion
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
+from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.resources import Amounts
 from kpreempt.schedulers.legacy.base.version import Version, Words
@@ -18,7 +19,7 @@ from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin,
 from kpreempt.schedulers.legacy.v1_18.profile import default_plugins
 from kpreempt.schedulers.legacy.v1_18.resources import accounting, requests_of
 from kpreempt.schedulers.legacy.v1_18.storage import claim_problem
-from kpreempt.verdict import Code, Eligibility, Status
+from kpreempt.verdict import Assumption, Code, Eligibility, Status
 
 ALGORITHM = "kube-1.18"
 
@@ -35,6 +36,7 @@ class Version118(Version):
         nomination="status.nominatedNodeName",
         preempted="Preempted by {pod} on node {node}",
         reports_failure_first=False,
+        event_limit=1024,
     )
 
     def __init__(
@@ -78,6 +80,10 @@ class Version118(Version):
             return Eligibility(False, preemption.REASON_NEVER)
         return super().eligibility(cluster, pod)
 
+    def is_waiting(self, pod: Pod) -> bool:
+        """A pod that the scheduler's cache has on a node while the API server has not: it waits at Permit."""
+        return any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
+
     def importance(self, now: datetime) -> Importance:
         """Priority, then the earlier start."""
         return preemption.more_important(now)
@@ -85,3 +91,17 @@ class Version118(Version):
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The latest start comes last."""
         return preemption.criteria(now)
+
+    def assumptions_about_candidates(self, cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
+        """Nodes where the order of the budgets, which is random in 1.18, decides what counts as a violation."""
+        importance = preemption.more_important(cluster.now)
+        decided = []
+        for node in nodes:
+            lower = [info for info in cluster.by_name[node].pods if info.priority < pod.priority]
+            if preemption.depends_on_order(go_sorted(lower, importance), cluster.budgets):
+                decided.append(node)
+        if not decided:
+            return []
+        message = "several cover one pod; 1.18 takes them in a random order, here in that of the input, and it decides"
+        where = f"{len(decided)} nodes, {decided[0]} among them" if len(decided) > 1 else f"node {decided[0]}"
+        return [Assumption("PodDisruptionBudgets", "status.disruptionsAllowed", f"on {where}, {message}")]
