@@ -27,7 +27,8 @@ ALGORITHM = "kube-1.18"
 class Version118(Version):
     """1.18: filter plugins whose status says whether evictions may help, budgets that are counted down, start times.
 
-    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing.
+    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing. Without
+    ``stops_at_first`` (``alwaysCheckAllPredicates`` of a Policy file) all plugins tell their reasons.
     """
 
     algorithm = ALGORITHM
@@ -45,10 +46,12 @@ class Version118(Version):
         *,
         counts_overhead: bool = True,
         never_preempts: bool = False,
+        stops_at_first: bool = True,
     ) -> None:
         self.plugins = default_plugins(counts_overhead=counts_overhead) if plugins is None else list(plugins)
         self.default_filters = filters_of(self.plugins)
         self.accounting = accounting(counts_overhead=counts_overhead)
+        self.stops_at_first = stops_at_first
         self._counts_overhead = counts_overhead
         self._never_preempts = never_preempts
 
