@@ -43,9 +43,11 @@ def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) 
         waiting = {info.key for info in cluster.by_name[node].pods if version.is_waiting(info.pod)}
         for victim in verdict.victims[node]:
             effects += _eviction(victim, node, pod, words, is_waiting=victim.pod in waiting)
-    for key in verdict.nominations_to_clear:
-        effects.append(Effect("clearNomination", _target(key), f"{words.nomination} is cleared"))
     nominated = version.nominated_node(pod)
+    for key in verdict.nominations_to_clear:
+        # The pod itself is to lose its nomination also where it has none.
+        if key != pod.key or nominated:
+            effects.append(Effect("clearNomination", _target(key), f"{words.nomination} is cleared"))
     if nominated and not verdict.nominated_nodes and pod.key not in verdict.nominations_to_clear:
         effects.append(Effect("keepNomination", _target(pod.key), f"{words.nomination}={nominated} stays"))
     return effects
