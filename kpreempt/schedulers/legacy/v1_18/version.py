@@ -27,8 +27,8 @@ ALGORITHM = "kube-1.18"
 class Version118(Version):
     """1.18: filter plugins whose status says whether evictions may help, budgets that are counted down, start times.
 
-    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing. Without
-    ``stops_at_first`` (``alwaysCheckAllPredicates`` of a Policy file) all plugins tell their reasons.
+    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing.
+    Without ``stops_at_first`` (``alwaysCheckAllPredicates`` of a Policy file) all plugins tell their reasons.
     """
 
     algorithm = ALGORITHM
