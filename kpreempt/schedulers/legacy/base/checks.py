@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.pod import ContainerPort, Pod
@@ -33,9 +35,12 @@ def refusal(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE)
     return Status(code, list(reasons), detail=detail)
 
 
-def insufficient_resources(request: Amounts, node_info: NodeInfo) -> InsufficientResources | None:
-    """What the node has too little of, the number of pods first, or ``None``."""
-    short = shortfalls(request, node_info.requested, node_info.allocatable, names_to_compare(request))
+def insufficient_resources(
+    request: Amounts, node_info: NodeInfo, always: Iterable[str] = ()
+) -> InsufficientResources | None:
+    """What the node has too little of, the number of pods first, or ``None``; see ``names_to_compare``."""
+    names = names_to_compare(request, always)
+    short = shortfalls(request, node_info.requested, node_info.allocatable, names)
     count = len(node_info.pods)
     if count + 1 > node_info.allowed_pods:
         short.insert(0, Shortfall(PODS, 1, count, node_info.allowed_pods, exceeds_node=node_info.allowed_pods < 1))

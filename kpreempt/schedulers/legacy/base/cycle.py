@@ -7,6 +7,7 @@ not scored; and where the choice is random the verdict holds every node that it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -81,7 +82,7 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, reason=_ERROR, message=str(error), filter=evaluated)
         if any(status.is_success for status in evaluated.values()):
             return self._land(evaluated)
-        return self._preempt(state, evaluated)
+        return self.preempt(evaluated)
 
     def _filter(self, state: State) -> dict[str, Status]:
         evaluated = {}
@@ -132,7 +133,8 @@ class Cycle:
             lands_on=feasible,
         )
 
-    def _preempt(self, state: State, evaluated: dict[str, Status]) -> Verdict:
+    def preempt(self, evaluated: dict[str, Status]) -> Verdict:
+        """Try to make room, knowing how each node failed."""
         message = self._version.message(len(evaluated), evaluated)
         eligibility = self._version.eligibility(self._cluster, self._info)
         if self._no_preemption:
@@ -141,7 +143,7 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, filter=evaluated, eligibility=eligibility, message=message)
         potential = [info for info in self._cluster.node_infos if self._version.may_help(evaluated[info.name])]
         with self._phases.phase("dryRun"):
-            candidates, dry_run = self._dry_runs(state, potential)
+            candidates, dry_run = self._dry_runs(potential)
         nominated: list[str] = []
         selection, left, error = None, candidates, ""
         with self._phases.phase("choice"):
@@ -165,13 +167,14 @@ class Cycle:
             message=message,
         )
 
-    @property
+    @cached_property
     def _budgets(self) -> BudgetIndex:
         return self._cluster.budgets
 
-    def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
+    def _dry_runs(self, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
         """The victims on the nodes where preemption helps, and why it does not on the others."""
         version, now = self._version, self._cluster.now
+        state = version.prepare_pod(self._cluster, self._info)
         dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._budgets)
         candidates, refusals = {}, {}
         for node_info in potential:

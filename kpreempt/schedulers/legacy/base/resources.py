@@ -79,10 +79,11 @@ def shortfalls(request: Amounts, used: Amounts, allocatable: Amounts, names: Ite
     ]
 
 
-def names_to_compare(request: Amounts) -> list[str]:
-    """CPU, memory and ephemeral storage, asked for or not, then what else is asked for; nothing for no request at all.
+def names_to_compare(request: Amounts, more: Iterable[str] = ()) -> list[str]:
+    """CPU, memory, ephemeral storage and ``more``, asked for or not, then what else is; nothing for no request at all.
 
     An over-committed node so refuses a pod that asks for something else only.
     """
-    others = [name for name in request if name not in _ALWAYS_COUNTED]
-    return [*_ALWAYS_COUNTED, *others] if others or any(request.values()) else []
+    always = (*_ALWAYS_COUNTED, *more)
+    others = [name for name in request if name not in always]
+    return [*always, *others] if others or any(request.values()) else []

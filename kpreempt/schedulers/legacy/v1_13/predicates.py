@@ -16,6 +16,17 @@ from kpreempt.schedulers.legacy.base.checks import (
     untolerated_taint,
 )
 from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.conditions import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    OUT_OF_DISK,
+    PID_PRESSURE,
+    READY,
+    bad_conditions,
+    is_best_effort,
+    is_true,
+)
 from kpreempt.schedulers.legacy.base.filtering import Filter
 from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.resources import (
@@ -37,6 +48,17 @@ PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 SELECTOR_NOT_MATCHED = "node(s) didn't match node selector"
 TAINTS_NOT_TOLERATED = "node(s) had taints that the pod didn't tolerate"
 DISK_CONFLICT = "node(s) had no available disk"
+NODE_NOT_READY = "node(s) were not ready"
+NODE_OUT_OF_DISK = "node(s) were out of disk space"
+NODE_NETWORK_UNAVAILABLE = "node(s) had unavailable network"
+UNDER_MEMORY_PRESSURE = "node(s) had memory pressure"
+UNDER_DISK_PRESSURE = "node(s) had disk pressure"
+UNDER_PID_PRESSURE = "node(s) had pid pressure"
+_REASONS_OF_CONDITIONS = {
+    READY: NODE_NOT_READY,
+    OUT_OF_DISK: NODE_OUT_OF_DISK,
+    NETWORK_UNAVAILABLE: NODE_NETWORK_UNAVAILABLE,
+}
 
 
 def is_counted(name: str) -> bool:
@@ -71,6 +93,30 @@ class Metadata:
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was taken off the node."""
         self.affinity.remove_pod(info)
+
+
+def check_node_condition(_: Metadata, node_info: NodeInfo) -> Status:
+    """The node is ready, has disk and network, and is not cordoned (only without TaintNodesByCondition)."""
+    reasons = [_REASONS_OF_CONDITIONS[condition] for condition in bad_conditions(node_info.node)]
+    if node_info.node.spec.unschedulable:
+        reasons.append(NODE_UNSCHEDULABLE)
+    return refusal(*reasons) if reasons else PASSES
+
+
+def check_node_memory_pressure(meta: Metadata, node_info: NodeInfo) -> Status:
+    """The node has memory to spare, or the pod is not best-effort (only without TaintNodesByCondition)."""
+    is_refused = is_true(node_info.node, MEMORY_PRESSURE) and is_best_effort(meta.pod.pod)
+    return refusal(UNDER_MEMORY_PRESSURE) if is_refused else PASSES
+
+
+def check_node_disk_pressure(_: Metadata, node_info: NodeInfo) -> Status:
+    """The node has disk to spare (only without TaintNodesByCondition)."""
+    return refusal(UNDER_DISK_PRESSURE) if is_true(node_info.node, DISK_PRESSURE) else PASSES
+
+
+def check_node_pid_pressure(_: Metadata, node_info: NodeInfo) -> Status:
+    """The node has process numbers to spare (only without TaintNodesByCondition)."""
+    return refusal(UNDER_PID_PRESSURE) if is_true(node_info.node, PID_PRESSURE) else PASSES
 
 
 def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:
@@ -134,6 +180,7 @@ def match_inter_pod_affinity(meta: Metadata, node_info: NodeInfo) -> Status:
 
 # All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
 PREDICATES = (
+    Filter("CheckNodeCondition", check_node_condition),
     Filter("CheckNodeUnschedulable", check_node_unschedulable),
     Filter("GeneralPredicates", general_predicates),
     Filter("HostName", host_name),
@@ -143,7 +190,18 @@ PREDICATES = (
     Filter("NoDiskConflict", no_disk_conflict),
     Filter("PodToleratesNodeTaints", pod_tolerates_node_taints),
     *VOLUME_PREDICATES,
+    Filter("CheckNodeMemoryPressure", check_node_memory_pressure),
+    Filter("CheckNodePIDPressure", check_node_pid_pressure),
+    Filter("CheckNodeDiskPressure", check_node_disk_pressure),
     Filter("MatchInterPodAffinity", match_inter_pod_affinity),
 )
 _IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSelector", "PodFitsResources"))
-DEFAULT_PREDICATES = tuple(each for each in PREDICATES if each.name not in _IN_GENERAL_PREDICATES)
+_OF_CONDITIONS = frozenset(
+    ("CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")
+)
+
+
+def default_predicates(*, taint_nodes_by_condition: bool = True) -> tuple[Filter, ...]:
+    """The default set. By default taints stand for conditions, which then nobody looks at."""
+    left_out = _OF_CONDITIONS if taint_nodes_by_condition else frozenset(("CheckNodeUnschedulable",))
+    return tuple(each for each in PREDICATES if each.name not in _IN_GENERAL_PREDICATES | left_out)

@@ -30,12 +30,12 @@ UNRESOLVABLE = frozenset(
         predicates.HOST_NOT_MATCHED,
         predicates.TAINTS_NOT_TOLERATED,
         "node(s) didn't have the requested labels",
-        "node(s) were not ready",
-        "node(s) had unavailable network",
-        "node(s) had disk pressure",
-        "node(s) had pid pressure",
-        "node(s) had memory pressure",
-        "node(s) were out of disk space",
+        predicates.NODE_NOT_READY,
+        predicates.NODE_NETWORK_UNAVAILABLE,
+        predicates.UNDER_DISK_PRESSURE,
+        predicates.UNDER_PID_PRESSURE,
+        predicates.UNDER_MEMORY_PRESSURE,
+        predicates.NODE_OUT_OF_DISK,
         predicates.NODE_UNSCHEDULABLE,
         "node(s) had unknown conditions",
         volumes.ZONE_CONFLICT,
@@ -50,7 +50,7 @@ class Version113(Version):
 
     algorithm = "kube-1.13"
     accounting = predicates.ACCOUNTING
-    default_filters = predicates.DEFAULT_PREDICATES
+    default_filters = predicates.default_predicates()
     budget_rule = staticmethod(mark_violations)
     words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
 
