@@ -121,7 +121,7 @@ class Table:
         cycle = Cycle(
             self.version, self.version.default_filters, extenders, self.cluster, self.pod.pod, frame, NO_PHASES
         )
-        return cycle._preempt(self.state, statuses)
+        return cycle.preempt(statuses)
 
 
 def shown(candidates: Mapping[str, Victims]) -> dict[str, Any]:
