@@ -23,6 +23,10 @@ class Scheduler(Protocol):
     """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
 
     @property
+    def algorithm(self) -> str:
+        """Its name among ``ALGORITHMS``."""
+
+    @property
     def scheduler_names(self) -> frozenset[str]:
         """The scheduler names whose pods it schedules."""
 

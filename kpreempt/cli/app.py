@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
 from kpreempt.cli.completion_command import completion
@@ -28,6 +29,7 @@ app.command()(pending)
 app.command()(who_preempted)
 app.command()(at_risk)
 app.command()(batch)
+app.command()(algorithms)
 app.command()(completion)
 app.command()(snapshot)
 

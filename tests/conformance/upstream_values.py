@@ -10,7 +10,6 @@ from typing import Any
 
 from kpreempt.model.affinity import NodeAffinity, NodeSelector, PodAffinityTerm, PreferredSchedulingTerm
 from kpreempt.model.labels import LabelSelector, matches_requirement
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod, PodMeta
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity

@@ -16,7 +16,6 @@ from msgspec import inspect
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import is_label_key, is_label_value
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation

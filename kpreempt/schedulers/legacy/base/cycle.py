@@ -82,7 +82,7 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, reason=_ERROR, message=str(error), filter=evaluated)
         if any(status.is_success for status in evaluated.values()):
             return self._land(evaluated)
-        return self.preempt(evaluated)
+        return self._preempt(state, evaluated)
 
     def _filter(self, state: State) -> dict[str, Status]:
         evaluated = {}
@@ -134,7 +134,10 @@ class Cycle:
         )
 
     def preempt(self, evaluated: dict[str, Status]) -> Verdict:
-        """Try to make room, knowing how each node failed."""
+        """Try to make room, knowing how each node failed; raises ``LegacyError`` where the pod cannot be prepared."""
+        return self._preempt(self._version.prepare_pod(self._cluster, self._info), evaluated)
+
+    def _preempt(self, state: State, evaluated: dict[str, Status]) -> Verdict:
         message = self._version.message(len(evaluated), evaluated)
         eligibility = self._version.eligibility(self._cluster, self._info)
         if self._no_preemption:
@@ -143,7 +146,7 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, filter=evaluated, eligibility=eligibility, message=message)
         potential = [info for info in self._cluster.node_infos if self._version.may_help(evaluated[info.name])]
         with self._phases.phase("dryRun"):
-            candidates, dry_run = self._dry_runs(potential)
+            candidates, dry_run = self._dry_runs(state, potential)
         nominated: list[str] = []
         selection, left, error = None, candidates, ""
         with self._phases.phase("choice"):
@@ -171,10 +174,9 @@ class Cycle:
     def _budgets(self) -> BudgetIndex:
         return self._cluster.budgets
 
-    def _dry_runs(self, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
+    def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
         """The victims on the nodes where preemption helps, and why it does not on the others."""
         version, now = self._version, self._cluster.now
-        state = version.prepare_pod(self._cluster, self._info)
         dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._budgets)
         candidates, refusals = {}, {}
         for node_info in potential:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
