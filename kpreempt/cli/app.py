@@ -11,6 +11,7 @@ from kpreempt.cli.batch import batch
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
 from kpreempt.cli.pending import pending
+from kpreempt.cli.queue import queue
 from kpreempt.cli.snapshot import snapshot
 from kpreempt.cli.who_preempted import who_preempted
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(explain)
 app.command()(pending)
+app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
 app.command()(batch)

@@ -10,17 +10,18 @@ from kpreempt.errors import UsageError
 from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import PendingPods, PodsAtRisk, PreemptionsOfPod
+from kpreempt.verdict import PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
 
-Answer = PendingPods | PodsAtRisk | PreemptionsOfPod
+Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
     """The answer in one of ``ANSWER_FORMATS``.
 
-    ``jsonl`` has a line for each of the answer's items, ``name`` the pods as kubectl prints them: those that are
-    pending, or at risk, or the preemptors. Raises ``UsageError`` for a format that there is not.
+    ``jsonl`` has a line for each of the answer's items, or for each step where events were played; ``name`` has the
+    pods as kubectl prints them: those that are pending, or at risk, or the preemptors. Raises ``UsageError`` for a
+    format that there is not.
     """
     if format == "json":
         from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
@@ -52,12 +53,18 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
 
         return render_risk(answer, options)
+    if isinstance(answer, SchedulingQueueState):
+        from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_queue(answer, options)
     from kpreempt.report.preempted_text import render_preempted  # noqa: PLC0415 - loaded when it is asked for
 
     return render_preempted(answer, options)
 
 
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
+    if isinstance(answer, SchedulingQueueState) and answer.steps:
+        return answer.steps
     return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
 
 

@@ -45,6 +45,15 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
+from kpreempt.verdict.scheduling_queue import (
+    Mover,
+    MoverKind,
+    Place,
+    PodMove,
+    QueuedPod,
+    QueueStep,
+    SchedulingQueueState,
+)
 from kpreempt.verdict.status import SUCCESS, Code, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
@@ -65,6 +74,8 @@ __all__ = [
     "Eligibility",
     "Evidence",
     "Leaving",
+    "Mover",
+    "MoverKind",
     "NodeEvaluation",
     "NodeOrder",
     "NodeStory",
@@ -75,7 +86,9 @@ __all__ = [
     "PendingPod",
     "PendingPods",
     "PendingState",
+    "Place",
     "PodAtRisk",
+    "PodMove",
     "PodPhase",
     "PodSummary",
     "PodsAtRisk",
@@ -83,11 +96,14 @@ __all__ = [
     "PreemptionsOfPod",
     "Proposal",
     "ProposalSearch",
+    "QueueStep",
     "QueueTimeSource",
+    "QueuedPod",
     "Reconstruction",
     "ReconstructionResult",
     "Reprieve",
     "Sampling",
+    "SchedulingQueueState",
     "Selection",
     "SizeName",
     "Standing",
