@@ -8,6 +8,7 @@ import typer
 
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
+from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
 from kpreempt.cli.pending import pending
@@ -30,6 +31,7 @@ app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
 app.command()(batch)
+app.command()(compare)
 app.command()(completion)
 app.command()(snapshot)
 

@@ -10,9 +10,9 @@ from kpreempt.errors import UsageError
 from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
+from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
 
-Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState
+Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState | Comparison
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 
 
@@ -20,8 +20,8 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     """The answer in one of ``ANSWER_FORMATS``.
 
     ``jsonl`` has a line for each of the answer's items, or for each step where events were played; ``name`` has the
-    pods as kubectl prints them: those that are pending, or at risk, or the preemptors. Raises ``UsageError`` for a
-    format that there is not.
+    pods as kubectl prints them: those that are pending, at risk, the preemptors, or on which algorithms differ. Raises
+    ``UsageError`` for a format that there is not.
     """
     if format == "json":
         from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
@@ -53,6 +53,10 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
 
         return render_risk(answer, options)
+    if isinstance(answer, Comparison):
+        from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_comparison(answer, options)
     if isinstance(answer, SchedulingQueueState):
         from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
 
@@ -72,4 +76,6 @@ def _names(answer: Answer) -> list[str]:
     if isinstance(answer, PreemptionsOfPod):
         keys = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
         return list(dict.fromkeys(filter(None, keys)))
+    if isinstance(answer, Comparison):
+        return [item.pod for item in answer.items if not item.is_same]
     return [item.pod for item in answer.items]

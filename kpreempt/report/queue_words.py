@@ -33,9 +33,7 @@ def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
     """The pod with what orders it."""
     facts = [f"priority {pod.priority:,}"]
     if pod.time is not None:
-        since = _ago(pod.time, at)
-        is_waiting = pod.place in (Place.ACTIVE, Place.GATED)
-        facts.append(f"waits {since}" if is_waiting else f"tried {since.removeprefix('since ')}")
+        facts.append(_when(pod, pod.time, at))
     if pod.attempts:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
@@ -95,6 +93,10 @@ def _span(time: datetime, at: datetime) -> str:
     return format_duration(int(seconds)) if seconds == int(seconds) or seconds > 60 else f"{seconds:.3g}s"
 
 
-def _ago(time: datetime, at: datetime | None) -> str:
+def _when(pod: QueuedPod, time: datetime, at: datetime | None) -> str:
+    """How long a pod waits for its turn, or when it was tried."""
     since = format_since(time, at)
-    return since if since.startswith("since") else f"since {since} ago"
+    is_span = not since.startswith("since")
+    if pod.place in (Place.ACTIVE, Place.GATED):
+        return f"waits for {since}" if is_span else f"waits {since}"
+    return f"tried {since} ago" if is_span else f"tried at {format_time(time)}"

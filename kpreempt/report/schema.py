@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.report.document import KIND
 from kpreempt.verdict import (
     API_VERSION,
+    Comparison,
     PendingPods,
     PodsAtRisk,
     PreemptionsOfPod,
@@ -28,6 +29,7 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     PreemptionsOfPod: "PreemptionsOfPod",
     PodsAtRisk: "PodsAtRisk",
     SchedulingQueueState: "SchedulingQueue",
+    Comparison: "Comparison",
 }
 _REFERENCE = "#/$defs/{name}"
 

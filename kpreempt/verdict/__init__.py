@@ -4,6 +4,7 @@ Schedulers return these and reports render them; nothing here computes or prints
 ``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
 """
 
+from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
 from kpreempt.verdict.details import Detail
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.preempted import (
@@ -69,7 +70,11 @@ __all__ = [
     "ChangeKind",
     "ClusterSummary",
     "Code",
+    "ComparedPod",
+    "Comparison",
+    "Decision",
     "Detail",
+    "Difference",
     "Effect",
     "Eligibility",
     "Evidence",
@@ -82,6 +87,7 @@ __all__ = [
     "Odds",
     "OddsGroup",
     "Outcome",
+    "Pair",
     "PendingGroup",
     "PendingPod",
     "PendingPods",
@@ -108,6 +114,7 @@ __all__ = [
     "SizeName",
     "Standing",
     "Status",
+    "Step",
     "Threat",
     "Threshold",
     "TieBreakRound",
