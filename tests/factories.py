@@ -10,7 +10,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.node import Node, NodeSpec, NodeStatus
-from kpreempt.model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube import KubeScheduler
@@ -37,7 +37,7 @@ def make_pod(
     requests = {key: quantity(value) for key, value in (("cpu", cpu), ("memory", memory)) if value}
     spec.setdefault("containers", [Container(name="main", resources=ResourceRequirements(requests=requests))])
     return Pod(
-        metadata=ObjectMeta(name=name, namespace=namespace, uid=f"uid-{namespace}-{name}", labels=dict(labels or {})),
+        metadata=PodMeta(name=name, namespace=namespace, uid=f"uid-{namespace}-{name}", labels=dict(labels or {})),
         spec=PodSpec(node_name=node, priority=priority, **spec),
         status=PodStatus(
             phase=phase or ("Running" if node else "Pending"), start_time=started, nominated_node_name=nominated

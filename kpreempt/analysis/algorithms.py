@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from importlib import import_module
 from typing import Any, Protocol
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers import kube
 from kpreempt.verdict import NodeEvaluation, Standing, Verdict
 
-ALGORITHMS = ("kube-1.36",)
-DEFAULT_ALGORITHM = ALGORITHMS[0]
+DEFAULT_ALGORITHM = "kube-1.36"
+# The old schedulers and the packages that hold them; each has a function ``scheduler``.
+_LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
+ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
 
 
 class Scheduler(Protocol):
     """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
+
+    @property
+    def algorithm(self) -> str:
+        """Its name among ``ALGORITHMS``."""
 
     @property
     def scheduler_names(self) -> frozenset[str]:
@@ -58,6 +64,14 @@ def scheduler_for(
     Raises ``UsageError`` for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
     the real scheduler rejects.
     """
-    if (algorithm or DEFAULT_ALGORITHM) not in ALGORITHMS:
+    # Each is imported when it is asked for: a command needs one.
+    algorithm = algorithm or DEFAULT_ALGORITHM
+    if algorithm in _LEGACY:
+        package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
+        made: Scheduler = package.scheduler(configuration, feature_gates)
+        return made
+    if algorithm != DEFAULT_ALGORITHM:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
+    from kpreempt.schedulers import kube  # noqa: PLC0415
+
     return kube.scheduler_from_configuration(configuration, feature_gates)

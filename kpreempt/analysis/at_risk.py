@@ -79,7 +79,9 @@ def pods_at_risk(
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
-        assumptions=list(dict.fromkeys([*version_assumptions(cluster.version), *assumptions, *own])),
+        assumptions=list(
+            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *own])
+        ),
     )
 
 

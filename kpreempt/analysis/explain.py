@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.cluster_overrides import check_node
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
@@ -19,7 +19,6 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, Verdict
 
-MODELLED_MINOR = "1.36"
 _MINOR = re.compile(r"v?(\d+\.\d+)\b")
 
 
@@ -106,7 +105,7 @@ def explain_pod(
         cluster=described(verdict.cluster, cluster, now),
         admission=[*verdict.admission, *question.admission],
         assumptions=[
-            *version_assumptions(cluster.version),
+            *version_assumptions(cluster.version, verdict.algorithm),
             *assumptions,
             *question.assumptions,
             *verdict.assumptions,
@@ -132,11 +131,10 @@ def _stated(question: Question) -> Stated:
     return Stated(max(0, len(question.pod.spec.tolerations) - added))
 
 
-def version_assumptions(version: str) -> list[Assumption]:
-    """A cluster of another minor version may decide otherwise; one that says nothing is taken for the modelled one."""
+def version_assumptions(version: str, algorithm: str = DEFAULT_ALGORITHM) -> list[Assumption]:
+    """A cluster of another minor version may decide otherwise; one that says nothing is taken for the algorithm's."""
+    modelled = algorithm.removeprefix("kube-")
     minor = _MINOR.match(version)
-    if not version or (minor and minor[1] == MODELLED_MINOR):
+    if not version or (minor and minor[1] == modelled):
         return []
-    return [
-        Assumption("cluster", "version", f"it is {version}; the scheduler that is modelled is that of {MODELLED_MINOR}")
-    ]
+    return [Assumption("cluster", "version", f"it is {version}; the scheduler that is modelled is that of {modelled}")]

@@ -13,9 +13,8 @@ from kpreempt.analysis.edits import Edit, Stated, appended_toleration, edit_pod
 from kpreempt.analysis.field_paths import Assignment
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Container, Pod, PodSpec, ResourceRequirements
+from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind
@@ -63,7 +62,7 @@ def hypothetical_pod(cluster: ClusterSnapshot, requests: Requests, priority: int
     amounts = {name: quantity(_amount(name, amount)) for name, amount in requests.items()}
     resources = ResourceRequirements(requests=amounts)
     pod = Pod(
-        metadata=ObjectMeta(name=_NAME, namespace=NAMESPACE),
+        metadata=PodMeta(name=_NAME, namespace=NAMESPACE),
         spec=PodSpec(
             containers=[Container(name="main", resources=resources)], priority=priority, preemption_policy=_POLICY
         ),

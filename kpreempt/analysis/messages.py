@@ -8,6 +8,9 @@ from kpreempt.verdict import Agreement
 
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
+# As 1.8 says it, with the number behind the reason.
+_PREDICATES = "No nodes are available that match all of the predicates: "
+_COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
 _PREEMPTION = " preemption: "
 # What plugin DynamicResources says where it has nothing to do, between the reasons and what preemption says.
 _NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
@@ -35,6 +38,8 @@ def compare_messages(theirs: str, ours: str) -> Agreement:
 
 
 def _reasons(text: str) -> list[str]:
+    if text.startswith(_PREDICATES):
+        return sorted(reason for reason in _COUNTED_BEHIND.split(text.removeprefix(_PREDICATES)) if reason)
     counted = _NODES.match(text)
     if counted is None:
         return [text.strip()] if text.strip() else []

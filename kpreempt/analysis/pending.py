@@ -90,6 +90,7 @@ def explain_pending(
         )
         for pod in in_queue_order(asked, attempts)
     ]
+    own = (assumption for each in placed for assumption in each.verdict.assumptions)
     items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
     return PendingPods(
         at=at,
@@ -97,7 +98,9 @@ def explain_pending(
         in_queue=len(positions),
         groups=_groups(items),
         items=items,
-        assumptions=_assumptions(cluster, assumptions, [each.verdict for each in placed]),
+        assumptions=list(
+            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *own])
+        ),
     )
 
 
@@ -189,11 +192,3 @@ def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list
 def _summary(cluster: ClusterSnapshot, verdicts: Sequence[Verdict], now: datetime) -> ClusterSummary:
     counted = verdicts[0].cluster if verdicts else ClusterSummary(nodes=len(cluster.nodes))
     return described(counted, cluster, now)
-
-
-def _assumptions(
-    cluster: ClusterSnapshot, given: Iterable[Assumption], verdicts: Iterable[Verdict]
-) -> list[Assumption]:
-    """All assumptions, each once."""
-    own = (assumption for verdict in verdicts for assumption in verdict.assumptions)
-    return list(dict.fromkeys([*version_assumptions(cluster.version), *given, *own]))

@@ -37,6 +37,7 @@ class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):
     now: str | None
     profile_json: str | None
     verbose: bool = False
+    algorithm: str | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -93,7 +94,8 @@ def understand(request: AnswerRequest) -> Asked:
     check_profile_path(request.profile_json, outputs)
     colour = wants_colour(request.colour, sys.stdout)
     time_of_answer(request.now)
-    return Asked(request, outputs, read_scheduler(request.scheduler_config, request.feature_gates), colour)
+    scheduler = read_scheduler(request.scheduler_config, request.feature_gates, request.algorithm)
+    return Asked(request, outputs, scheduler, colour)
 
 
 def select_pods(namespace: str | None, selector: str | None, *, is_everywhere: bool) -> PodSelection:

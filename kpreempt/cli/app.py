@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
 from kpreempt.cli.compare import compare
@@ -31,6 +32,7 @@ app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
 app.command()(batch)
+app.command()(algorithms)
 app.command()(compare)
 app.command()(completion)
 app.command()(snapshot)

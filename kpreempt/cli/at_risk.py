@@ -8,6 +8,7 @@ from typer import Option
 
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
+    Algorithm,
     AllNamespaces,
     AnswerOutputs,
     Colour,
@@ -37,6 +38,7 @@ def at_risk(
     all_namespaces: AllNamespaces = False,
     selector: Selector = None,
     limit: Annotated[int, Option(metavar="NUMBER", min=1, help="Show at most so many pods, at the highest risk.")] = 10,
+    algorithm: Algorithm = None,
     scheduler_config: SchedulerConfig = None,
     feature_gates: FeatureGates = None,
     output: AnswerOutputs = None,
@@ -62,6 +64,7 @@ def at_risk(
             all_namespaces=all_namespaces,
             selector=selector,
             limit=limit,
+            algorithm=algorithm,
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
             outputs=output or [],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import Colour, Now, Outputs, ProfileJson, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import Algorithm, Colour, Now, Outputs, ProfileJson, SkipBadObjects, Snapshots, Strict
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -56,6 +56,7 @@ def explain(
     budget: Annotated[
         Texts, Option(metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable.")
     ] = None,
+    algorithm: Algorithm = None,
     scheduler_config: Annotated[
         Text, Option(metavar="FILE", help="What if the scheduler had this KubeSchedulerConfiguration.")
     ] = None,
@@ -107,6 +108,7 @@ def explain(
             cordons=cordon or [],
             uncordons=uncordon or [],
             budgets=budget or [],
+            algorithm=algorithm,
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
             node=node or "",

@@ -67,6 +67,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     outputs: list[str]
     verbose: bool
+    algorithm: str | None = None
     scheduler_config: str | None
     feature_gates: list[str]
     colour: str
@@ -86,7 +87,7 @@ def run_explain(request: ExplainRequest) -> int:
     now = time_of_answer(request.now)
     _check(request)
     overrides = _overrides(request)
-    scheduler = read_scheduler(request.scheduler_config, request.feature_gates).scheduler
+    scheduler = read_scheduler(request.scheduler_config, request.feature_gates, request.algorithm).scheduler
     live = live_connection(request.snapshots, request.connection)
     namespace = live.namespace if live else DEFAULT_NAMESPACE
     # The manifest is read first: it is small, and most mistakes are in it.

@@ -42,6 +42,14 @@ Selector = Annotated[
     typer.Option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels: app=web,tier!=db"),
 ]
 AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="Pods of all namespaces.")]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="kube-1.8|kube-1.13|kube-1.18|kube-1.36",
+        help="Which version's scheduler decides (default: kube-1.36); kpreempt algorithms says how they differ.",
+    ),
+]
 SchedulerConfig = Annotated[
     str | None, typer.Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
 ]

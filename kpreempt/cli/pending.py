@@ -8,6 +8,7 @@ from typer import Option
 
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
+    Algorithm,
     AllNamespaces,
     AnswerOutputs,
     Colour,
@@ -39,6 +40,7 @@ def pending(
     selector: Selector = None,
     watch: Annotated[bool, Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = False,
     interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0,
+    algorithm: Algorithm = None,
     scheduler_config: SchedulerConfig = None,
     feature_gates: FeatureGates = None,
     output: AnswerOutputs = None,
@@ -66,6 +68,7 @@ def pending(
             selector=selector,
             watch=watch,
             interval=interval,
+            algorithm=algorithm,
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
             outputs=output or [],

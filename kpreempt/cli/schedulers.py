@@ -1,4 +1,4 @@
-"""The scheduler that a command asks: its configuration file and feature gates."""
+"""The scheduler that a command asks: its version, configuration file and feature gates."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ConfiguredScheduler(NamedTuple):
     configuration: Mapping[str, Any] | None
 
 
-def read_scheduler(path: str | None, feature_gates: Sequence[str]) -> ConfiguredScheduler:
-    """The scheduler with the configuration in a file, and with the gates of ``GATE=true,...``.
+def read_scheduler(path: str | None, feature_gates: Sequence[str], algorithm: str | None = None) -> ConfiguredScheduler:
+    """The scheduler of that name, with the configuration in a file, and with the gates of ``GATE=true,...``.
 
     Raises ``InputError``, ``UsageError`` and ``ConfigurationError``.
     """
     configuration = read_document(path) if path else None
     gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
-    return ConfiguredScheduler(scheduler_for("", configuration, gates), configuration)
+    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates), configuration)

@@ -285,10 +285,22 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     resource_claim_statuses: list[ResourceClaimStatus] = NO_ITEMS
 
 
+class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The one annotation of a pod that a scheduler reads: where 1.8 keeps the nomination."""
+
+    nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
+
+
+class PodMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Metadata of a pod. Of its annotations, of which there are many, none is kept that no scheduler reads."""
+
+    annotations: PodAnnotations | None = None
+
+
 class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A pod of the cluster, or the one in question."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: PodMeta = PodMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

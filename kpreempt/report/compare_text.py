@@ -179,8 +179,6 @@ def _cell(decision: Decision) -> Phrase:
     word, style = _OUTCOMES[decision.outcome]
     if not decision.nodes:
         return (Span(word, style),)
-    nodes = (
-        decision.nodes[0] if len(decision.nodes) == 1 else f"{decision.nodes[0]} or {len(decision.nodes) - 1:,} more"
-    )
+    more = f" or {len(decision.nodes) - 1:,} more" if len(decision.nodes) > 1 else ""
     number = max(map(len, decision.victims.values()), default=0)
     return (f"{decision.nodes[0]}{more}", Span(f" -{number}", style) if decision.victims else "")

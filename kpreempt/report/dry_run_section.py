@@ -27,7 +27,10 @@ def add_eligibility_section(page: Page, verdict: Verdict) -> None:
         return
     page.blank()
     if eligibility.eligible:
-        phrase: Phrase = (Span("yes", "good"), f": preemptionPolicy {verdict.pod.preemption_policy}")
+        policy = verdict.pod.preemption_policy
+        # Only an old scheduler lets such a pod evict others.
+        passed_over = ", which does not count here" if policy == "Never" else ""
+        phrase: Phrase = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}")
         if verdict.pod.nominated_node_name:
             phrase = (*phrase, f", and nothing terminating on {verdict.pod.nominated_node_name} holds it back")
     else:

@@ -8,7 +8,7 @@ from kpreempt.report.failures import Depth, add_failures, add_titled_failures, i
 from kpreempt.report.grouping import may_be_mended
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Status, Verdict
+from kpreempt.verdict import Code, Status, Verdict
 
 
 def add_filter_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -48,6 +48,12 @@ def _add_pre_filter(page: Page, status: Status) -> None:
     page.paragraph(f"evicting pods {may} change that", indent=2)
 
 
+def _is_hope_unknown(verdict: Verdict) -> bool:
+    """Without codes only the nodes that are tried tell where there is hope, and a pod that may not evict tries none."""
+    is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
+    return not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
+
+
 def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
     return Depth.NEAREST if is_crowd(verdict, options) else Depth.CAUSES
 
@@ -55,7 +61,15 @@ def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
 def _add_by_hope(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     """Where no node fits: first the nodes on which evictions may help, then the others."""
     depth = _depth(verdict, options)
-    hopeful = {node: status for node, status in verdict.filter.items() if may_be_mended(status.code)}
+    if _is_hope_unknown(verdict):
+        add_failures(page, verdict.filter, options, indent=2, depth=depth)
+        return
+    tried = set(verdict.potential_nodes)
+    hopeful = {
+        node: status
+        for node, status in verdict.filter.items()
+        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
+    }
     hopeless = {node: status for node, status in verdict.filter.items() if node not in hopeful}
     if hopeful:
         title: Phrase = (strong(count(len(hopeful), "node")), " where evicting pods may help:")

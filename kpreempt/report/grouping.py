@@ -72,7 +72,7 @@ def _count_reasons(nodes: list[str], statuses: Mapping[str, Status]) -> str:
 
 
 def may_be_mended(code: Code) -> bool:
-    """Whether evictions may make a node of this status fit; the schedulers without codes try on every node."""
+    """Whether evictions may make a node of this status fit; where there are no codes, they may for all that it says."""
     return code in (Code.UNSCHEDULABLE, Code.NONE)
 
 

@@ -44,6 +44,8 @@ class Sharing:
         meta, status = pod.metadata, pod.status
         if meta.labels:
             force_setattr(meta, "labels", self._map(meta.labels))
+        if meta.annotations is not None and not meta.annotations.nominated_node_name:
+            force_setattr(meta, "annotations", None)
         if meta.owner_references:
             force_setattr(meta, "owner_references", self._list(meta.owner_references))
         self._share_spec(pod.spec)

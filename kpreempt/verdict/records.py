@@ -199,7 +199,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     end with. Where the pod fits, ``chosen_nodes`` tie for the best score, and it ``lands_on`` one of these, or on its
     nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
     scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
-    node. ``message`` is the text of the FailedScheduling event.
+    node. ``nominations_to_clear`` are pods that lose their nomination (1.13 and 1.18). ``message`` is the text of the
+    FailedScheduling event.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought.
@@ -229,6 +230,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     odds: Odds | None = None
     nominated_nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
+    nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
     assumptions: list[Assumption] = []

@@ -35,8 +35,8 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
     @property
     def is_success(self) -> bool:
-        """Whether the code is Success."""
-        return self.code == Code.SUCCESS
+        """Whether the code is Success; without codes, whether there is no reason against."""
+        return self.code == Code.SUCCESS or (self.code == Code.NONE and not self.reasons)
 
     @property
     def is_skip(self) -> bool:
@@ -46,6 +46,8 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
     @property
     def is_rejected(self) -> bool:
         """Whether the pod was refused, as opposed to an error."""
+        if self.code == Code.NONE:
+            return bool(self.reasons)
         return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
     @property

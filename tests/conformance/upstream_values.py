@@ -10,9 +10,8 @@ from typing import Any
 
 from kpreempt.model.affinity import NodeAffinity, NodeSelector, PodAffinityTerm, PreferredSchedulingTerm
 from kpreempt.model.labels import LabelSelector, matches_requirement
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
-from kpreempt.model.pod import ContainerPort, Pod
+from kpreempt.model.pod import ContainerPort, Pod, PodMeta
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
@@ -292,6 +291,6 @@ def nodes_to_find(case: Case) -> list[str]:
 
 def term_namespaces(case: Case) -> list[str]:
     """The namespaces that a pod affinity term names, or means."""
-    pod = Pod(metadata=ObjectMeta(namespace=case["input"]["podNamespace"]))
+    pod = Pod(metadata=PodMeta(namespace=case["input"]["podNamespace"]))
     term = AffinityTerm(pod, record(case["input"]["term"], PodAffinityTerm))
     return differ("namespaces", sorted(case["expect"]["namespaces"] or []), sorted(term.namespaces))

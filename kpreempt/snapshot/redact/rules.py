@@ -246,6 +246,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
     pod.Volume: {"name": name_of(spaces.VOLUME)},
+    pod.PodAnnotations: {"nominated_node_name": _node},
     pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
     pod.PodResourceClaim: {

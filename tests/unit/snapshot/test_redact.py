@@ -16,8 +16,7 @@ from msgspec import inspect
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import is_label_key, is_label_value
-from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.pod import Pod, PodCondition, PodStatus
+from kpreempt.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
@@ -354,7 +353,7 @@ def test_each_pod_keeps_its_own_conditions() -> None:
     reasons = ["PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"] * 100
     pods = [
         Pod(
-            metadata=ObjectMeta(name=f"pod-{number}"),
+            metadata=PodMeta(name=f"pod-{number}"),
             status=PodStatus(conditions=[PodCondition("DisruptionTarget", "True", reason, message=CANARY)]),
         )
         for number, reason in enumerate(reasons)

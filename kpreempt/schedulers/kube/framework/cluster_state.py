@@ -12,9 +12,8 @@ from datetime import datetime
 from functools import cached_property
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.node import Node
-from kpreempt.model.pod import TERMINAL_PHASES, Pod
+from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
@@ -153,7 +152,7 @@ class ClusterState:
 def _reference_to(pod: Pod) -> Pod:
     """What the scheduler knows of a nominated pod that is not in its queue: name and UID (``nominatedPodToInfo``)."""
     metadata = pod.metadata
-    return Pod(metadata=ObjectMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid))
+    return Pod(metadata=PodMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid))
 
 
 def in_zone_order(nodes: list[Node]) -> list[Node]:

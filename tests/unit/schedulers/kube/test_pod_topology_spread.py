@@ -13,7 +13,7 @@ from kpreempt.model.affinity import Affinity, NodeAffinity, NodeSelector, NodeSe
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 from kpreempt.model.meta import ObjectMeta, OwnerReference
-from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.model.pod import Pod, PodMeta, TopologySpreadConstraint
 from kpreempt.model.taints import Taint, Toleration
 from kpreempt.model.workloads import (
     ReplicaSet,
@@ -328,7 +328,7 @@ def test_default_constraints_of_the_configuration(args: Mapping[str, object], re
 
 def owned(kind: str, api_version: str, *, is_controller: bool = True) -> Pod:
     owner = OwnerReference(kind=kind, name="web", api_version=api_version, controller=is_controller)
-    return Pod(metadata=ObjectMeta(name="new", namespace="shop", labels=LABELS, owner_references=[owner]))
+    return Pod(metadata=PodMeta(name="new", namespace="shop", labels=LABELS, owner_references=[owner]))
 
 
 OWNERS = ClusterSnapshot(

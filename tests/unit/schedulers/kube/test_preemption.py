@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.pod import PodCondition, PodSchedulingGate
+from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
@@ -184,7 +183,7 @@ def test_a_pod_lands_on_its_nominated_node_without_regard_to_scores() -> None:
         ),
         pytest.param(
             msgspec.structs.replace(
-                make_pod("api"), metadata=ObjectMeta(name="api", namespace="shop", deletion_timestamp=DAY)
+                make_pod("api"), metadata=PodMeta(name="api", namespace="shop", deletion_timestamp=DAY)
             ),
             "skip schedule deleting pod: shop/api",
             id="being deleted",

@@ -1,0 +1,21 @@
+"""``kpreempt algorithms``: the schedulers that can be asked, and what each does differently."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+
+def algorithms(
+    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text",
+) -> None:
+    """List the schedulers that --algorithm can name, and what each does differently.
+
+    The differences are those in preemption: who may be evicted, on which node, and what happens then.
+    """
+    from kpreempt.cli.output import write_stdout
+    from kpreempt.cli.terminal import terminal_width
+    from kpreempt.report.algorithms import render_algorithms
+
+    write_stdout(render_algorithms(output, terminal_width()))

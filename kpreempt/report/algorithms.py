@@ -1,0 +1,106 @@
+"""The schedulers that can be asked, in words: what each does differently from the others."""
+
+from __future__ import annotations
+
+import textwrap
+
+import msgspec
+
+from kpreempt.errors import UsageError
+
+FORMATS = ("text", "json", "yaml", "name")
+_INDENT = "  - "
+
+
+class Algorithms(msgspec.Struct, frozen=True, rename="camel"):
+    """All of them."""
+
+    items: list[Algorithm]
+
+
+class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
+    """A scheduler by the name that ``--algorithm`` takes, the release it follows, and its ways."""
+
+    name: str
+    release: str
+    differences: list[str]
+
+
+ALGORITHMS = (
+    Algorithm(
+        "kube-1.8",
+        "v1.8.15",
+        [
+            "Every predicate runs, and all reasons are known. Eight failures rule a node out.",
+            "Disruption budgets are not asked.",
+            "The nominated node is an annotation. It keeps no room: other pods may take what the victims leave.",
+            "Victims by priority alone. The node by its highest victim, the sum, the number of victims; then any.",
+            "Extenders are asked about the chosen node without its victims; where one refuses, the next best follows.",
+            "Host ports conflict by number alone. Each term of pod affinity may be met by another pod.",
+            "The gate PodPriority is taken to be on. By default it was off, and nobody was preempted.",
+        ],
+    ),
+    Algorithm(
+        "kube-1.13",
+        "v1.13.12",
+        [
+            "The first predicate that fails decides. Sixteen failures rule a node out.",
+            "Budgets: an eviction violates one that allows none now. Nothing is counted: one allowed covers many.",
+            "Pods that would violate a budget are put back first, and stand first among the victims.",
+            "The nominated node is in the status. Nominated pods of equal or higher priority keep their room.",
+            "The node by violations, the first victim's priority (not the highest), the sum, the number; then any.",
+            "Extenders with a preempt verb change the candidates before the choice.",
+            "Lower pods lose their nomination to the chosen node; the pod its own, where no node is worth a try.",
+        ],
+    ),
+    Algorithm(
+        "kube-1.18",
+        "v1.18.19",
+        [
+            "Filter plugins; the first that fails decides, and rules the node out with UnschedulableAndUnresolvable.",
+            "preemptionPolicy Never counts only with the gate NonPreemptingPriority, which is off by default.",
+            "Of equal priority, the pod that started earlier is more important.",
+            "Budgets are counted: each victim takes from its budgets, until the first that has none left.",
+            "One more rule for the node: the latest start among its highest victims.",
+            "Topology spread is a filter; init containers and overhead count for running pods.",
+            "Waiting victims are rejected; lower pods lose their nomination to the chosen node.",
+        ],
+    ),
+    Algorithm(
+        "kube-1.36",
+        "v1.36.3",
+        [
+            "The default. preemptionPolicy Never always counts.",
+            "The pod waits only for victims that carry the condition DisruptionTarget, and not for a hopeless node.",
+            "Budgets: every one of a victim is counted, and pods that they know as disrupted already are passed over.",
+            "Victims are sorted by importance again, so that the rule of the highest victim is about the highest.",
+            "Nodes without pods of lower priority are left out, and so are candidates without victims.",
+            "On big clusters the search ends with enough candidates: the odds are part of the answer.",
+            "Nodes that fit are scored; the whole KubeSchedulerConfiguration counts.",
+        ],
+    ),
+)
+
+
+def render_algorithms(format: str, width: int) -> str:  # noqa: A002 - the option's name
+    """All of them in one of ``FORMATS``; raises ``UsageError`` for another."""
+    if format == "json":
+        from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
+
+        return indented(Algorithms(list(ALGORITHMS)))
+    if format == "yaml":
+        from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
+
+        return block_style(Algorithms(list(ALGORITHMS)))
+    if format == "name":
+        return "".join(f"{each.name}\n" for each in ALGORITHMS)
+    if format != "text":
+        raise UsageError(f"there is no output format {format!r}", hint=", ".join(FORMATS))
+    return "\n".join(_text(each, width) for each in ALGORITHMS)
+
+
+def _text(algorithm: Algorithm, width: int) -> str:
+    lines = [f"{algorithm.name} (Kubernetes {algorithm.release})"]
+    for difference in algorithm.differences:
+        lines += textwrap.wrap(difference, width, initial_indent=_INDENT, subsequent_indent=" " * len(_INDENT))
+    return "".join(f"{line}\n" for line in lines)

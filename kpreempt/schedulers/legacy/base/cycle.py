@@ -1,0 +1,241 @@
+"""One attempt to schedule a pod, and its preemption (``Schedule`` and ``Preempt``, ``core/generic_scheduler.go``).
+
+Departures: every node is looked at, where the real scheduler may stop once it has enough that fit; nodes that fit are
+not scored; and where the choice is random the verdict holds every node that it can end with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from kpreempt.model.pod import Pod
+from kpreempt.phases import Phases
+from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
+from kpreempt.schedulers.legacy.base.choice import choose
+from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.effects import with_effects
+from kpreempt.schedulers.legacy.base.extenders import Extender, lets_pass_without, process_preemption
+from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyError, State
+from kpreempt.schedulers.legacy.base.messages import NO_NODES, aggregate
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.version import Version
+from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
+from kpreempt.schedulers.legacy.base.victims_report import victims_of
+from kpreempt.verdict import Assumption, Candidate, Code, Eligibility, Outcome, Selection, Status, Verdict
+
+_ERROR = "the scheduler ends in an error"
+
+
+class Cycle:
+    """The state of one attempt, and its steps.
+
+    ``frame`` is the verdict with what is known beforehand. ``no_preemption`` says why nobody is preempted at all, where
+    preemption is switched off.
+    """
+
+    def __init__(
+        self,
+        version: Version,
+        filters: Sequence[Filter],
+        extenders: Sequence[Extender],
+        cluster: Cluster,
+        pod: Pod,
+        frame: Verdict,
+        phases: Phases,
+        *,
+        no_preemption: str = "",
+    ) -> None:
+        self._version = version
+        self._extenders = extenders
+        self._cluster = cluster
+        self._pod = pod
+        self._info = PodInfo(pod, cluster.accounting)
+        self._frame = frame
+        self._phases = phases
+        self._no_preemption = no_preemption
+        self.fits = FilterRun(
+            filters,
+            cluster,
+            self._info,
+            stops_at_first=version.stops_at_first,
+            counts_nominated=version.counts_nominated,
+        )
+
+    def run(self) -> Verdict:
+        """Filter, then land or preempt."""
+        evaluated: dict[str, Status] = {}
+        try:
+            self._version.check_pod(self._cluster, self._pod)
+            if not self._cluster.node_infos:
+                return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
+            with self._phases.phase("filter"):
+                state = self._version.prepare_pod(self._cluster, self._info)
+                evaluated = self._filter(state)
+                errors = [status.message for status in evaluated.values() if status.code == Code.ERROR]
+                if errors:
+                    raise LegacyError(aggregate(errors))
+                self._ask_extenders_to_filter(evaluated)
+        except LegacyError as error:
+            return self._verdict(Outcome.NEVER_LANDS, reason=_ERROR, message=str(error), filter=evaluated)
+        if any(status.is_success for status in evaluated.values()):
+            return self._land(evaluated)
+        return self._preempt(state, evaluated)
+
+    def _filter(self, state: State) -> dict[str, Status]:
+        evaluated = {}
+        for node_info in self._cluster.node_infos:
+            try:
+                evaluated[node_info.name] = self.fits(state, node_info)
+            except LegacyError as error:
+                evaluated[node_info.name] = Status(Code.ERROR, [str(error)])
+        return evaluated
+
+    def _ask_extenders_to_filter(self, evaluated: dict[str, Status]) -> None:
+        """Have the extenders refuse some of the nodes that fit."""
+        for extender in self._extenders:
+            fitting = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
+            if not fitting:
+                break
+            knows_interest = not self._version.asks_extenders_after_choice
+            if knows_interest and not extender.is_interested(self._pod):
+                continue
+            try:
+                answer = extender.filter(self._pod, fitting)
+            except LegacyError:
+                if knows_interest and extender.is_ignorable:
+                    continue
+                raise
+            for info in fitting:
+                if info.name not in answer.passing:
+                    reason = answer.failed.get(info.name, "")
+                    evaluated[info.name] = self._version.extender_refusal(extender.name, reason)
+
+    def _land(self, evaluated: dict[str, Status]) -> Verdict:
+        feasible = [node for node, status in evaluated.items() if status.is_success]
+        assumptions = []
+        if len(feasible) > 1:
+            assumptions = [
+                Assumption(
+                    f"Pod {self._pod.key}",
+                    "spec",
+                    f"it fits on {len(feasible)} nodes, whose scores are not computed for {self._version.algorithm}",
+                )
+            ]
+        return self._verdict(
+            Outcome.LANDS,
+            assumptions,
+            filter=evaluated,
+            feasible_nodes=feasible,
+            chosen_nodes=feasible,
+            lands_on=feasible,
+        )
+
+    def preempt(self, evaluated: dict[str, Status]) -> Verdict:
+        """Try to make room, knowing how each node failed; raises ``LegacyError`` where the pod cannot be prepared."""
+        return self._preempt(self._version.prepare_pod(self._cluster, self._info), evaluated)
+
+    def _preempt(self, state: State, evaluated: dict[str, Status]) -> Verdict:
+        message = self._version.message(len(evaluated), evaluated)
+        eligibility = self._version.eligibility(self._cluster, self._info)
+        if self._no_preemption:
+            eligibility = Eligibility(False, self._no_preemption)
+        if not eligibility.eligible:
+            return self._verdict(Outcome.NEVER_LANDS, filter=evaluated, eligibility=eligibility, message=message)
+        potential = [info for info in self._cluster.node_infos if self._version.may_help(evaluated[info.name])]
+        with self._phases.phase("dryRun"):
+            candidates, dry_run = self._dry_runs(state, potential)
+        nominated: list[str] = []
+        selection, left, error = None, candidates, ""
+        with self._phases.phase("choice"):
+            try:
+                left, selection, nominated = self._choose(candidates)
+            except LegacyError as failure:
+                error = f"the preemption ends in an error: {failure}"
+        return self._verdict(
+            _outcome(nominated, left),
+            reason=error,
+            filter=evaluated,
+            eligibility=eligibility,
+            potential_nodes=[info.name for info in potential],
+            dry_run=dry_run,
+            candidates=[_candidate(node, victims) for node, victims in left.items()],
+            selection=selection,
+            nominated_nodes=nominated,
+            victims={node: victims_of(left[node].pods, self._budgets) for node in nominated},
+            nominations_to_clear=self._nominations_to_clear(potential, nominated),
+            message=message,
+        )
+
+    @cached_property
+    def _budgets(self) -> BudgetIndex:
+        return self._cluster.budgets
+
+    def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
+        """The victims on the nodes where preemption helps, and why it does not on the others."""
+        version, now = self._version, self._cluster.now
+        dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._budgets)
+        candidates, refusals = {}, {}
+        for node_info in potential:
+            outcome = dry_run.select_victims(state, node_info)
+            if isinstance(outcome, Victims):
+                candidates[node_info.name] = outcome
+            else:
+                refusals[node_info.name] = outcome
+        return candidates, refusals
+
+    def _choose(self, candidates: dict[str, Victims]) -> tuple[dict[str, Victims], Selection | None, list[str]]:
+        """The candidates that are left, how the choice went, and the nodes that it can end with."""
+        criteria = self._version.criteria(self._cluster.now)
+        if not self._version.asks_extenders_after_choice:
+            candidates = process_preemption(self._extenders, self._pod, candidates)
+            if not candidates:
+                return candidates, None, []
+            selection = choose(candidates, criteria)
+            return candidates, selection, selection.tied
+        remaining = dict(candidates)
+        while remaining:
+            selection = choose(remaining, criteria)
+            passing = [node for node in selection.tied if self._passes_extenders(node, remaining[node])]
+            if passing:
+                return candidates, msgspec.structs.replace(selection, tied=passing), passing
+            for node in selection.tied:
+                del remaining[node]
+        return candidates, None, []
+
+    def _passes_extenders(self, node: str, victims: Victims) -> bool:
+        return lets_pass_without(self._extenders, self._pod, self._cluster.by_name[node], victims.pods)
+
+    def _nominations_to_clear(self, potential: list[NodeInfo], nominated: list[str]) -> list[str]:
+        """Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope."""
+        if not self._version.clears_nominations:
+            return []
+        if not potential:
+            return [self._pod.key]
+        return [
+            info.key
+            for node in nominated[:1]
+            for info in self._cluster.nominated_pods.get(node, ())
+            if info.priority < self._info.priority
+        ]
+
+    def _verdict(self, outcome: Outcome, assumptions: Sequence[Assumption] = (), **parts: object) -> Verdict:
+        about = self._version.assumptions_about(self._cluster, self._pod)
+        verdict = msgspec.structs.replace(
+            self._frame, outcome=outcome, assumptions=[*self._frame.assumptions, *about, *assumptions], **parts
+        )
+        return with_effects(verdict, self._pod, self._version)
+
+
+def _candidate(node: str, victims: Victims) -> Candidate:
+    return Candidate(node, [info.key for info in victims.pods], victims.num_violations, victims.steps)
+
+
+def _outcome(nominated: list[str], candidates: Mapping[str, Victims]) -> Outcome:
+    if not nominated:
+        return Outcome.NEVER_LANDS
+    if any(candidates[node].num_violations for node in nominated):
+        return Outcome.PREEMPTS_VIOLATING_BUDGETS
+    return Outcome.PREEMPTS

@@ -1,0 +1,134 @@
+"""An old scheduler: a cluster made ready once, and any number of questions about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.cycle import Cycle
+from kpreempt.schedulers.legacy.base.extenders import Extender
+from kpreempt.schedulers.legacy.base.filtering import Filter
+from kpreempt.schedulers.legacy.base.node_story import evaluate_node
+from kpreempt.schedulers.legacy.base.version import Version
+from kpreempt.schedulers.legacy.base.victims_report import rank_victims
+from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
+
+
+class LegacyScheduler:
+    """One of the old schedulers, with what switches it.
+
+    ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is off, where it is.
+    """
+
+    def __init__(
+        self,
+        version: Version,
+        *,
+        filters: Sequence[Filter] | None = None,
+        extenders: Sequence[Extender] = (),
+        scheduler_name: str = DEFAULT_SCHEDULER_NAME,
+        no_preemption: str = "",
+        assumptions: Sequence[Assumption] = (),
+    ) -> None:
+        self.version = version
+        self.filters = version.default_filters if filters is None else filters
+        self.extenders = extenders
+        self.scheduler_name = scheduler_name
+        self.no_preemption = no_preemption
+        self.assumptions = list(assumptions)
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm."""
+        return self.version.algorithm
+
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """The one name whose pods it schedules."""
+        return frozenset([self.scheduler_name])
+
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Cluster:
+        """Put pods on nodes. ``now`` stands for missing start times; nominated pods count with a queue and without."""
+        return Cluster(
+            cluster,
+            self.version.accounting,
+            self.version.nominated_node,
+            now=now,
+            scheduler_names=self.scheduler_names,
+        )
+
+    def decide(self, prepared: Cluster, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> Verdict:
+        """What becomes of ``pod``, which must not be in the cluster as a running pod. The steps are always recorded."""
+        frame = Verdict(
+            algorithm=self.algorithm,
+            outcome=Outcome.NOT_SCHEDULED,
+            pod=self._summary(pod),
+            cluster=ClusterSummary(nodes=len(prepared.node_infos), pods=prepared.num_pods),
+            assumptions=self.assumptions,
+        )
+        reason = self._reason_not_seen(pod)
+        if reason:
+            return msgspec.structs.replace(frame, reason=reason)
+        return self._cycle(prepared, pod, frame, phases).run()
+
+    def tell_node(self, prepared: Cluster, pod: Pod, node_name: str) -> NodeEvaluation:
+        """What every filter says of one node; raises ``KeyError`` for a node that is not there.
+
+        Empty for a pod of another scheduler.
+        """
+        node_info = prepared.by_name[node_name]
+        if pod.spec.scheduler_name != self.scheduler_name:
+            return NodeEvaluation()
+        return evaluate_node(self.version, self.filters, prepared, pod, node_info)
+
+    def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[Standing]:
+        """The pods of a node below ``priority``, those that would go first first.
+
+        Raises ``KeyError`` for a node that is not there.
+        """
+        importance = self.version.importance(prepared.now)
+        node_info = prepared.by_name[node_name]
+        return rank_victims(node_info, priority, importance, self.version.budget_rule, prepared.budgets)
+
+    def _cycle(self, prepared: Cluster, pod: Pod, frame: Verdict, phases: Phases) -> Cycle:
+        return Cycle(
+            self.version,
+            self.filters,
+            self.extenders,
+            prepared,
+            pod,
+            frame,
+            phases,
+            no_preemption=self.no_preemption,
+        )
+
+    def _reason_not_seen(self, pod: Pod) -> str:
+        """Why the scheduler would not look at the pod at all, or an empty text."""
+        if pod.is_terminal:
+            return f"the pod has finished (phase {pod.status.phase})"
+        if pod.metadata.deletion_timestamp is not None:
+            return f"skip schedule deleting pod: {pod.key}"
+        if pod.spec.node_name:
+            return f'the pod is assigned to node "{pod.spec.node_name}" already; the scheduler has no part in it'
+        name = pod.spec.scheduler_name
+        if name != self.scheduler_name:
+            return f'the pod is for scheduler "{name}" (this one is "{self.scheduler_name}")'
+        return ""
+
+    def _summary(self, pod: Pod) -> PodSummary:
+        return PodSummary(
+            namespace=pod.metadata.namespace,
+            name=pod.metadata.name,
+            priority=pod.priority,
+            priority_class_name=pod.spec.priority_class_name,
+            preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
+            scheduler_name=pod.spec.scheduler_name,
+            nominated_node_name=self.version.nominated_node(pod),
+            requests=dict(sorted(self.version.requests(pod).items())),
+        )

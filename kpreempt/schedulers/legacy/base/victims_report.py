@@ -1,0 +1,52 @@
+"""What a reader needs to know of victims: owner, start, grace period, and what they really take from budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.meta import controller_of
+from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, really_taken
+from kpreempt.schedulers.legacy.base.go_sort import go_sorted
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.victims import Importance, put_back_order
+from kpreempt.verdict import Standing, Victim
+
+
+def victims_of(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[Victim]:
+    """The victims in their order, each with what its eviction takes from its budgets after those before it."""
+    return [
+        Victim(
+            pod=info.key,
+            priority=info.priority,
+            owner=_owner_of(info),
+            start_time=info.start,
+            grace_period_seconds=info.pod.spec.termination_grace_period_seconds,
+            terminating=info.pod.metadata.deletion_timestamp is not None,
+            budgets=taken,
+        )
+        for info, taken in zip(pods, really_taken(pods, budgets), strict=True)
+    ]
+
+
+def rank_victims(
+    node_info: NodeInfo, priority: int, is_more_important: Importance, rule: BudgetRule, budgets: BudgetIndex
+) -> list[Standing]:
+    """The node's pods below ``priority``, the last to be put back and so the first to go first."""
+    potential = [info for info in node_info.pods if info.priority < priority]
+    put_back = put_back_order(go_sorted(potential, is_more_important), rule, budgets)
+    return [
+        Standing(
+            pod=each.pod_info.key,
+            priority=each.pod_info.priority,
+            place=place,
+            start_time=each.pod_info.start,
+            violates_budget=each.violates,
+            budgets=each.budgets,
+        )
+        for place, each in enumerate(reversed(put_back), start=1)
+    ]
+
+
+def _owner_of(info: PodInfo) -> str:
+    owner = controller_of(info.pod.metadata)
+    return f"{owner.kind} {owner.name}" if owner else ""

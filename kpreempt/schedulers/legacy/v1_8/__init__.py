@@ -1,0 +1,41 @@
+"""kube-scheduler 1.8, where preemption began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kpreempt.schedulers.legacy.base.gate_names import GATES_1_8
+from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
+from kpreempt.schedulers.legacy.base.switches import read_switches
+from kpreempt.schedulers.legacy.v1_8.predicates import DEFAULT_PREDICATES
+from kpreempt.schedulers.legacy.v1_8.version import Version18
+from kpreempt.verdict import Assumption
+
+POD_PRIORITY = "PodPriority"
+BY_TAINTS = "TaintNodesByCondition"
+# The gates that are modelled. PodPriority was off by default, and with it preemption; to ask for it is to turn it on.
+GATES = {POD_PRIORITY: True, BY_TAINTS: False}
+
+
+def scheduler(
+    configuration: Mapping[str, Any] | None = None, feature_gates: Mapping[str, bool] | None = None
+) -> LegacyScheduler:
+    """The scheduler with a configuration as plain data, and feature gates.
+
+    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` does.
+    """
+    switches = read_switches(Version18.algorithm, GATES, GATES_1_8, configuration, feature_gates)
+    assumptions = list(switches.assumptions)
+    if POD_PRIORITY not in (feature_gates or {}):
+        text = "it is taken to be on; by default it is off in 1.8, and nobody is preempted"
+        assumptions.insert(0, Assumption("scheduler", f"feature gate {POD_PRIORITY}", text))
+    # With taints in their place, conditions alone keep no pod off; pressure still does.
+    left_out = {"CheckNodeCondition"} if switches.gates[BY_TAINTS] else set()
+    return LegacyScheduler(
+        Version18(),
+        filters=[each for each in DEFAULT_PREDICATES if each.name not in left_out],
+        scheduler_name=switches.scheduler_name,
+        no_preemption=switches.no_preemption,
+        assumptions=assumptions,
+    )
