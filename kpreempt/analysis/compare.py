@@ -8,7 +8,7 @@ from itertools import combinations
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain import Question
-from kpreempt.analysis.partings import differences_between, fate_of, nodes_of, victims_by_node
+from kpreempt.analysis.partings import differences_between, is_same_fate, nodes_of, victims_by_node
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, ComparedPod, Comparison, Decision, Pair, Verdict
@@ -51,8 +51,8 @@ def comparison_of(
         algorithms=list(algorithms),
         differing=sum(not item.is_same for item in decided),
         pairs=[
-            Pair(algorithms[left], algorithms[right], sum(_differ(item, left, right) for item in decided))
-            for left, right in combinations(range(len(algorithms)), 2)
+            Pair(base, other, sum(base in each.differs_from for item in decided for each in item.decisions_of(other)))
+            for base, other in combinations(algorithms, 2)
         ],
         items=list(items),
         assumptions=list(dict.fromkeys(assumptions)),
@@ -61,18 +61,17 @@ def comparison_of(
 
 def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPod:
     base = next(iter(verdicts.values()))
-    decisions = [_decision(name, verdict, base) for name, verdict in verdicts.items()]
+    decisions = [_decision(name, verdict, base, verdicts) for name, verdict in verdicts.items()]
     return ComparedPod(
         pod=question.pod.key,
         origin=question.origin,
         priority=question.pod.priority,
-        is_same=all(each.is_same for each in decisions),
+        is_same=not any(each.differs_from for each in decisions),
         decisions=decisions,
     )
 
 
-def _decision(name: str, verdict: Verdict, base: Verdict) -> Decision:
-    is_same = fate_of(verdict) == fate_of(base)
+def _decision(name: str, verdict: Verdict, base: Verdict, verdicts: Mapping[str, Verdict]) -> Decision:
     violations = [each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes]
     return Decision(
         algorithm=name,
@@ -82,18 +81,9 @@ def _decision(name: str, verdict: Verdict, base: Verdict) -> Decision:
         victims=victims_by_node(verdict),
         num_pdb_violations=max(violations, default=0),
         message=verdict.message,
-        is_same=is_same,
-        differences=[] if is_same else differences_between(base, verdict),
+        differs_from=[other for other, theirs in verdicts.items() if not is_same_fate(theirs, verdict)],
+        differences=[] if is_same_fate(base, verdict) else differences_between(base, verdict),
     )
-
-
-def _differ(item: ComparedPod, left: int, right: int) -> bool:
-    """Whether two decisions on a pod are not the same."""
-    fates = []
-    for each in (item.decisions[left], item.decisions[right]):
-        outcome = each.outcome.removesuffix("ViolatingBudgets")
-        fates.append((outcome, {node: sorted(each.victims.get(node, [])) for node in each.nodes}))
-    return fates[0] != fates[1]
 
 
 def _assumptions(verdicts: Mapping[str, Sequence[Verdict]]) -> list[Assumption]:

@@ -7,7 +7,6 @@ step leaves for the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from kpreempt.verdict import Candidate, Difference, Outcome, Reprieve, Status, Step, TieBreakRound, Verdict
 
@@ -15,18 +14,17 @@ _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _NAMED = 3
 
 
-class Fate(NamedTuple):
-    """What becomes of a pod: the outcome up to budgets, and the victims on each node that it can end on."""
+def is_same_fate(base: Verdict, other: Verdict) -> bool:
+    """Whether the pod fares the same: the outcome up to budgets, the nodes, and the victims on each.
 
-    outcome: Outcome
-    victims: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def fate_of(verdict: Verdict) -> Fate:
-    """What two verdicts have to share to be the same."""
-    outcome = Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
-    victims = victims_by_node(verdict)
-    return Fate(outcome, tuple((node, tuple(sorted(victims.get(node, ())))) for node in sorted(nodes_of(verdict))))
+    Where it lands, and one of the two computes no scores, nodes that both allow are enough.
+    """
+    if _outcome(base) != _outcome(other):
+        return False
+    ours, theirs = set(nodes_of(base)), set(nodes_of(other))
+    if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
+        return bool(ours & theirs)
+    return ours == theirs and _victim_sets(base) == _victim_sets(other)
 
 
 def nodes_of(verdict: Verdict) -> list[str]:
@@ -41,8 +39,21 @@ def victims_by_node(verdict: Verdict) -> dict[str, list[str]]:
 
 def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
     """The steps at which the verdicts differ, in the order of the steps; one at least, if their fates do."""
+    held = [verdict.outcome == Outcome.NOT_SCHEDULED for verdict in (base, other)]
+    if held[0] != held[1]:
+        words = {True: "does not try it", False: "tries it"}
+        reasons = [verdict.reason if is_held else "" for verdict, is_held in zip((base, other), held, strict=True)]
+        return [
+            Difference(
+                step=Step.ATTEMPT,
+                base=words[held[0]],
+                other=words[held[1]],
+                base_reason=reasons[0],
+                other_reason=reasons[1],
+            )
+        ]
     found = [difference for look in _LOOKS if (difference := _first(look(base, other))) is not None]
-    if not found and fate_of(base) != fate_of(other):
+    if not found and not is_same_fate(base, other):
         found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
     return found
 
@@ -69,6 +80,19 @@ def _filter(base: Verdict, other: Verdict) -> Iterator[Difference]:
         yield _of_node(
             Step.FILTER, node, node in base.feasible_nodes, ("fits", "does not fit"), _filter_reason, base, other
         )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    return Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
+
+
+def _victim_sets(verdict: Verdict) -> dict[str, set[str]]:
+    return {node: set(victims) for node, victims in victims_by_node(verdict).items()}
+
+
+def _is_scored(verdict: Verdict) -> bool:
+    """Whether the best of several nodes that fit is known."""
+    return bool(verdict.scores) or len(nodes_of(verdict)) == 1
 
 
 def _scores(base: Verdict, other: Verdict) -> Iterator[Difference]:

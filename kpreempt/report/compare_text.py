@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import count
+from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
@@ -21,11 +21,12 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
     Outcome.PREEMPTS: ("evicts", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
-    Outcome.NEVER_LANDS: ("never lands", "bad"),
-    Outcome.NOT_SCHEDULED: ("not scheduled", "warn"),
+    Outcome.NEVER_LANDS: ("never", "bad"),
+    Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
 _STEPS: dict[Step, str] = {
+    Step.ATTEMPT: "the attempt",
     Step.FILTER: "the filters",
     Step.SCORES: "the scores",
     Step.ELIGIBILITY: "eligibility",
@@ -65,30 +66,43 @@ def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
 
 
 def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    """Where each parts from the first; those together that part at the same."""
     base = item.decisions[0].algorithm
-    for decision in item.decisions[1:]:
-        if not decision.differences:
-            continue
-        first, *later = decision.differences
+    groups: dict[tuple[object, ...], list[Decision]] = {}
+    for decision in item.decisions:
+        if decision.differences:
+            key = tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
+            groups.setdefault(key, []).append(decision)
+    for group in groups.values():
+        others = [each.algorithm for each in group]
+        first, *later = group[0].differences
         page.blank()
         page.paragraph(
-            strong(decision.algorithm), " parts from ", strong(base), " at ", Span(_place(first), "heading"), hanging=2
+            *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'parts')} from ", strong(base)),
+            *(" at ", Span(_place(first), "heading")),
+            hanging=_INDENT,
         )
-        _add_sides(page, first, base, decision.algorithm)
+        _add_sides(page, base, group, 0)
         if options.verbose:
-            for each in later:
+            for index, each in enumerate(later, start=1):
                 page.paragraph(f"then at {_place(each)}", indent=_INDENT)
-                _add_sides(page, each, base, decision.algorithm)
+                _add_sides(page, base, group, index)
         elif later:
             words = join_names([_STEPS[each.step] for each in later], limit=len(later))
             page.paragraph(Span(f"then they differ in {words}", "dim"), indent=_INDENT, hanging=_INDENT)
 
 
-def _add_sides(page: Page, difference: Difference, base: str, other: str) -> None:
-    sides = ((base, difference.base, difference.base_reason), (other, difference.other, difference.other_reason))
-    rows: list[tuple[Phrase, ...]] = [
-        ((name,), (said, Span(f"  ({reason})", "dim") if reason else "")) for name, said, reason in sides
-    ]
+def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> None:
+    """What each says of the difference at ``index``."""
+    differences = [(each.algorithm, each.differences[index]) for each in group]
+    first = differences[0][1]
+    sides = [(base, first.base, first.base_reason)]
+    sides += [(name, each.other, each.other_reason) for name, each in differences]
+    rows: list[tuple[Phrase, ...]] = []
+    for number, (name, said, reason) in enumerate(sides):
+        is_repeated = number > 1 and (said, reason) == sides[number - 1][1:]
+        words: Phrase = ("the same",) if is_repeated else (said, Span(f"  ({reason})", "dim") if reason else "")
+        rows.append(((name,), words))
     page.table(rows, aligns=("left", "left"), indent=2 * _INDENT)
 
 
@@ -134,10 +148,16 @@ def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[s
     titles = ("POD", *algorithms, "PART AT")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for item in items:
-        cells = [_cell(each) if index == 0 or not each.is_same else ("=",) for index, each in enumerate(item.decisions)]
+        base = item.decisions[0].algorithm
+        cells = [
+            _cell(each) if each.algorithm == base or base in each.differs_from else ("=",) for each in item.decisions
+        ]
         steps = dict.fromkeys(_STEPS[each.differences[0].step] for each in item.decisions if each.differences)
         rows.append(((strong(_title(item)),), *cells, (", ".join(steps),)))
-    aligns: list[Align] = ["left"] * len(titles)
+    # Where they part is told below, too.
+    if not page.fits(rows, indent=_INDENT):
+        rows = [row[:-1] for row in rows]
+    aligns: list[Align] = ["left"] * len(rows[0])
     page.table(rows, aligns=aligns, indent=_INDENT)
 
 
@@ -155,7 +175,7 @@ def _title(item: ComparedPod) -> str:
 
 
 def _name(decision: Decision, item: ComparedPod) -> Phrase:
-    is_other = not decision.is_same and not item.is_same
+    is_other = item.decisions[0].algorithm in decision.differs_from
     return (Span(decision.algorithm, "warn" if is_other else ""),)
 
 
@@ -166,7 +186,7 @@ def _decision(decision: Decision) -> Phrase:
     if decision.outcome == Outcome.LANDS:
         return (Span(word, style), f" on {nodes}")
     if not decision.victims:
-        return (Span(word, style), f": {decision.reason or decision.message}" if decision.reason else "")
+        return (Span(word, style), f": {decision.reason}" if decision.reason else "")
     victims = decision.victims.get(decision.nodes[0], []) if len(decision.nodes) == 1 else []
     number = max(map(len, decision.victims.values()))
     named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if victims else ""
@@ -179,6 +199,6 @@ def _cell(decision: Decision) -> Phrase:
     word, style = _OUTCOMES[decision.outcome]
     if not decision.nodes:
         return (Span(word, style),)
-    more = f" or {len(decision.nodes) - 1:,} more" if len(decision.nodes) > 1 else ""
+    node = decision.nodes[0] if len(decision.nodes) == 1 else f"any of {len(decision.nodes):,}"
     number = max(map(len, decision.victims.values()), default=0)
-    return (f"{decision.nodes[0]}{more}", Span(f" -{number}", style) if decision.victims else "")
+    return (node, Span(f" -{number}", style) if decision.victims else "")

@@ -17,12 +17,13 @@ class _Record(msgspec.Struct, frozen=True, rename="camel"):
 class Step(StrEnum):
     """The steps of a decision, in their order.
 
-    ``Filter``: which nodes fit. ``Scores``: which of these is the best. ``Eligibility``: whether the pod may preempt.
+    ``Attempt``: whether the pod is tried at all. ``Filter``: which nodes fit. ``Scores``: which of these is the best. ``Eligibility``: whether the pod may preempt.
     ``PotentialNodes``: where it is tried. ``Candidates``: where it fits without lower pods. ``Victims``: which of them
     have to go. ``BudgetViolations``: how many of these violate a budget. ``Choice``: the rules between candidates, and
     the nodes that each leaves. ``Outcome``: what becomes of the pod, where no step before differs.
     """
 
+    ATTEMPT = "Attempt"
     FILTER = "Filter"
     SCORES = "Scores"
     ELIGIBILITY = "Eligibility"
@@ -54,8 +55,8 @@ class Difference(_Record, frozen=True, kw_only=True, omit_defaults=True):
 class Decision(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """What one algorithm decides. ``nodes`` are those that the pod can end on, ``victims`` are given for each.
 
-    ``is_same`` says that it is what the first algorithm decides: the same fate, nodes and victims. Otherwise they
-    differ at ``differences``, in the order of the steps: at the first they part.
+    ``differs_from`` are the algorithms with which the pod lands elsewhere, or evicts others. If the first algorithm is
+    one of them, they differ at ``differences``, in the order of the steps: at the first they part.
     """
 
     algorithm: str
@@ -65,7 +66,7 @@ class Decision(_Record, frozen=True, kw_only=True, omit_defaults=True):
     victims: dict[str, list[str]] = {}
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
     message: str = ""
-    is_same: bool = True
+    differs_from: list[str] = []
     differences: list[Difference] = []
 
 
@@ -82,6 +83,10 @@ class ComparedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     is_same: bool = True
     decisions: list[Decision] = []
     error: str = ""
+
+    def decisions_of(self, algorithm: str) -> list[Decision]:
+        """The decision of that algorithm, if there is one."""
+        return [each for each in self.decisions if each.algorithm == algorithm]
 
 
 class Pair(_Record, frozen=True):
