@@ -17,10 +17,11 @@ class _Record(msgspec.Struct, frozen=True, rename="camel"):
 class Step(StrEnum):
     """The steps of a decision, in their order.
 
-    ``Attempt``: whether the pod is tried at all. ``Filter``: which nodes fit. ``Scores``: which of these is the best. ``Eligibility``: whether the pod may preempt.
-    ``PotentialNodes``: where it is tried. ``Candidates``: where it fits without lower pods. ``Victims``: which of them
-    have to go. ``BudgetViolations``: how many of these violate a budget. ``Choice``: the rules between candidates, and
-    the nodes that each leaves. ``Outcome``: what becomes of the pod, where no step before differs.
+    ``Attempt``: whether the pod is tried at all. ``Filter``: which nodes fit. ``Scores``: which of these is the best.
+    ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: where it is tried. ``Candidates``: where it fits
+    without lower pods. ``Victims``: which of them have to go. ``BudgetViolations``: how many of these violate a budget.
+    ``Choice``: the rules between candidates, and the nodes that each leaves. ``Outcome``: what becomes of the pod,
+    where no step before differs.
     """
 
     ATTEMPT = "Attempt"

@@ -134,8 +134,9 @@ class Queue136:
         self.queue.done(pod)
 
     def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
-        """``AddNominatedPod``."""
-        self.queue.nominator.add(pod, node_name)
+        """``AddNominatedPod``; a pod that has a node by now is not nominated."""
+        if not pod.spec.node_name:
+            self.queue.nominator.add(pod, node_name)
 
     def clear_nomination(self, pod: Pod, now: datetime) -> None:
         """``DeleteNominatedPodIfExists``."""
