@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from kpreempt.verdict import Candidate, Difference, Outcome, Reprieve, Status, Step, TieBreakRound, Verdict
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_NAMED = 3
+_CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "latestStart")
+_NAMED = 4
 
 
 def is_same_fate(base: Verdict, other: Verdict) -> bool:
@@ -52,18 +53,22 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
                 other_reason=reasons[1],
             )
         ]
-    found = [difference for look in _LOOKS if (difference := _first(look(base, other))) is not None]
+    decisive = {*nodes_of(base), *nodes_of(other)}
+    found = [difference for look in _LOOKS if (difference := _first(look(base, other), decisive)) is not None]
     if not found and not is_same_fate(base, other):
         found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
     return found
 
 
-def _first(differences: Iterator[Difference]) -> Difference | None:
-    """The first of the differences at one step, with the number of the others."""
+def _first(differences: Iterator[Difference], decisive: set[str]) -> Difference | None:
+    """The first of the differences at one step, on a ``decisive`` node if there is one, with the number of the others.
+
+    That of the choice is the first rule.
+    """
     found = list(differences)
     if not found:
         return None
-    first = found[0]
+    first = next((each for each in found if each.subject in decisive), found[0])
     return Difference(
         step=first.step,
         subject=first.subject,
@@ -156,28 +161,38 @@ def _budget_violations(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 
 def _choice(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    if base.selection is None or other.selection is None or set(nodes_of(base)) == set(nodes_of(other)):
+    if not base.candidates or not other.candidates or set(nodes_of(base)) == set(nodes_of(other)):
         return
-    ours = {each.criterion: each for each in base.selection.rounds}
-    theirs = {each.criterion: each for each in other.selection.rounds}
-    for criterion in dict.fromkeys([*ours, *theirs]):
-        mine, yours = ours.get(criterion), theirs.get(criterion)
-        if mine is None or yours is None or set(mine.survivors) != set(yours.survivors):
+    ours, theirs = _rounds(base), _rounds(other)
+    for criterion in _CRITERIA:
+        mine, yours = ours[criterion], theirs[criterion]
+        if set(mine.survivors) != set(yours.survivors):
             yield Difference(
                 step=Step.CHOICE,
                 subject=criterion,
-                base=_survivors(mine),
-                other=_survivors(yours),
+                base=f"leaves {_names(mine.survivors)}",
+                other=f"leaves {_names(yours.survivors)}",
                 base_reason=_values(mine),
                 other_reason=_values(yours),
             )
 
 
+def _rounds(verdict: Verdict) -> dict[str, TieBreakRound]:
+    """Every rule with what it leaves; one that was not played, or that there is not, leaves what it finds."""
+    played = {each.criterion: each for each in verdict.selection.rounds} if verdict.selection else {}
+    left = [each.node for each in verdict.candidates]
+    rounds = {}
+    for criterion in _CRITERIA:
+        rounds[criterion] = played.get(criterion) or TieBreakRound(criterion, {}, left)
+        left = rounds[criterion].survivors
+    return rounds
+
+
 def _nominated_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    if base.candidates and other.candidates and set(base.nominated_nodes) != set(other.nominated_nodes):
-        yield Difference(
-            step=Step.NOMINATED_NODES, base=_names(base.nominated_nodes), other=_names(other.nominated_nodes)
-        )
+    """Only what no rule of the choice tells."""
+    ours, theirs = base.nominated_nodes, other.nominated_nodes
+    if ours and theirs and set(ours) != set(theirs) and not any(True for _ in _choice(base, other)):
+        yield Difference(step=Step.NOMINATED_NODES, base=_names(ours), other=_names(theirs))
 
 
 _LOOKS: tuple[Callable[[Verdict, Verdict], Iterator[Difference]], ...] = (
@@ -245,13 +260,9 @@ def _reprieve(pod: str, step: Reprieve | None) -> str:
     return f"{pod} goes{first}{blocked}"
 
 
-def _survivors(played: TieBreakRound | None) -> str:
-    return "no such round" if played is None else _names(played.survivors)
-
-
-def _values(played: TieBreakRound | None) -> str:
-    if played is None:
-        return ""
+def _values(played: TieBreakRound) -> str:
+    if not played.values:
+        return "not played"
     shown = [f"{node} {value}" for node, value in list(played.values.items())[:_NAMED]]
     return ", ".join([*shown, "…"] if len(played.values) > _NAMED else shown)
 

@@ -13,6 +13,7 @@ from kpreempt.errors import InputError
 from kpreempt.snapshot import ManifestObject, read_plain_records
 
 _AFTER = re.compile(r"\+(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_YEARS = range(1970, 9000)
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
 
 
@@ -37,22 +38,26 @@ def _decoded(record: ManifestObject) -> QueueEvent:
     try:
         return msgspec.convert(record.document, QueueEvent)
     except msgspec.ValidationError as error:
-        problem, _, path = str(error).replace("Expected", "expected").partition(" - at `$.")
-        hint = ", ".join(EventKind) if path.rstrip("`") == "event" else ""
-        raise _bad(record, problem, path=path.rstrip("`"), hint=hint) from None
+        problem, _, path = str(error).partition(" - at `$.")
+        path = path.rstrip("`")
+        hint = ", ".join(EventKind) if path == "event" else ""
+        raise _bad(record, f"{problem[:1].lower()}{problem[1:]}", path=path, hint=hint) from None
 
 
 def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:
     """The time that a text means: RFC 3339, or so long after the event before."""
     if not text:
         return before
+    time: datetime | None
     try:
         if after := _AFTER.fullmatch(text):
-            return before + timedelta(seconds=float(after[1]) * _SECONDS[after[2]])
-        time = datetime.fromisoformat(text)
+            time = before + timedelta(seconds=float(after[1]) * _SECONDS[after[2]])
+        else:
+            time = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         time = None
-    if time is None or time.tzinfo is None:
+    # Queues compute with times, which must not leave what a time can hold.
+    if time is None or time.tzinfo is None or time.year not in _YEARS:
         raise _bad(record, f"{text!r} is no time", path="time", hint="2026-11-21T03:12:00Z or +5s")
     return time
 

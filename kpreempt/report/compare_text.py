@@ -107,9 +107,10 @@ def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> 
 
 
 def _place(difference: Difference) -> str:
+    if difference.step == Step.CHOICE:
+        return f"{_STEPS[difference.step]}, rule {difference.subject}"
     subject = f", {difference.subject}" if difference.subject else ""
-    nodes = "rule" if difference.step == Step.CHOICE else "node"
-    others = f" and {count(difference.others, f'more {nodes}')}" if difference.others else ""
+    others = f" and {count(difference.others, 'more node')}" if difference.others else ""
     return f"{_STEPS[difference.step]}{subject}{others}"
 
 

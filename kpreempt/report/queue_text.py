@@ -112,10 +112,9 @@ def _state(step: QueueStep, options: RenderOptions) -> str:
 
 
 def _cycles(cycle: int, move_request: int | None) -> str:
-    moved = (
-        "" if move_request is None else ", no move request yet" if move_request < 0 else f", moved in {move_request}"
-    )
-    return f"Scheduling cycle {cycle}{moved}."
+    if move_request is None or move_request < 0:
+        return f"Scheduling cycle {cycle}; nothing asked for pods to be moved."
+    return f"Scheduling cycle {cycle}; pods were last asked to move in cycle {move_request}."
 
 
 def _shown(place: Place) -> str:
