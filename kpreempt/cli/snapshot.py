@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Context, Option
 
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import SkipBadObjects, Snapshots
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 @connects
 def snapshot(
     *,
+    invocation: Context,
     connection: ConnectionFlags,
     to: Annotated[
         str,
@@ -52,6 +53,7 @@ def snapshot(
 
     return run_snapshot(
         SnapshotRequest(
+            program=invocation.find_root().info_name or "kpreempt",
             to=to,
             snapshots=snapshot or [],
             connection=connection,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -45,8 +46,9 @@ _STANDARD = "-"
 
 
 class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of ``kpreempt snapshot`` ask for."""
+    """What the options of ``kpreempt snapshot`` ask for. ``program`` is what its user calls kpreempt."""
 
+    program: str
     to: str
     snapshots: list[str]
     connection: ConnectionFlags
@@ -181,7 +183,8 @@ def _tell(
         namespace, name = pod.metadata.namespace, pod.metadata.name
         if redaction is not None:
             namespace, name = redaction.pod_key(namespace, name)
-        complain(f"ask about {pod.key}: kpreempt explain pod/{name} -n {namespace} --snapshot {request.to}")
+        words = ["explain", f"pod/{name}", "-n", namespace, "--snapshot", request.to]
+        complain(f"ask about {pod.key}: {request.program} {shlex.join(words)}")
 
 
 def _in_words(size: int) -> str:

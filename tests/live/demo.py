@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import yaml
 
 from tests.live.cluster import RESOURCES
 from tests.live.plane import ControlPlane, Object
+from tests.parity.reference import program_for_tests
 
 DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
 NAMESPACE, POD = "shop", "api-6f7c9d8b5-x2x4p"
@@ -23,6 +26,19 @@ profiles:
 # What the API server makes itself.
 _OWN_NAMES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _SYSTEM_CLASS = "system-"
+
+
+@contextmanager
+def running(folder: Path, arguments: Sequence[str] = ()) -> Iterator[ControlPlane]:
+    """A control plane with the demo cluster and a pod that stays pending; ``folder`` is for its configuration.
+
+    The test is skipped where there is no control plane.
+    """
+    config = folder / "scheduler.yaml"
+    config.write_text(SCHEDULER_CONFIG, encoding="utf-8")
+    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}", *arguments]) as plane:
+        fill(plane)
+        yield plane
 
 
 def fill(plane: ControlPlane) -> None:

@@ -44,8 +44,10 @@ class ControlPlane:
             raise
         folder = Path(ready["dir"])
         self.kubeconfig = Path(ready["kubeconfig"])
-        self._server = urlsplit(ready["server"])
-        self._trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        self.authority = folder / "ca.crt"
+        self.server = str(ready["server"])
+        self._server = urlsplit(self.server)
+        self._trust = ssl.create_default_context(cafile=str(self.authority))
         self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
         self._connection = self._connect()
 

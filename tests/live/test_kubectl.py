@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +13,8 @@ import pytest
 
 from tests.live import demo
 from tests.live.plane import ControlPlane
+from tests.live.plugin import environment, needs_kubectl
 from tests.live.terminal import Terminal
-from tests.parity.reference import program_for_tests
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "kubectl-session" / "pane.txt"
 NOW = "2026-11-21T03:12:00Z"
@@ -29,19 +27,9 @@ pytestmark = pytest.mark.live
 @pytest.fixture(scope="module")
 def on_call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The demo cluster with a pod that is pending, and stays so."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-    config = tmp_path_factory.mktemp("scheduler") / "config.yaml"
-    config.write_text(demo.SCHEDULER_CONFIG, encoding="utf-8")
-    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}"]) as plane:
-        demo.fill(plane)
+    needs_kubectl()
+    with demo.running(tmp_path_factory.mktemp("scheduler")) as plane:
         yield plane
-
-
-def environment(plane: ControlPlane) -> dict[str, str]:
-    """Where kubectl finds the cluster and its plugin, and nothing else."""
-    path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(plane.kubeconfig), "HOME": str(plane.kubeconfig.parent)}
 
 
 def completed(plane: ControlPlane, *words: str) -> list[str]:
@@ -51,7 +39,7 @@ def completed(plane: ControlPlane, *words: str) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        env={**environment(plane), "BASH_COMP_DEBUG_FILE": os.devnull},
+        env={**environment(plane.kubeconfig), "BASH_COMP_DEBUG_FILE": os.devnull},
     )
     *lines, directive = run.stdout.splitlines()
     assert directive == ":4"
@@ -61,7 +49,7 @@ def completed(plane: ControlPlane, *words: str) -> list[str]:
 def test_explaining_a_pending_pod_in_a_terminal_shows_the_recorded_session(
     on_call: ControlPlane, tmp_path: Path
 ) -> None:
-    with Terminal(tmp_path, environment(on_call)) as terminal:
+    with Terminal(tmp_path, environment(on_call.kubeconfig)) as terminal:
         terminal.type(f"kubectl kpreempt explain {demo.POD} -n {demo.NAMESPACE} --now {NOW}")
         # How long ago the cluster was read is counted by the clock, whatever --now says.
         shown = re.sub(r"as it was \w+ ago", "as it was 0s ago", terminal.shown())
@@ -98,7 +86,9 @@ def test_kubectl_completes_names_of_the_cluster(on_call: ControlPlane, words: li
 )
 def test_kubectl_completes_names_of_the_kubeconfig(on_call: ControlPlane, option: str, section: str) -> None:
     command = ["kubectl", "config", "view", "-o", "json"]
-    view = json.loads(subprocess.run(command, capture_output=True, check=True, env=environment(on_call)).stdout)
+    view = json.loads(
+        subprocess.run(command, capture_output=True, check=True, env=environment(on_call.kubeconfig)).stdout
+    )
     names = sorted(each["name"] for each in view[section])
     assert names
     assert any(completed(on_call, "explain", option, "") == names for _ in range(ATTEMPTS))
@@ -106,6 +96,6 @@ def test_kubectl_completes_names_of_the_kubeconfig(on_call: ControlPlane, option
 
 def test_kubectl_takes_the_plugin_s_exit_code_and_messages_for_its_own(on_call: ControlPlane) -> None:
     command = ["kubectl", "kpreempt", "explain", "nobody", "-n", "shop"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(on_call))
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(on_call.kubeconfig))
     assert (run.returncode, run.stdout) == (3, "")
     assert "nobody" in run.stderr

@@ -65,8 +65,14 @@ def read_cluster(
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
         reader.read(taken_at, with_events=with_events)
-    cluster = collector.cluster()
+    cluster = _with_events_in_order(collector.cluster())
     return Reading(cluster, collector.set_aside, [*reader.assumptions, *_inconsistencies(reader.versions, cluster)])
+
+
+def _with_events_in_order(cluster: ClusterSnapshot) -> ClusterSnapshot:
+    """The cluster with its events as one list has them; those of each reason were read on their own, all at once."""
+    events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
+    return msgspec.structs.replace(cluster, events=events)
 
 
 class _Reader:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kpreempt import __version__
-from kpreempt.cli import snapshot_run
+from kpreempt.cli import process, snapshot_run
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.packing import ENDS
 from tests.golden import cases
@@ -210,6 +210,15 @@ def test_the_pods_of_a_manifest_go_along_pending(tmp_path: Path, kpreempt: Kpree
     assert f"ask about team/api-new: kpreempt explain pod/api-new -n team --snapshot {target}\n" in run.stderr
     [pod] = [each for each in load_snapshot([target]).cluster.pods if each.metadata.namespace == "team"]
     assert (pod.status.phase, pod.spec.node_name, pod.spec.priority) == ("Pending", "", 1000)
+
+
+def test_what_kubectl_s_plugin_proposes_is_a_command_of_kubectl(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "prod cluster.json"
+    assert process.run([*FROM, "-f", API, "--to", str(target)], program="kubectl kpreempt") == 0
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said == f"ask about shop/api-new: kubectl kpreempt explain pod/api-new -n shop --snapshot '{target}'"
 
 
 def test_hostile_names_reach_neither_the_terminal_nor_a_redacted_file(tmp_path: Path, kpreempt: Kpreempt) -> None:

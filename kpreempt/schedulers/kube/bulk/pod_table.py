@@ -15,6 +15,7 @@ from kpreempt.schedulers.kube.bulk.groups import AntiAffinityGroups, LabelGroups
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import PodInfo, start_of
+from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -100,8 +101,16 @@ class PodTable:
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""
-        amounts = [value.resource.amount(name) for value in self._resources]
+        return self._amounts_of(lambda value: value.resource.amount(name))
+
+    def _amounts_of(self, amount: Callable[[PodResource], int]) -> Integers:
+        amounts = [amount(value) for value in self._resources]
         return np.array(amounts, dtype=np.int64)[self._resource_groups] if amounts else self._resource_groups
+
+    def _total_of(self, amount: Callable[[PodResource], int]) -> list[int]:
+        """The sum over the pods of every node."""
+        total: list[int] = self.total(self._amounts_of(amount)).tolist()
+        return total
 
     @cached_property
     def resource_names(self) -> list[str]:
@@ -126,6 +135,8 @@ class PodTable:
         """Give every node of the cluster the sum of what its pods occupy, without a look at each pod."""
         cpu, memory, storage = (self.total(self.resource(name)).tolist() for name in (CPU, MEMORY, EPHEMERAL_STORAGE))
         others = {name: self.total(self.resource(name)).tolist() for name in self.resource_names}
+        non_zero_cpu = self._total_of(lambda value: value.non_zero_milli_cpu)
+        non_zero_memory = self._total_of(lambda value: value.non_zero_memory)
         for index, node_info in enumerate(self.cluster.node_infos):
             requested = Resource()
             requested.milli_cpu, requested.memory, requested.ephemeral_storage = (
@@ -135,6 +146,7 @@ class PodTable:
             )
             requested.scalar = {name: amounts[index] for name, amounts in others.items() if amounts[index]}
             node_info.requested = requested
+            node_info.non_zero_milli_cpu, node_info.non_zero_memory = non_zero_cpu[index], non_zero_memory[index]
 
     def count_matching(self, is_match: Callable[[Pod], bool], *, skips_terminating: bool = False) -> list[int]:
         """For every node how many of its pods match; ``is_match`` may look at namespace and labels only."""

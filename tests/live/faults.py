@@ -1,0 +1,84 @@
+"""A faulty proxy before a real API server, and the kubeconfigs that lead to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from urllib.parse import urlencode
+
+from tests.fake_api import TLS, Answer, Asked, FakeApi, refused
+from tests.live.plane import ControlPlane
+
+# What may never be told.
+TOKEN = "sesame-4b7e1c90"
+
+# The answer to a request, where it is not the real one.
+Fault = Callable[[Asked], Answer | None]
+
+
+class FaultyProxy(FakeApi):
+    """Terminates TLS and passes requests on as the administrator, but for those that ``fault`` answers.
+
+    Lists are passed on with pages of ``page`` objects.
+    """
+
+    def __init__(
+        self, plane: ControlPlane, fault: Fault, *, page: int | None = None, certificate: str = "server.pem"
+    ) -> None:
+        self._plane = plane
+        self._fault = fault
+        self._page = page
+        super().__init__(self._answer, certificate=certificate)
+
+    def _answer(self, asked: Asked) -> Answer:
+        return self._fault(asked) or self.real(asked)
+
+    def real(self, asked: Asked) -> Answer:
+        """What the API server answers."""
+        query = dict(asked.query)
+        if self._page is not None and "limit" in query:
+            query["limit"] = str(self._page)
+        connection = self._plane.connect()
+        try:
+            connection.request(
+                "GET", f"{asked.path}?{urlencode(query)}", headers={"Accept": asked.headers["accept"][0]}
+            )
+            response = connection.getresponse()
+            body = response.read()
+        except (OSError, HTTPException) as error:
+            return refused(502, f"the test's proxy: {error}")
+        finally:
+            connection.close()
+        return Answer(response.status, body, {"Content-Type": response.getheader("Content-Type", "")})
+
+
+def write_kubeconfig(folder: Path, server: str, authority: Path = TLS / "ca.crt") -> Path:
+    """A kubeconfig for ``server`` with a token that the API server does not know; its path."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "prod", "cluster": {"server": server, "certificate-authority": str(authority)}}],
+        "users": [{"name": "on-call", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "on-call"}}],
+        "current-context": "prod",
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+class Answers:
+    """A fault that is the answer to the first ``times`` requests that it ``concerns``."""
+
+    def __init__(self, answer: Answer, concerns: Callable[[Asked], bool], times: float) -> None:
+        self._answer = answer
+        self._concerns = concerns
+        self._left = times
+
+    def __call__(self, asked: Asked) -> Answer | None:
+        if self._left <= 0 or not self._concerns(asked):
+            return None
+        self._left -= 1
+        return self._answer

@@ -1,0 +1,87 @@
+"""``kubectl kpreempt``, run as a process of kubectl's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Timer
+from typing import NamedTuple
+
+import pytest
+
+# Longer than any answer may take, the tries that a busy server gets included.
+ANSWER_SECONDS = 60
+COMMAND = ("kubectl", "kpreempt")
+
+
+class Ran(NamedTuple):
+    """How a run ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """The one message on standard error, without its hint."""
+        message, _, hint = self.err.partition("\n  try: ")
+        assert hint.count("\n") <= 1, self.err
+        return message.rstrip("\n")
+
+
+def needs_kubectl() -> None:
+    """Skip the test where kubectl is not there."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+
+
+def environment(kubeconfig: Path) -> dict[str, str]:
+    """Where kubectl finds the cluster and its plugin, and nothing else."""
+    path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
+
+
+def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:
+    """Run ``kubectl kpreempt WORD...`` as on a terminal of 80 columns; it may fail, but not by a bug of its own."""
+    run = subprocess.run(
+        [*COMMAND, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ANSWER_SECONDS,
+        env={**environment(kubeconfig), "COLUMNS": "80"},
+    )
+    assert run.returncode != 4, run.stderr
+    assert "Traceback" not in run.stderr, run.stderr
+    return Ran(run.returncode, run.stdout, run.stderr)
+
+
+def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
+    """Run ``kubectl kpreempt pending -w WORD...``, and interrupt it as Ctrl-C does after so many answers."""
+    watching = subprocess.Popen(
+        [*COMMAND, "pending", "-w", "--interval", "0.1", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(kubeconfig),
+        start_new_session=True,
+    )
+    deadline = Timer(ANSWER_SECONDS, watching.kill)
+    deadline.start()
+    try:
+        assert watching.stdout is not None
+        shown = []
+        while sum(line.startswith("first: ") for line in shown) < looks and (line := watching.stdout.readline()):
+            shown.append(line)
+        # A terminal tells all that runs in it.
+        os.killpg(watching.pid, signal.SIGINT)
+        rest, err = watching.communicate(timeout=ANSWER_SECONDS)
+    finally:
+        deadline.cancel()
+        watching.kill()
+        watching.wait()
+    return Ran(watching.returncode, "".join(shown) + rest, err)

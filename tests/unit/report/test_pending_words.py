@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.report.pending_words import agreement_in_words
+from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingState
+
+CPU = "0/3 nodes are available: 3 Insufficient cpu."
+NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the nominated node."
+
+
+@pytest.mark.parametrize(
+    ("state", "theirs", "agreement", "words"),
+    [
+        pytest.param(PendingState.WAITS_FOR_CHANGE, "", Agreement.NONE, "", id="it has said nothing"),
+        pytest.param(PendingState.WAITS_FOR_CHANGE, CPU, Agreement.SAME, "the scheduler said the same", id="the same"),
+        pytest.param(
+            PendingState.WAITS_FOR_CHANGE,
+            CPU,
+            Agreement.DIFFERENT,
+            f"the scheduler last said otherwise: {CPU}",
+            id="something else",
+        ),
+        pytest.param(
+            PendingState.WAITS_FOR_VICTIMS,
+            CPU,
+            Agreement.DIFFERENT,
+            f"the scheduler said when it evicted: {CPU}",
+            id="what it says of an attempt that evicts, which has nothing on preemption",
+        ),
+        pytest.param(
+            PendingState.WAITS_FOR_VICTIMS,
+            NOT_ELIGIBLE,
+            Agreement.DIFFERENT,
+            f"the scheduler last said otherwise: {NOT_ELIGIBLE}",
+            id="something else, of an attempt after that",
+        ),
+    ],
+)
+def test_what_the_scheduler_said_is_told_beside_what_is_expected(
+    state: PendingState, theirs: str, agreement: Agreement, words: str
+) -> None:
+    item = PendingPod(
+        pod="shop/a", state=state, outcome=Outcome.NEVER_LANDS, scheduler_message=theirs, agreement=agreement
+    )
+    assert agreement_in_words(item, verbose=False) == words
