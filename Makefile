@@ -34,8 +34,8 @@ lint: $(VENV)/.development ## Format check, lint, types, import rules, generated
 golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden (read the diff)
 	@$(PYTHON) -m tests.golden.rewrite
 
-conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real scheduler
-	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl))
+conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real schedulers
+	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl $(CONFORMANCE)/legacy/*.jsonl))
 
 bench: $(VENV)/.development ## Measure start-up, loading and writing of big clusters, and answers
 	@$(PYTHON) -m benchmarks.startup

@@ -60,8 +60,13 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
 
 def pod_document(pod: Pod) -> Document:
     """A typed pod as plain data, in the API's words. Only what the model keeps is in it."""
-    document = _without_nulls(msgspec.to_builtins(pod, enc_hook=_plain))
-    return {"apiVersion": "v1", "kind": "Pod", **document}
+    return {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
+
+
+def plain_document(record: msgspec.Struct) -> Document:
+    """A typed object as plain data, in the API's words, without its kind."""
+    document: Document = _without_nulls(msgspec.to_builtins(record, enc_hook=_plain))
+    return document
 
 
 def _policy(text: str) -> str:

@@ -9,9 +9,11 @@ import typer
 from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
+from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
 from kpreempt.cli.pending import pending
+from kpreempt.cli.queue import queue
 from kpreempt.cli.snapshot import snapshot
 from kpreempt.cli.who_preempted import who_preempted
 
@@ -26,10 +28,12 @@ app = typer.Typer(
 )
 app.command()(explain)
 app.command()(pending)
+app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
 app.command()(batch)
 app.command()(algorithms)
+app.command()(compare)
 app.command()(completion)
 app.command()(snapshot)
 

@@ -246,13 +246,14 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
 
 
 class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One condition of a pod's status."""
+    """One condition of a pod's status. Schedulers of old wrote the time of every attempt as ``last_probe_time``."""
 
     type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
     last_transition_time: Time | None = None
+    last_probe_time: Time | None = None
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):

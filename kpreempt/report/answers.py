@@ -10,17 +10,18 @@ from kpreempt.errors import UsageError
 from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import PendingPods, PodsAtRisk, PreemptionsOfPod
+from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
 
-Answer = PendingPods | PodsAtRisk | PreemptionsOfPod
+Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState | Comparison
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
     """The answer in one of ``ANSWER_FORMATS``.
 
-    ``jsonl`` has a line for each of the answer's items, ``name`` the pods as kubectl prints them: those that are
-    pending, or at risk, or the preemptors. Raises ``UsageError`` for a format that there is not.
+    ``jsonl`` has a line for each of the answer's items, or for each step where events were played; ``name`` has the
+    pods as kubectl prints them: those that are pending, at risk, the preemptors, or on which algorithms differ. Raises
+    ``UsageError`` for a format that there is not.
     """
     if format == "json":
         from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
@@ -52,12 +53,22 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
 
         return render_risk(answer, options)
+    if isinstance(answer, Comparison):
+        from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_comparison(answer, options)
+    if isinstance(answer, SchedulingQueueState):
+        from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_queue(answer, options)
     from kpreempt.report.preempted_text import render_preempted  # noqa: PLC0415 - loaded when it is asked for
 
     return render_preempted(answer, options)
 
 
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
+    if isinstance(answer, SchedulingQueueState) and answer.steps:
+        return answer.steps
     return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
 
 
@@ -65,4 +76,6 @@ def _names(answer: Answer) -> list[str]:
     if isinstance(answer, PreemptionsOfPod):
         keys = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
         return list(dict.fromkeys(filter(None, keys)))
+    if isinstance(answer, Comparison):
+        return [item.pod for item in answer.items if not item.is_same]
     return [item.pod for item in answer.items]

@@ -8,7 +8,16 @@ from typing import Any
 import msgspec
 
 from kpreempt.report.document import KIND
-from kpreempt.verdict import API_VERSION, PendingPods, PodsAtRisk, PreemptionsOfPod, Verdict, VerdictList
+from kpreempt.verdict import (
+    API_VERSION,
+    Comparison,
+    PendingPods,
+    PodsAtRisk,
+    PreemptionsOfPod,
+    SchedulingQueueState,
+    Verdict,
+    VerdictList,
+)
 
 SCHEMA_FILE = "verdict.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,6 +28,8 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     PendingPods: "PendingPods",
     PreemptionsOfPod: "PreemptionsOfPod",
     PodsAtRisk: "PodsAtRisk",
+    SchedulingQueueState: "SchedulingQueue",
+    Comparison: "Comparison",
 }
 _REFERENCE = "#/$defs/{name}"
 

@@ -9,6 +9,7 @@ from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.manifest import ManifestObject, parse_document, parse_yaml_value, read_document, read_manifest
 from kpreempt.snapshot.merge import merge_clusters
 from kpreempt.snapshot.packing import DumpForm, form_of, packed
+from kpreempt.snapshot.plain_records import read_plain_records
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces
 
@@ -31,4 +32,5 @@ __all__ = [
     "parse_yaml_value",
     "read_document",
     "read_manifest",
+    "read_plain_records",
 ]

@@ -4,6 +4,7 @@ Schedulers return these and reports render them; nothing here computes or prints
 ``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
 """
 
+from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
 from kpreempt.verdict.details import Detail
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.preempted import (
@@ -45,6 +46,15 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
+from kpreempt.verdict.scheduling_queue import (
+    Mover,
+    MoverKind,
+    Place,
+    PodMove,
+    QueuedPod,
+    QueueStep,
+    SchedulingQueueState,
+)
 from kpreempt.verdict.status import SUCCESS, Code, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
@@ -60,22 +70,31 @@ __all__ = [
     "ChangeKind",
     "ClusterSummary",
     "Code",
+    "ComparedPod",
+    "Comparison",
+    "Decision",
     "Detail",
+    "Difference",
     "Effect",
     "Eligibility",
     "Evidence",
     "Leaving",
+    "Mover",
+    "MoverKind",
     "NodeEvaluation",
     "NodeOrder",
     "NodeStory",
     "Odds",
     "OddsGroup",
     "Outcome",
+    "Pair",
     "PendingGroup",
     "PendingPod",
     "PendingPods",
     "PendingState",
+    "Place",
     "PodAtRisk",
+    "PodMove",
     "PodPhase",
     "PodSummary",
     "PodsAtRisk",
@@ -83,15 +102,19 @@ __all__ = [
     "PreemptionsOfPod",
     "Proposal",
     "ProposalSearch",
+    "QueueStep",
     "QueueTimeSource",
+    "QueuedPod",
     "Reconstruction",
     "ReconstructionResult",
     "Reprieve",
     "Sampling",
+    "SchedulingQueueState",
     "Selection",
     "SizeName",
     "Standing",
     "Status",
+    "Step",
     "Threat",
     "Threshold",
     "TieBreakRound",

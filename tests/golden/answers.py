@@ -13,6 +13,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROOT = FIXTURES / "golden-answers"
 _ON_CALL = FIXTURES / "on-call"
 _SNAPSHOT = ["--snapshot", str(_ON_CALL / "cluster.yaml"), "--now", NOW]
+_EVENTS = ["--events", str(FIXTURES / "queue" / "events.yaml"), "--now", NOW]
+_API = ["-f", str(FIXTURES / "compare" / "api.yaml")]
+_FULL = ["--snapshot", str(FIXTURES / "compare" / "cluster.yaml"), "--now", NOW]
+_ALL = ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36"]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
 # The arguments of each answer, by its file.
@@ -28,6 +32,17 @@ ANSWERS: dict[str, list[str]] = {
     "who-preempted.json": ["who-preempted", "encode-2", "-n", "batch", *_SNAPSHOT, *_BEFORE, "-o", "json"],
     "at-risk.txt": ["at-risk", "-n", "batch", *_SNAPSHOT],
     "at-risk-by-label.txt": ["at-risk", "-n", "shop", "-l", "app=web", *_SNAPSHOT],
+    "queue-1.8.txt": ["queue", "--algorithm", "kube-1.8", *_SNAPSHOT],
+    "queue-1.13.txt": ["queue", "--algorithm", "kube-1.13", *_SNAPSHOT],
+    "queue-1.36.txt": ["queue", *_SNAPSHOT],
+    "queue-played-1.8.txt": ["queue", "--algorithm", "kube-1.8", *_EVENTS],
+    "queue-played-1.13.txt": ["queue", "--algorithm", "kube-1.13", *_EVENTS],
+    "queue-played-1.36.txt": ["queue", *_EVENTS],
+    "queue.json": ["queue", *_EVENTS, "-o", "json"],
+    "compare-all-differ.txt": [*_ALL, *_API, *_FULL],
+    "compare-all-differ-verbose.txt": [*_ALL, *_API, *_FULL, "--verbose"],
+    "compare-all-differ.json": [*_ALL, *_API, *_FULL, "-o", "json"],
+    "compare-many.txt": [*_ALL, *_SNAPSHOT],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
 }
 

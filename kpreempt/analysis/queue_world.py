@@ -1,0 +1,138 @@
+"""The pods and nodes of a cluster in which events are played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from kpreempt.admission import apply_cluster_defaults
+from kpreempt.analysis.queue_events import TimedEvent, merged
+from kpreempt.analysis.what_if import plain_document
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod, PodCondition
+
+_POD_SCHEDULED = "PodScheduled"
+_DEFAULT_NAMESPACE = "default"
+
+
+class Decode(Protocol):
+    """Types an object that is plain data. Raises ``InputError`` that names ``source`` and ``line``."""
+
+    def __call__(self, kind: str, document: dict[str, Any], /, *, source: str, line: int) -> Any:
+        """The record of an object of that kind."""
+
+
+class World:
+    """The pods by ``namespace/name`` and the nodes by name, as the events leave them."""
+
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode) -> None:
+        self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods if not pod.is_terminal}
+        self.nodes: dict[str, Node] = {node.name: node for node in cluster.nodes}
+        self._cluster = cluster
+        self._decode = decode
+
+    @property
+    def cluster(self) -> ClusterSnapshot:
+        """The cluster as it is now."""
+        return msgspec.structs.replace(self._cluster, pods=list(self.pods.values()), nodes=list(self.nodes.values()))
+
+    def new_pod(self, at: TimedEvent) -> Pod:
+        """The pod that an event adds, created at its time unless it says otherwise. Raises ``InputError``."""
+        pod: Pod = self._completed(self._decoded("Pod", at.event.pod, at), at.time)
+        if pod.key in self.pods:
+            raise at.error(f"pod {pod.key} is there already", path="pod", hint="updatePod")
+        return pod
+
+    def pod(self, at: TimedEvent) -> Pod:
+        """The pod that an event is about, by its name or its object. Raises ``InputError`` where it is not there."""
+        key = _key_of(at.event.pod)
+        if key not in self.pods:
+            raise at.error(f"there is no pod {key}", path="pod", hint=_known(self.pods))
+        return self.pods[key]
+
+    def changed_pod(self, at: TimedEvent) -> Pod:
+        """The pod with the event's patch. Raises ``InputError``."""
+        changed: Pod = self._completed(self._patched(self.pod(at), "Pod", at.event.pod, at), at.time)
+        return changed
+
+    def new_node(self, at: TimedEvent) -> Node:
+        """The node that an event adds. Raises ``InputError``."""
+        node: Node = self._completed(self._decoded("Node", at.event.node, at), at.time)
+        if node.name in self.nodes:
+            raise at.error(f"node {node.name} is there already", path="node", hint="updateNode")
+        return node
+
+    def node(self, at: TimedEvent) -> Node:
+        """The node that an event is about. Raises ``InputError`` where it is not there."""
+        name = _name_of(at.event.node)
+        if name not in self.nodes:
+            raise at.error(f"there is no node {name}", path="node", hint=_known(self.nodes))
+        return self.nodes[name]
+
+    def changed_node(self, at: TimedEvent) -> Node:
+        """The node with the event's patch. Raises ``InputError``."""
+        changed: Node = self._completed(self._patched(self.node(at), "Node", at.event.node, at), at.time)
+        return changed
+
+    def _decoded(self, kind: str, document: object, at: TimedEvent) -> Any:
+        if not isinstance(document, dict):
+            raise at.error("expected the whole object, as a manifest has it", path=kind.lower())
+        return self._decode(kind, document, source=at.source, line=at.line)
+
+    def _patched(self, old: Pod | Node, kind: str, patch: object, at: TimedEvent) -> Any:
+        if not isinstance(patch, dict):
+            raise at.error("expected what changes, with the object's metadata.name", path=kind.lower())
+        return self._decode(kind, merged(plain_document(old), patch), source=at.source, line=at.line)
+
+    def _completed(self, record: Any, now: datetime) -> Any:
+        """The pod or node as the API server would have it."""
+        metadata = record.metadata
+        if metadata.creation_timestamp is None:
+            metadata = msgspec.structs.replace(metadata, creation_timestamp=now)
+        if isinstance(record, Pod):
+            namespace = metadata.namespace or _DEFAULT_NAMESPACE
+            pod = msgspec.structs.replace(record, metadata=msgspec.structs.replace(metadata, namespace=namespace))
+            return apply_cluster_defaults(ClusterSnapshot(pods=[pod])).pods[0]
+        node = msgspec.structs.replace(record, metadata=metadata)
+        return apply_cluster_defaults(ClusterSnapshot(nodes=[node])).nodes[0]
+
+
+def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
+    """The pod after an attempt that failed: its condition says so, and when."""
+    reason = "SchedulerError" if is_error else "Unschedulable"
+    before = next((each for each in pod.status.conditions if each.type == _POD_SCHEDULED), None)
+    since = before.last_transition_time if before and before.status == "False" else now
+    condition = PodCondition(
+        type=_POD_SCHEDULED, status="False", reason=reason, last_transition_time=since, last_probe_time=now
+    )
+    others = [each for each in pod.status.conditions if each.type != _POD_SCHEDULED]
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[*others, condition]))
+
+
+def bound(pod: Pod, node_name: str) -> Pod:
+    """The pod on a node."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
+
+
+def _key_of(pod: str | dict[str, Any] | None) -> str:
+    if isinstance(pod, str):
+        return pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
+    metadata = _metadata(pod)
+    return f"{metadata.get('namespace') or _DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
+
+
+def _name_of(node: str | dict[str, Any] | None) -> str:
+    return node if isinstance(node, str) else str(_metadata(node).get("name", ""))
+
+
+def _metadata(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    metadata = (document or {}).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _known(names: Mapping[str, object]) -> str:
+    return ", ".join(list(names)[:5])

@@ -1,0 +1,169 @@
+"""Answering ``kpreempt compare``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+from kpreempt.analysis.compare import compare_pods, comparison_of
+from kpreempt.analysis.explain import Question
+from kpreempt.analysis.pending_verdicts import pending_pods
+from kpreempt.analysis.questions import question_in_cluster, questions_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_in_cluster, select, subjects_of
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.answering import AnswerRequest, Asked, understand
+from kpreempt.cli.clusters import DEFAULT_NAMESPACE, LoadedCluster, live_connection, single_use_of_stdin, standard_input
+from kpreempt.cli.compared import Compared, parse_compared
+from kpreempt.cli.process import EXIT_GATE, EXIT_INPUT
+from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
+from kpreempt.cli.strictness import rests_on
+from kpreempt.errors import InputError, KpreemptError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document, read_manifest
+from kpreempt.verdict import Assumption, ComparedPod, Comparison
+
+
+class CompareRequest(AnswerRequest, frozen=True, kw_only=True):
+    """What the options of ``kpreempt compare`` ask for."""
+
+    pod: str | None
+    algorithms: str
+    files: list[str]
+    select: list[str]
+    batch: str | None
+    fail_on_difference: bool
+    strict: bool
+
+
+def run_compare(request: CompareRequest) -> int:
+    """Answer the request, and return the exit code."""
+    stopwatch = Stopwatch()
+    _check(request)
+    asked = understand(request)
+    compared = parse_compared(request.algorithms)
+    now = asked.now()
+    answer = (_compare_scenarios if request.batch else _compare_pods)(request, asked, compared, now, stopwatch)
+    asked.write_once(answer, now, stopwatch)
+    if any(item.error for item in answer.items):
+        return EXIT_INPUT
+    if request.fail_on_difference and answer.differing:
+        return EXIT_GATE
+    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+
+
+def _check(request: CompareRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other."""
+    ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
+    given = [way for way, value in ways.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"the pods are given twice: {given[0]} and {given[1]}")
+    if request.select and not request.files:
+        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    batch = [request.batch] if request.batch else []
+    single_use_of_stdin({"-f": request.files, "--batch": batch, "--snapshot": request.snapshots})
+
+
+def _compare_pods(
+    request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
+) -> Comparison:
+    live = live_connection(request.snapshots, request.connection)
+    namespace = request.namespace or (live.namespace if live else DEFAULT_NAMESPACE)
+    templates = _templates(request, namespace)
+    loaded = asked.load(live, stopwatch)
+    with stopwatch.phase("admission"):
+        cluster, questions = _questions(request, loaded.cluster, templates, namespace)
+    schedulers = {each.label: each.scheduler() for each in compared}
+    return compare_pods(cluster, questions, schedulers, now=now, assumptions=loaded.assumptions, phases=stopwatch)
+
+
+def _questions(
+    request: CompareRequest, cluster: ClusterSnapshot, templates: list[PodTemplate], namespace: str
+) -> tuple[ClusterSnapshot, list[Question]]:
+    """The pod that is named, those of the manifests, or every pending one."""
+    if request.pod:
+        found = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
+    elif request.files:
+        found = questions_of(cluster, templates, Overrides(), decode_object)
+    else:
+        pods = [pod for pod in pending_pods(cluster) if request.namespace in (None, "", pod.metadata.namespace)]
+        return cluster, [Question(pod=pod) for pod in pods]
+    return found.cluster, list(found.questions)
+
+
+def _templates(request: CompareRequest, namespace: str) -> list[PodTemplate]:
+    if not request.files:
+        return []
+    documents = [
+        (each.document, each.source, each.line)
+        for file in request.files
+        for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
+    ]
+    templates = subjects_of(documents, namespace).templates
+    if request.select:
+        templates = [each for wanted in request.select for each in select(templates, wanted)]
+    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
+
+
+def _compare_scenarios(
+    request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
+) -> Comparison:
+    """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
+    base: LoadedCluster | None = None
+    if request.snapshots or request.connection.given():
+        base = asked.load(live_connection(request.snapshots, request.connection), stopwatch)
+    items: list[ComparedPod] = []
+    assumptions: list[Assumption] = list(base.assumptions) if base else []
+    path = request.batch or ""
+    source = "standard input" if path == "-" else path
+    for number, line in _lines(path, source):
+        try:
+            if isinstance(line, InputError):
+                raise line
+            scenario = decode_scenario(line, source, number)
+            one = _compare_scenario(scenario, base, compared, f"{source}:{number}", now, stopwatch)
+        except KpreemptError as error:
+            name = name_of(line) if isinstance(line, bytes) else ""
+            items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
+            continue
+        items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
+        assumptions += one.assumptions
+    return comparison_of([each.label for each in compared], items, assumptions)
+
+
+def _lines(path: str, source: str) -> list[tuple[int, bytes | InputError]]:
+    if path == "-":
+        return list(read_lines(standard_input(), source))
+    try:
+        with Path(path).open("rb") as stream:
+            return list(read_lines(stream, source))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
+
+
+def _compare_scenario(
+    scenario: Scenario,
+    base: LoadedCluster | None,
+    compared: list[Compared],
+    source: str,
+    now: datetime,
+    stopwatch: Stopwatch,
+) -> Comparison:
+    """A scenario's own configuration and gates are for the algorithm that it names."""
+    cluster = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
+    if base is not None:
+        cluster = merge_clusters(base.cluster, cluster)
+    pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
+    configuration = parse_document(scenario.config, "config") if scenario.config else None
+    schedulers = {
+        each.label: each.scheduler(configuration, scenario.feature_gates)
+        if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
+        else each.scheduler()
+        for each in compared
+    }
+    question = Question(pod=apply_api_defaults(pod))
+    return compare_pods(cluster, [question], schedulers, now=now, is_queued=scenario.queued, phases=stopwatch)

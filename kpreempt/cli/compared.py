@@ -1,0 +1,53 @@
+"""The algorithms to compare: each a name, perhaps with a configuration and feature gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.errors import UsageError
+from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.snapshot import read_document
+
+
+class Compared(NamedTuple):
+    """An algorithm as it is shown, and what makes its scheduler."""
+
+    label: str
+    algorithm: str
+    configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
+
+    def scheduler(
+        self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
+    ) -> Scheduler:
+        """The scheduler; what is given here counts where the algorithm brings nothing of its own."""
+        own = self.configuration or configuration
+        return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates})
+
+
+def parse_compared(text: str) -> list[Compared]:
+    """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) < 2:
+        raise UsageError("two algorithms or more are compared", hint="--algorithms kube-1.13,kube-1.36")
+    twice = next((part for part in parts if parts.count(part) > 1), "")
+    if twice:
+        hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
+        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
+    return [_parsed(part) for part in parts]
+
+
+def _parsed(text: str) -> Compared:
+    named, *gates = text.split(":")
+    name, at, path = named.partition("@")
+    if at and not path:
+        raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
+    configuration = read_document(path) if path else None
+    label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
+    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)))
+    # Now rather than after the cluster was read: most mistakes are made here.
+    compared.scheduler()
+    return compared

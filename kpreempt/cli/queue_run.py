@@ -1,0 +1,90 @@
+"""Answering ``kpreempt queue``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+from kpreempt.analysis.pending_states import max_backoff_of
+from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
+from kpreempt.cli.answering import AnswerRequest, Asked, understand
+from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_stdin
+from kpreempt.cli.process import EXIT_GATE
+from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.queue_events import read_events
+from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.workers import Spread
+from kpreempt.errors import UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
+from kpreempt.snapshot import decode_object
+
+# The only queue that asks which plugins refused a pod.
+_WITH_PLUGINS = "kube-1.36"
+
+
+class QueueRequest(AnswerRequest, frozen=True, kw_only=True):
+    """What the options of ``kpreempt queue`` ask for."""
+
+    events: str | None
+    strict: bool
+    jobs: int | None
+
+
+def run_queue(request: QueueRequest) -> int:
+    """Answer the request, and return the exit code."""
+    stopwatch = Stopwatch()
+    algorithm = request.algorithm or DEFAULT_ALGORITHM
+    if algorithm not in QUEUE_ALGORITHMS:
+        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+    asked = understand(request)
+    single_use_of_stdin({"--snapshot": request.snapshots, "--events": [request.events] if request.events else []})
+    now = asked.now()
+    loaded = _load(request, asked, stopwatch)
+    at = asked.time_of(loaded.cluster, now)
+    scheduler = asked.scheduler.scheduler
+    question = QueueQuestion(
+        algorithm=algorithm,
+        make=partial(_make, algorithm, request.feature_gates, asked.scheduler.configuration),
+        scheduler_names=scheduler.scheduler_names,
+        scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
+        at=at,
+        now=now,
+    )
+    answer = scheduling_queue(
+        loaded.cluster,
+        question,
+        # Read after the cluster, whose time is that of a first event which says none.
+        read_events(request.events, at) if request.events else [],
+        decode_object,
+        assumptions=loaded.assumptions,
+        spread=Spread(stopwatch, request.jobs),
+        phases=stopwatch,
+    )
+    asked.write_once(answer, answer.at, stopwatch)
+    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+
+
+def _load(request: QueueRequest, asked: Asked, stopwatch: Stopwatch) -> LoadedCluster:
+    """The cluster; an empty one where only events are given."""
+    if request.events and not request.snapshots and not request.connection.given():
+        return LoadedCluster(ClusterSnapshot(), [])
+    return asked.load(live_connection(request.snapshots, request.connection), stopwatch)
+
+
+def _make(
+    algorithm: str, gates: list[str], configuration: Mapping[str, Any] | None, started: datetime
+) -> SchedulingQueue:
+    initial = (configuration or {}).get("podInitialBackoffSeconds")
+    seconds = initial if isinstance(initial, int) and initial > 0 else 1
+    return queue_for(
+        algorithm,
+        started,
+        feature_gates={name: value for text in gates for name, value in parse_feature_gates(text).items()},
+        initial_backoff=timedelta(seconds=seconds),
+        max_backoff=max_backoff_of(configuration),
+    )

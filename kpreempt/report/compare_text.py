@@ -1,0 +1,205 @@
+"""Several algorithms side by side, for a terminal: one pod in full, or a matrix of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.evidence import join_names
+from kpreempt.report.format_text import finished
+from kpreempt.report.layout import Align, Page, Phrase, Span, Style, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import ComparedPod, Comparison, Decision, Difference, Outcome, Step
+
+_INDENT = 2
+_NODES_NAMED = 2
+_VICTIMS_NAMED = 4
+_ROWS_SHOWN = 20
+_PARTINGS_SHOWN = 5
+_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+    Outcome.LANDS: ("lands", "good"),
+    Outcome.PREEMPTS: ("evicts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
+    Outcome.NEVER_LANDS: ("never", "bad"),
+    Outcome.NOT_SCHEDULED: ("held", "warn"),
+    Outcome.UNCERTAIN: ("uncertain", "warn"),
+}
+_STEPS: dict[Step, str] = {
+    Step.ATTEMPT: "the attempt",
+    Step.FILTER: "the filters",
+    Step.SCORES: "the scores",
+    Step.ELIGIBILITY: "eligibility",
+    Step.POTENTIAL_NODES: "the nodes to try",
+    Step.CANDIDATES: "the dry run",
+    Step.VICTIMS: "the victims",
+    Step.BUDGET_VIOLATIONS: "budget violations",
+    Step.CHOICE: "the choice",
+    Step.NOMINATED_NODES: "the nominated node",
+    Step.OUTCOME: "the outcome",
+}
+
+
+def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
+    """One pod: what each decides, and where they part. Many: a matrix, the pods on which they part, and the pairs."""
+    page = Page(options.width)
+    if not comparison.items:
+        page.paragraph("No pod is asked about.")
+    elif len(comparison.items) == 1:
+        _add_pod(page, comparison.items[0], options)
+    else:
+        _add_many(page, comparison, options)
+    add_assumptions_section(page, comparison.assumptions, options)
+    return finished(page, options)
+
+
+def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    if item.error:
+        page.paragraph(strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+        return
+    words = Span("all decide the same", "good") if item.is_same else Span("the algorithms part", "warn")
+    page.paragraph(strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
+    page.blank()
+    rows = [(_name(each, item), _decision(each)) for each in item.decisions]
+    page.table(rows, aligns=("left", "left"), indent=_INDENT)
+    _add_partings(page, item, options)
+
+
+def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    """Where each parts from the first; those together that part at the same."""
+    base = item.decisions[0].algorithm
+    groups: dict[tuple[object, ...], list[Decision]] = {}
+    for decision in item.decisions:
+        if decision.differences:
+            key = tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
+            groups.setdefault(key, []).append(decision)
+    for group in groups.values():
+        others = [each.algorithm for each in group]
+        first, *later = group[0].differences
+        page.blank()
+        page.paragraph(
+            *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'parts')} from ", strong(base)),
+            *(" at ", Span(_place(first), "heading")),
+            hanging=_INDENT,
+        )
+        _add_sides(page, base, group, 0)
+        if options.verbose:
+            for index, each in enumerate(later, start=1):
+                page.paragraph(f"then at {_place(each)}", indent=_INDENT)
+                _add_sides(page, base, group, index)
+        elif later:
+            words = join_names([_STEPS[each.step] for each in later], limit=len(later))
+            page.paragraph(Span(f"then they differ in {words}", "dim"), indent=_INDENT, hanging=_INDENT)
+
+
+def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> None:
+    """What each says of the difference at ``index``."""
+    differences = [(each.algorithm, each.differences[index]) for each in group]
+    first = differences[0][1]
+    sides = [(base, first.base, first.base_reason)]
+    sides += [(name, each.other, each.other_reason) for name, each in differences]
+    rows: list[tuple[Phrase, ...]] = []
+    for number, (name, said, reason) in enumerate(sides):
+        is_repeated = number > 1 and (said, reason) == sides[number - 1][1:]
+        words: Phrase = ("the same",) if is_repeated else (said, Span(f"  ({reason})", "dim") if reason else "")
+        rows.append(((name,), words))
+    page.table(rows, aligns=("left", "left"), indent=2 * _INDENT)
+
+
+def _place(difference: Difference) -> str:
+    if difference.step == Step.CHOICE:
+        return f"{_STEPS[difference.step]}, rule {difference.subject}"
+    subject = f", {difference.subject}" if difference.subject else ""
+    others = f" and {count(difference.others, 'more node')}" if difference.others else ""
+    return f"{_STEPS[difference.step]}{subject}{others}"
+
+
+def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> None:
+    failed = [item for item in comparison.items if item.error]
+    decided = len(comparison.items) - len(failed)
+    style: Style = "warn" if comparison.differing else "good"
+    subject = " and ".join(comparison.algorithms) if len(comparison.algorithms) == 2 else "The algorithms"
+    number = comparison.differing
+    words = f" on {number:,} of {count(decided, 'pod')}." if number else f" on {_all(decided)}."
+    page.paragraph(strong(subject), Span(" differ" if number else " agree", style), words)
+    shown = [item for item in comparison.items if not item.error and (options.verbose or not item.is_same)]
+    rows = shown if options.verbose else shown[:_ROWS_SHOWN]
+    if rows:
+        page.blank()
+        _add_matrix(page, rows, comparison.algorithms)
+        if rest := len(shown) - len(rows):
+            page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+    differing = [item for item in shown if not item.is_same]
+    for item in differing if options.verbose else differing[:_PARTINGS_SHOWN]:
+        page.blank()
+        page.paragraph(strong(_title(item)))
+        _add_partings(page, item, options)
+    _add_pairs(page, comparison)
+    for item in failed:
+        page.blank()
+        page.paragraph(strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+
+
+def _all(number: int) -> str:
+    return "the pod" if number == 1 else f"all {count(number, 'pod')}"
+
+
+def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[str]) -> None:
+    """A row for each pod: the decision of the first algorithm, and of the others where it is another."""
+    titles = ("POD", *algorithms, "PART AT")
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    for item in items:
+        base = item.decisions[0].algorithm
+        cells = [
+            _cell(each) if each.algorithm == base or base in each.differs_from else ("=",) for each in item.decisions
+        ]
+        steps = dict.fromkeys(_STEPS[each.differences[0].step] for each in item.decisions if each.differences)
+        rows.append(((strong(_title(item)),), *cells, (", ".join(steps),)))
+    # Where they part is told below, too.
+    if not page.fits(rows, indent=_INDENT):
+        rows = [row[:-1] for row in rows]
+    aligns: list[Align] = ["left"] * len(rows[0])
+    page.table(rows, aligns=aligns, indent=_INDENT)
+
+
+def _add_pairs(page: Page, comparison: Comparison) -> None:
+    if len(comparison.algorithms) < 3:
+        return
+    page.blank()
+    page.paragraph(Span("PAIRS", "heading"), "  on how many pods two of them differ")
+    rows = [((f"{each.base} and {each.other}",), (f"{each.differing:,}",)) for each in comparison.pairs]
+    page.table(rows, aligns=("left", "right"), indent=_INDENT)
+
+
+def _title(item: ComparedPod) -> str:
+    return item.name or item.pod or "the scenario"
+
+
+def _name(decision: Decision, item: ComparedPod) -> Phrase:
+    is_other = item.decisions[0].algorithm in decision.differs_from
+    return (Span(decision.algorithm, "warn" if is_other else ""),)
+
+
+def _decision(decision: Decision) -> Phrase:
+    """What becomes of the pod in one line; who goes only where it is one node."""
+    word, style = _OUTCOMES[decision.outcome]
+    nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
+    if decision.outcome == Outcome.LANDS:
+        return (Span(word, style), f" on {nodes}")
+    if not decision.victims:
+        return (Span(word, style), f": {decision.reason}" if decision.reason else "")
+    victims = decision.victims.get(decision.nodes[0], []) if len(decision.nodes) == 1 else []
+    number = max(map(len, decision.victims.values()))
+    named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if victims else ""
+    violations = decision.num_pdb_violations
+    spent = f"; {count(violations, 'budget violation')}" if violations else ""
+    return (Span(word, style), f" {count(number, 'pod')} on {nodes}{named}", Span(spent, "bad"))
+
+
+def _cell(decision: Decision) -> Phrase:
+    word, style = _OUTCOMES[decision.outcome]
+    if not decision.nodes:
+        return (Span(word, style),)
+    node = decision.nodes[0] if len(decision.nodes) == 1 else f"any of {len(decision.nodes):,}"
+    number = max(map(len, decision.victims.values()), default=0)
+    return (node, Span(f" -{number}", style) if decision.victims else "")

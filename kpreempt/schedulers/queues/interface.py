@@ -1,0 +1,107 @@
+"""What every scheduling queue answers to: the changes of a cluster, the scheduler's own calls, and questions.
+
+A queue never reads a clock: every call says when it happens, and times never go back. What a version's event handlers
+make of a change (``pkg/scheduler/eventhandlers.go``, before 1.15 ``factory/factory.go``) is part of its queue here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import QueuedPod
+
+
+class Attempt(NamedTuple):
+    """How an attempt failed: in which scheduling cycle the pod was popped, and which plugins refused it.
+
+    Without any plugin the attempt ended with an error. ``pending`` are plugins that wait for something of their own.
+    Queues before 1.19 know of cycles only.
+    """
+
+    cycle: int = 0
+    plugins: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
+
+
+class SchedulingQueue(Protocol):
+    """A scheduling queue of one version, with the event handlers that feed it."""
+
+    @property
+    def scheduling_cycle(self) -> int | None:
+        """How many pods were popped; ``None`` where the version does not count."""
+
+    @property
+    def move_request_cycle(self) -> int | None:
+        """In which cycle pods were last asked to move; -1 before the first time, ``None`` where there is no such."""
+
+    def next_timer(self) -> datetime | None:
+        """When the queue's timers next move a pod, if nothing else happens."""
+
+    def advance(self, now: datetime) -> None:
+        """Do what the queue's timers did up to ``now``. Every other call is made for a time that this has reached."""
+
+    def add(self, pod: Pod, now: datetime) -> None:
+        """A pod without a node came into the cluster."""
+
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+        """A pod without a node was last tried at ``time``, nobody knows how often; puts it where it waits since."""
+
+    def update(self, old: Pod, new: Pod, now: datetime) -> None:
+        """A pod without a node was changed."""
+
+    def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
+        """A pod without a node left the cluster; ``is_bound``: it has got one."""
+
+    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
+        """A pod with a node came, or a pod was bound to one."""
+
+    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
+        """A pod with a node was changed."""
+
+    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
+        """A pod with a node left."""
+
+    def node_added(self, node: Node, now: datetime) -> None:
+        """A node came."""
+
+    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
+        """A node was changed."""
+
+    def node_deleted(self, node: Node, now: datetime) -> None:
+        """A node left."""
+
+    def object_changed(self, resource: str, action: str, now: datetime) -> None:
+        """Another object changed: its kind (``PersistentVolume``), and ``Add``, ``Update`` or ``Delete``."""
+
+    def move_all(self, now: datetime) -> None:
+        """Something asks that all unschedulable pods be tried again."""
+
+    def pop(self, now: datetime) -> Pod | None:
+        """Give the scheduler the next pod; ``None`` where it would have to wait for one."""
+
+    def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
+        """The scheduler could not place a pod that it had popped, and gives it back as the cluster has it now."""
+
+    def done(self, pod: Pod, now: datetime) -> None:
+        """The scheduler is done with a pod that it had popped."""
+
+    def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
+        """The scheduler nominated the pod to a node, which its status may not say yet."""
+
+    def clear_nomination(self, pod: Pod, now: datetime) -> None:
+        """The scheduler took back the pod's nomination."""
+
+    def activate(self, pod: Pod, now: datetime) -> None:
+        """A plugin asks that the pod be tried again at once."""
+
+    def pods(self) -> list[QueuedPod]:
+        """Every pod that waits, in the order in which the scheduler would come to them, with what would move it."""
+
+    def assumed_hints(self) -> list[tuple[str, str]]:
+        """The plugins, each with an event that was taken to help a pod, though the plugin itself might deny it."""
+
+    def nominated(self) -> dict[str, list[str]]:
+        """The nominated pods of each node, as ``namespace/name``."""

@@ -1,0 +1,99 @@
+"""How long a pod waits before it is tried again, and the queue of those that do.
+
+Follows ``pkg/scheduler/backend/queue/backoff_queue.go`` of v1.36.3.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from kpreempt.schedulers.queues.heap import Heap
+from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo, comes_first
+
+DEFAULT_INITIAL_BACKOFF = timedelta(seconds=1)
+DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
+ORDERING_WINDOW = timedelta(seconds=1)
+NO_BACKOFF = datetime.min.replace(tzinfo=UTC)
+
+
+class BackoffQueue:
+    """Two heaps by the end of backoff: of pods that plugins refused, and of those whose attempt ended with an error.
+
+    With ``pops`` (gate SchedulerPopFromBackoffQ) times are cut to whole seconds, pods of one second are in the order of
+    the active queue, and the scheduler takes a pod from the first heap where it has nothing else to do.
+    """
+
+    def __init__(self, initial_backoff: timedelta, max_backoff: timedelta, *, pops: bool) -> None:
+        self.initial_backoff = initial_backoff
+        self.max_backoff = max_backoff
+        self._pops = pops
+        by_priority = self._ends_first_or_is_prior if pops else self._ends_first
+        self.pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, by_priority)
+        self.error_pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, self._ends_first)
+
+    def is_backing_off(self, info: QueuedPodInfo, now: datetime) -> bool:
+        """Whether the pod still waits; one whose backoff ends in the current second does."""
+        return self.backoff_time(info) >= self._aligned(now)
+
+    def backoff_time(self, info: QueuedPodInfo) -> datetime:
+        """When the pod's backoff ends; ``NO_BACKOFF`` for a pod that never failed, and where there is no backoff."""
+        count = info.consecutive_errors_count or info.unschedulable_count
+        if not self.max_backoff or not count:
+            return NO_BACKOFF
+        if info.backoff_expiration is None:
+            info.backoff_expiration = self._aligned(info.timestamp + self.duration(count))
+        return info.backoff_expiration
+
+    def duration(self, count: int) -> timedelta:
+        """How long a pod waits after so many failures: twice as long each time, up to the limit."""
+        if count == 0:
+            return timedelta(0)
+        # More than 60 doublings are beyond any limit, and beyond what a duration can hold.
+        factor = 1 << min(count - 1, 60)
+        return self.max_backoff if self.initial_backoff > self.max_backoff / factor else self.initial_backoff * factor
+
+    def pop_all_completed(self, now: datetime) -> list[QueuedPodInfo]:
+        """Take the pods whose backoff has ended, those that plugins refused first."""
+        completed: list[QueuedPodInfo] = []
+        for heap in (self.pods, self.error_pods):
+            while (info := heap.peek()) is not None and not self.is_backing_off(info, now):
+                heap.pop()
+                completed.append(info)
+        return completed
+
+    def next_completion(self) -> datetime | None:
+        """When the first backoff ends."""
+        heads = (heap.peek() for heap in (self.pods, self.error_pods))
+        return min((self.backoff_time(info) for info in heads if info is not None), default=None)
+
+    def add(self, info: QueuedPodInfo) -> None:
+        """Add a pod, to the one heap or the other."""
+        home, other = (self.pods, self.error_pods) if info.rejector_plugins else (self.error_pods, self.pods)
+        home.add(info)
+        other.delete(info.key)
+
+    def refresh(self, info: QueuedPodInfo) -> None:
+        """A pod that is here has a new version."""
+        (self.pods if info.key in self.pods else self.error_pods).add(info)
+
+    def delete(self, key: str) -> bool:
+        """Take a pod out; False where it is not here."""
+        return self.pods.delete(key) or self.error_pods.delete(key)
+
+    def pop_backoff(self) -> QueuedPodInfo | None:
+        """Take the first pod that plugins refused, though it backs off; never one after an error."""
+        return self.pods.pop()
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """The pod of that name, if it is here."""
+        return self.pods.get(key) or self.error_pods.get(key)
+
+    def _aligned(self, time: datetime) -> datetime:
+        return time.replace(microsecond=0) if self._pops else time
+
+    def _ends_first(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
+        return self.backoff_time(left) < self.backoff_time(right)
+
+    def _ends_first_or_is_prior(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
+        left_end, right_end = self.backoff_time(left), self.backoff_time(right)
+        return left_end < right_end if left_end != right_end else comes_first(left, right)

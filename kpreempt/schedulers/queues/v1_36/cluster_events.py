@@ -1,0 +1,118 @@
+"""What happens in a cluster, as today's scheduling queue tells events apart.
+
+Follows ``framework/types.go`` of ``k8s.io/kube-scheduler`` v0.36.3 (``ActionType``), and ``pkg/scheduler/framework``
+of v1.36.3: ``types.go`` (``MatchClusterEvents``) and ``events.go`` (which changes an update makes).
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag, auto
+from typing import NamedTuple
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queues.requests import requests_of
+
+WILD_CARD = "*"
+POD = "Pod"
+ASSIGNED_POD = "AssignedPod"
+UNSCHEDULABLE_POD = "UnschedulablePod"
+NODE = "Node"
+
+
+class Action(IntFlag):
+    """What was done, in upstream's order, which counts: a general update matches no plugin that wants a special one."""
+
+    ADD = auto()
+    DELETE = auto()
+    UPDATE_NODE_ALLOCATABLE = auto()
+    UPDATE_NODE_LABEL = auto()
+    UPDATE_NODE_TAINT = auto()
+    UPDATE_NODE_CONDITION = auto()
+    UPDATE_NODE_ANNOTATION = auto()
+    UPDATE_NODE_DECLARED_FEATURE = auto()
+    UPDATE_POD_LABEL = auto()
+    UPDATE_POD_SCALE_DOWN = auto()
+    UPDATE_POD_TOLERATION = auto()
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
+    UPDATE = (1 << 13) - 1 - 0b11
+    ALL = (1 << 13) - 1
+
+
+class ClusterEvent(NamedTuple):
+    """An event, or what a plugin waits for. ``label`` names special ones."""
+
+    resource: str
+    action: Action
+    label: str = ""
+
+    def __str__(self) -> str:
+        return self.label or f"{self.resource}{name_of(self.action)}"
+
+    @property
+    def is_wild_card(self) -> bool:
+        """Whether it concerns all pods, whatever refused them."""
+        return self.resource == WILD_CARD and self.action == Action.ALL
+
+    def awaits(self, event: ClusterEvent) -> bool:
+        """Whether who waits for this gets ``event`` (``MatchClusterEvents``)."""
+        is_same = self.resource in (WILD_CARD, event.resource) or (
+            self.resource == POD and event.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
+        )
+        return self.is_wild_card or (is_same and bool(self.action & event.action) and event.action <= self.action)
+
+
+ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+UNSCHEDULED_POD_ADD = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)
+NODE_ADD = ClusterEvent(NODE, Action.ADD)
+NODE_DELETE = ClusterEvent(NODE, Action.DELETE)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILD_CARD, Action.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(WILD_CARD, Action.ALL, "ForceActivate")
+# A move request by nothing in particular, as the tests of the real queue make it.
+MOVE_ALL = ClusterEvent(WILD_CARD, Action.ALL, "MoveAll")
+
+
+def name_of(action: Action) -> str:
+    """The action as upstream prints it; several are joined."""
+    if action in (Action.UPDATE, Action.ALL):
+        return str(action.name).capitalize()
+    return "|".join("".join(word.capitalize() for word in str(each.name).split("_")) for each in action)
+
+
+def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
+    """The events that a pod's update makes (``PodSchedulingPropertiesChange``); a general one where none is special."""
+    resource = ASSIGNED_POD if new.spec.node_name else UNSCHEDULABLE_POD
+    before, after = requests_of(old), requests_of(new)
+    changes = (
+        (Action.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
+        (Action.UPDATE_POD_SCALE_DOWN, any(after.get(name, -1) < amount for name, amount in before.items())),
+        (
+            Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates,
+        ),
+        (Action.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
+        (
+            Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+            old.status.resource_claim_statuses != new.status.resource_claim_statuses,
+        ),
+    )
+    found = [ClusterEvent(resource, action) for action, has_changed in changes if has_changed]
+    return found or [ClusterEvent(resource, Action.UPDATE)]
+
+
+def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
+    """The events that a node's update makes (``NodeSchedulingPropertiesChange``); none where nothing counts."""
+    conditions = [{each.type: each.status for each in node.status.conditions} for node in (old, new)]
+    changes = (
+        (Action.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
+        (Action.UPDATE_NODE_ALLOCATABLE, old.status.allocatable != new.status.allocatable),
+        (Action.UPDATE_NODE_LABEL, old.labels != new.labels),
+        (Action.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
+        (Action.UPDATE_NODE_CONDITION, conditions[0] != conditions[1]),
+        (Action.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
+        (Action.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
+    )
+    return [ClusterEvent(NODE, action) for action, has_changed in changes if has_changed]

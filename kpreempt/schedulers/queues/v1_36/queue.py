@@ -1,0 +1,297 @@
+"""The scheduling queue of Kubernetes 1.36: active, backing off, unschedulable.
+
+Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
+queueing hints (which cannot be turned off any more) and with PreEnqueue of plugin SchedulingGates alone: a preemption
+that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back here.
+Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queues.heap import Heap
+from kpreempt.schedulers.queues.nominated import Nominator, identity
+from kpreempt.schedulers.queues.ticks import Ticker
+from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF, BackoffQueue
+from kpreempt.schedulers.queues.v1_36.cluster_events import (
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_TIMEOUT,
+    UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_UPDATE,
+    ClusterEvent,
+    pod_changes,
+)
+from kpreempt.schedulers.queues.v1_36.hints import SCHEDULING_GATES, is_of_interest, registrations_of
+from kpreempt.schedulers.queues.v1_36.in_flight import Happening, InFlight
+from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo, comes_first
+
+DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
+FLUSH_PERIOD = timedelta(seconds=30)
+# So many that any backoff has come to its limit.
+MANY_ATTEMPTS = 64
+BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
+
+
+class Strategy(IntEnum):
+    """What is to become of an unschedulable pod after an event."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+class PriorityQueue:
+    """The three queues, the pods in flight and the nominated ones.
+
+    ``unmodelled_hints`` collects the plugins and events whose hint was taken to say yes without being looked at.
+    """
+
+    def __init__(
+        self,
+        started: datetime,
+        *,
+        initial_backoff: timedelta = DEFAULT_INITIAL_BACKOFF,
+        max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
+        pops_from_backoff: bool = True,
+    ) -> None:
+        """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ."""
+        self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, comes_first)
+        self.backoff = BackoffQueue(initial_backoff, max_backoff, pops=pops_from_backoff)
+        self.unschedulable: dict[str, QueuedPodInfo] = {}
+        self.in_flight = InFlight()
+        self.nominator = Nominator()
+        self.scheduling_cycle = 0
+        self.move_request_cycle = -1
+        self.unmodelled_hints: set[tuple[str, str]] = set()
+        self.pops_from_backoff = pops_from_backoff
+        # Backoff is looked at whenever a second begins: so many periods from any whole second.
+        self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
+        self._flush_ticker = Ticker(started, FLUSH_PERIOD)
+        self._now = started
+
+    def advance(self, now: datetime) -> None:
+        """Look for completed backoff and for leftovers as often as the timers would have done up to ``now``."""
+        while (due := self._next_timer()) is not None and due[0] <= now:
+            due[1](due[0])
+            self._now = due[0]
+        self._now = max(self._now, now)
+
+    def next_timer(self) -> datetime | None:
+        """When a timer next finds something to do."""
+        due = self._next_timer()
+        return due[0] if due else None
+
+    def backoff_flush_time(self, info: QueuedPodInfo) -> datetime:
+        """When the timer finds that a pod's backoff has ended: the second after the one in which it does."""
+        return self._backoff_ticker.first_after(max(self._now, self.backoff.backoff_time(info)))
+
+    def leftover_flush_time(self, info: QueuedPodInfo) -> datetime:
+        """When the timer finds that an unschedulable pod is left over."""
+        return self._flush_ticker.first_after(max(self._now, info.timestamp + DEFAULT_MAX_IN_UNSCHEDULABLE_PODS))
+
+    def add(self, pod: Pod, now: datetime) -> None:
+        """Add a new pod, to the active queue unless it is gated."""
+        self._move_to_active(QueuedPodInfo(pod, now), UNSCHEDULED_POD_ADD)
+
+    def activate(self, pod: Pod) -> None:
+        """Move a pod to the active queue, whether or not it backs off; one in flight remembers the request."""
+        info = self.unschedulable.get(pod.key)
+        from_backoff = info is None
+        if info is None:
+            info = self.backoff.get(pod.key)
+            self.backoff.delete(pod.key)
+        if info is not None and self._move_to_active(info, FORCE_ACTIVATE, from_backoff=from_backoff):
+            return
+        if pod in self.in_flight:
+            self.in_flight.record([Happening(FORCE_ACTIVATE, None, pod)])
+        self.move_request_cycle = self.scheduling_cycle
+
+    def pop(self) -> QueuedPodInfo | None:
+        """Take the head of the active queue, or if that is empty the first pod that backs off; ``None`` without any."""
+        info = self.active.pop()
+        if info is None and self.pops_from_backoff:
+            info = self.backoff.pop_backoff()
+        if info is not None:
+            info.attempts += 1
+            self.in_flight.begin(info.pod)
+            self.scheduling_cycle += 1
+        return info
+
+    def done(self, pod: Pod) -> None:
+        """The scheduler is done with a pod."""
+        self.in_flight.end(pod)
+
+    def add_unschedulable_if_not_present(self, info: QueuedPodInfo, now: datetime) -> bool:
+        """Take back a pod that could not be placed; False where it is in a queue already.
+
+        It goes aside until something helps it that its plugins wait for. Where that happened while it was in flight,
+        or no plugin refused it, it is tried again after its backoff.
+        """
+        try:
+            if info.key in self.unschedulable or info.key in self.active or self.backoff.get(info.key) is not None:
+                return False
+            if info.rejector_plugins:
+                info.unschedulable_count += 1
+                info.consecutive_errors_count = 0
+            else:
+                info.consecutive_errors_count += 1
+            info.timestamp = now
+            info.backoff_expiration = None
+            self._requeue(info, self._strategy_for_in_flight(info), None, now)
+            return True
+        finally:
+            self.done(info.pod)
+
+    def restore(self, info: QueuedPodInfo, now: datetime) -> None:
+        """A pod that was tried at ``now``, often enough for the longest backoff."""
+        if info.rejector_plugins:
+            info.unschedulable_count = MANY_ATTEMPTS
+            self.unschedulable[info.key] = info
+        else:
+            info.consecutive_errors_count = MANY_ATTEMPTS
+            self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
+        self.nominator.add(info.pod)
+
+    def flush_backoff_completed(self, now: datetime) -> None:
+        """Move the pods whose backoff has ended."""
+        for info in self.backoff.pop_all_completed(now):
+            self._move_to_active(info, None, from_backoff=True)
+
+    def flush_unschedulable_leftover(self, now: datetime) -> None:
+        """Move the pods that were set aside more than five minutes ago, after backoff if that is not over."""
+        leftover = [
+            info for info in self.unschedulable.values() if now - info.timestamp > DEFAULT_MAX_IN_UNSCHEDULABLE_PODS
+        ]
+        if leftover:
+            self._move_pods(leftover, Happening(UNSCHEDULABLE_TIMEOUT), now)
+
+    def update(self, old: Pod, new: Pod, now: datetime) -> None:
+        """Take a pod's new version. An unschedulable one moves if a plugin that refused it finds that it may help."""
+        events = pod_changes(old, new)
+        if new in self.in_flight:
+            self.in_flight.record(Happening(event, old, new) for event in events)
+            return
+        info = self.active.get(old.key) or self.backoff.get(old.key) or self.unschedulable.get(new.key)
+        if info is None:
+            self._move_to_active(QueuedPodInfo(new, now), UNSCHEDULED_POD_UPDATE)
+            return
+        info.pod = new
+        self.nominator.update(old, new)
+        if info.key in self.active:
+            self.active.add(info)
+        elif info.key not in self.unschedulable:
+            self.backoff.refresh(info)
+        else:
+            for event in events:
+                self._requeue(info, self._strategy(info, Happening(event, old, new)), event, now)
+                if info.key not in self.unschedulable:
+                    return
+
+    def delete(self, pod: Pod) -> None:
+        """Take the pod out of the queue that it is in, and forget its nomination."""
+        self.nominator.delete(pod)
+        if not self.active.delete(pod.key) and not self.backoff.delete(pod.key):
+            self.unschedulable.pop(pod.key, None)
+
+    def move_all(self, happening: Happening, now: datetime, is_asked: Callable[[Pod], bool] = lambda _: True) -> None:
+        """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
+        if is_of_interest(happening.event):
+            self._move_pods([info for info in self.unschedulable.values() if is_asked(info.pod)], happening, now)
+
+    def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
+        for info in infos:
+            is_gated_for_it = info.gating_plugin and not any(
+                each.event.awaits(happening.event) for each in registrations_of(info.gating_plugin)
+            )
+            strategy = Strategy.SKIP if is_gated_for_it else self._strategy(info, happening)
+            if strategy != Strategy.SKIP:
+                del self.unschedulable[info.key]
+                self._requeue(info, strategy, happening.event, now)
+        self.move_request_cycle = self.scheduling_cycle
+        self.in_flight.record([happening])
+
+    def _strategy_for_in_flight(self, info: QueuedPodInfo) -> Strategy:
+        if not info.rejector_plugins or info.pod not in self.in_flight:
+            return Strategy.AFTER_BACKOFF
+        happenings = self.in_flight.since(info.pod)
+        return max((self._strategy(info, happening) for happening in happenings), default=Strategy.SKIP)
+
+    def _strategy(self, info: QueuedPodInfo, happening: Happening) -> Strategy:
+        """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``)."""
+        event, old, new = happening
+        if not info.rejector_plugins:
+            return Strategy.AFTER_BACKOFF
+        if event.is_wild_card:
+            is_of_other = isinstance(new, Node) or (new is not None and identity(new) != identity(info.pod))
+            return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
+        strategy = Strategy.SKIP
+        for plugin in sorted(info.rejector_plugins):
+            for registration in registrations_of(plugin):
+                if not registration.event.awaits(event):
+                    continue
+                if registration.hint is not None and not registration.hint(info.pod, old, new):
+                    continue
+                if not registration.is_modelled:
+                    self.unmodelled_hints.add((plugin, str(event)))
+                if plugin in info.pending_plugins:
+                    return Strategy.IMMEDIATELY
+                strategy = Strategy.AFTER_BACKOFF
+        return strategy
+
+    def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
+        if strategy == Strategy.SKIP:
+            self.unschedulable[info.key] = info
+        elif strategy == Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(info, now):
+            self._move_to_backoff(info)
+        else:
+            self._move_to_active(info, event)
+
+    def _move_to_active(self, info: QueuedPodInfo, event: ClusterEvent | None, *, from_backoff: bool = False) -> bool:
+        """Whether the pod is active now; a gated one is among the unschedulable instead."""
+        if not (self.pops_from_backoff and from_backoff):
+            _run_pre_enqueue(info)
+        if info.gating_plugin:
+            if info.key not in self.active and self.backoff.get(info.key) is None:
+                self.unschedulable[info.key] = info
+            return False
+        self.unschedulable.pop(info.key, None)
+        self.backoff.delete(info.key)
+        self.active.add(info)
+        if event in (UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE):
+            self.nominator.add(info.pod)
+        return True
+
+    def _move_to_backoff(self, info: QueuedPodInfo) -> None:
+        if self.pops_from_backoff:
+            _run_pre_enqueue(info)
+            if info.gating_plugin:
+                self.unschedulable[info.key] = info
+                return
+        self.unschedulable.pop(info.key, None)
+        self.backoff.add(info)
+
+    def _next_timer(self) -> tuple[datetime, Callable[[datetime], None]] | None:
+        timers: list[tuple[datetime, Callable[[datetime], None]]] = []
+        if (end := self.backoff.next_completion()) is not None:
+            timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
+        # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
+        counts_gated = bool(self.in_flight) and self.in_flight.last_event != UNSCHEDULABLE_TIMEOUT
+        counted = [info for info in self.unschedulable.values() if counts_gated or not info.gating_plugin]
+        if counted:
+            leftover = min(self.leftover_flush_time(info) for info in counted)
+            timers.append((leftover, self.flush_unschedulable_leftover))
+        return min(timers, key=lambda timer: timer[0], default=None)
+
+
+def _run_pre_enqueue(info: QueuedPodInfo) -> None:
+    """Hold the pod back while it has scheduling gates."""
+    if info.pod.spec.scheduling_gates:
+        info.unschedulable_plugins.add(SCHEDULING_GATES)
+        info.gating_plugin = SCHEDULING_GATES
+    else:
+        info.gating_plugin = ""

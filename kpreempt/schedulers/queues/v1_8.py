@@ -1,0 +1,214 @@
+"""The scheduling queue of Kubernetes 1.8: first in, first out; priorities do not count.
+
+Follows ``staging/src/k8s.io/client-go/tools/cache/fifo.go`` (``FIFO``), ``plugin/pkg/scheduler/util/backoff_utils.go``
+(``PodBackoff``) and ``plugin/pkg/scheduler/factory/factory.go`` (event handlers, ``MakeDefaultErrorFunc``) of v1.8.15.
+1.13 has the same queue where its gate PodPriority is off.
+
+A pod that failed waits outside of the queue: 1 s, twice as long each time, up to 60 s; then it is added at the end. No
+change of the cluster shortens that, but an update of the pod itself, even of its status alone, adds it at once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queues.interface import Attempt
+from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
+
+INITIAL_BACKOFF = timedelta(seconds=1)
+MAX_BACKOFF = timedelta(seconds=60)
+
+
+class Fifo:
+    """Pods by ``namespace/name`` in the order in which they were added. Adding one again keeps its place.
+
+    Deleting forgets the pod, and not its place: one that comes again before the queue got there takes the old place.
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[str, Pod] = {}
+        self._keys: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._items
+
+    def add(self, pod: Pod) -> None:
+        """Add a pod at the end, or take its new version where it is."""
+        if pod.key not in self._items:
+            self._keys.append(pod.key)
+        self._items[pod.key] = pod
+
+    def add_if_not_present(self, pod: Pod) -> None:
+        """Add a pod at the end, unless it is there."""
+        if pod.key not in self._items:
+            self.add(pod)
+
+    def delete(self, key: str) -> None:
+        """Forget a pod."""
+        self._items.pop(key, None)
+
+    def pop(self) -> Pod | None:
+        """Take the first pod; ``None`` where there is none."""
+        while self._keys:
+            pod = self._items.pop(self._keys.pop(0), None)
+            if pod is not None:
+                return pod
+        return None
+
+    def in_order(self) -> list[Pod]:
+        """All pods as they would be popped."""
+        return [self._items[key] for key in dict.fromkeys(self._keys) if key in self._items]
+
+
+class PodBackoff:
+    """How long each pod waits after a failure. A pod that did not fail for more than 60 s starts anew."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, timedelta] = {}
+        self._last_update: dict[str, datetime] = {}
+
+    def collect_garbage(self, now: datetime) -> None:
+        """Forget pods that did not fail for long."""
+        for key in [key for key, last in self._last_update.items() if now - last > MAX_BACKOFF]:
+            del self._next[key], self._last_update[key]
+
+    def touch(self, key: str, now: datetime) -> None:
+        """A pod has failed, whether or not it then waits."""
+        self._next.setdefault(key, INITIAL_BACKOFF)
+        self._last_update[key] = now
+
+    def wait(self, key: str) -> timedelta:
+        """How long the pod waits now; the next time it is twice as long."""
+        duration = self._next[key]
+        self._next[key] = min(2 * duration, MAX_BACKOFF)
+        return duration
+
+
+class Queue18:
+    """The FIFO, and the pods that wait outside of it until their backoff ends."""
+
+    scheduling_cycle = None
+    move_request_cycle = None
+
+    def __init__(self) -> None:
+        self.fifo = Fifo()
+        self.backoff = PodBackoff()
+        # When each pod that failed is added again, and the pods as the API server has them then.
+        self._waiting: dict[str, datetime] = {}
+        self._unassigned: dict[str, Pod] = {}
+
+    def next_timer(self) -> datetime | None:
+        """When the next backoff ends."""
+        return min(self._waiting.values(), default=None)
+
+    def advance(self, now: datetime) -> None:
+        """Add the pods whose backoff ended, if they still exist and have no node."""
+        for key in sorted((key for key, until in self._waiting.items() if until <= now), key=self._waiting.__getitem__):
+            del self._waiting[key]
+            if key in self._unassigned:
+                self.fifo.add_if_not_present(self._unassigned[key])
+
+    def add(self, pod: Pod, now: datetime) -> None:
+        """Add a new pod at the end."""
+        self._unassigned[pod.key] = pod
+        self.fifo.add(pod)
+
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+        """Add the pod at the end: how long it still backs off is not known."""
+        self.add(pod, time)
+
+    def update(self, old: Pod, new: Pod, now: datetime) -> None:
+        """Add a changed pod at the end, whatever changed, unless it is in the queue."""
+        self.add(new, now)
+
+    def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
+        """Forget a pod."""
+        self._unassigned.pop(pod.key, None)
+        self.fifo.delete(pod.key)
+
+    def pop(self, now: datetime) -> Pod | None:
+        """Take the first pod."""
+        return self.fifo.pop()
+
+    def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
+        """Let the pod wait. One that waits already, because it was added in between, does not wait longer."""
+        self._unassigned[pod.key] = pod
+        self.backoff.collect_garbage(now)
+        self.backoff.touch(pod.key, now)
+        if pod.key not in self._waiting:
+            self._waiting[pod.key] = now + self.backoff.wait(pod.key)
+
+    def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
+        """Nothing: only its own update moves a pod."""
+
+    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
+        """Nothing."""
+
+    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
+        """Nothing."""
+
+    def node_added(self, node: Node, now: datetime) -> None:
+        """Nothing."""
+
+    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
+        """Nothing."""
+
+    def node_deleted(self, node: Node, now: datetime) -> None:
+        """Nothing."""
+
+    def object_changed(self, resource: str, action: str, now: datetime) -> None:
+        """Nothing."""
+
+    def move_all(self, now: datetime) -> None:
+        """Nothing: there is no such request."""
+
+    def done(self, pod: Pod, now: datetime) -> None:
+        """Nothing: pods that were popped are not tracked."""
+
+    def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
+        """Nothing: the nomination is the pod's annotation, and the queue does not know of it."""
+
+    def clear_nomination(self, pod: Pod, now: datetime) -> None:
+        """Nothing."""
+
+    def activate(self, pod: Pod, now: datetime) -> None:
+        """Nothing."""
+
+    def assumed_hints(self) -> list[tuple[str, str]]:
+        """None."""
+        return []
+
+    def nominated(self) -> dict[str, list[str]]:
+        """None."""
+        return {}
+
+    def pods(self) -> list[QueuedPod]:
+        """The queue, then the pods that back off, the first to end first."""
+        queued = [
+            QueuedPod(
+                pod=pod.key,
+                priority=pod.priority,
+                place=Place.ACTIVE,
+                position=position,
+                moved_by=[Mover(MoverKind.POP)],
+            )
+            for position, pod in enumerate(self.fifo.in_order(), start=1)
+        ]
+        waiting = [
+            (until, self._unassigned[key])
+            for key, until in self._waiting.items()
+            if key in self._unassigned and key not in self.fifo
+        ]
+        return queued + [
+            QueuedPod(
+                pod=pod.key,
+                priority=pod.priority,
+                place=Place.BACKOFF,
+                position=position,
+                backoff_until=until,
+                moved_by=[Mover(MoverKind.BACKOFF, until), Mover(MoverKind.OWN_UPDATE)],
+            )
+            for position, (until, pod) in enumerate(sorted(waiting, key=lambda each: each[0]), start=1)
+        ]

@@ -1,0 +1,110 @@
+"""What several algorithms decide about the same pods, and at which step they part."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.records import API_VERSION, Assumption
+
+
+class _Record(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of the records."""
+
+
+class Step(StrEnum):
+    """The steps of a decision, in their order.
+
+    ``Attempt``: whether the pod is tried at all. ``Filter``: which nodes fit. ``Scores``: which of these is the best.
+    ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: where it is tried. ``Candidates``: where it fits
+    without lower pods. ``Victims``: which of them have to go. ``BudgetViolations``: how many of these violate a budget.
+    ``Choice``: the rules between candidates, and the nodes that each leaves. ``Outcome``: what becomes of the pod,
+    where no step before differs.
+    """
+
+    ATTEMPT = "Attempt"
+    FILTER = "Filter"
+    SCORES = "Scores"
+    ELIGIBILITY = "Eligibility"
+    POTENTIAL_NODES = "PotentialNodes"
+    CANDIDATES = "Candidates"
+    VICTIMS = "Victims"
+    BUDGET_VIOLATIONS = "BudgetViolations"
+    CHOICE = "Choice"
+    NOMINATED_NODES = "NominatedNodes"
+    OUTCOME = "Outcome"
+
+
+class Difference(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A step at which two algorithms differ, told by its first example.
+
+    ``subject`` is the node that it is about, or the rule of the choice; ``others`` counts further ones at this step.
+    ``base`` and ``other`` are what each says of it, ``base_reason`` and ``other_reason`` why, in its own words.
+    """
+
+    step: Step
+    subject: str = ""
+    base: str
+    other: str
+    base_reason: str = ""
+    other_reason: str = ""
+    others: int = 0
+
+
+class Decision(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What one algorithm decides. ``nodes`` are those that the pod can end on, ``victims`` are given for each.
+
+    ``differs_from`` are the algorithms with which the pod lands elsewhere, or evicts others. If the first algorithm is
+    one of them, they differ at ``differences``, in the order of the steps: at the first they part.
+    """
+
+    algorithm: str
+    outcome: Outcome
+    reason: str = ""
+    nodes: list[str] = []
+    victims: dict[str, list[str]] = {}
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+    message: str = ""
+    differs_from: list[str] = []
+    differences: list[Difference] = []
+
+
+class ComparedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One pod, with the decision of each algorithm in the order in which they were named.
+
+    ``pod`` is ``namespace/name``, ``name`` that of its scenario. ``error`` is there where it could not be decided.
+    """
+
+    pod: str = ""
+    name: str = ""
+    origin: str = ""
+    priority: int = 0
+    is_same: bool = True
+    decisions: list[Decision] = []
+    error: str = ""
+
+    def decisions_of(self, algorithm: str) -> list[Decision]:
+        """The decision of that algorithm, if there is one."""
+        return [each for each in self.decisions if each.algorithm == algorithm]
+
+
+class Pair(_Record, frozen=True):
+    """On how many pods two algorithms differ."""
+
+    base: str
+    other: str
+    differing: int
+
+
+class Comparison(_Record, frozen=True, kw_only=True):
+    """The decisions of several algorithms on some pods. ``differing`` counts the pods on which not all agree."""
+
+    api_version: str = API_VERSION
+    kind: str = "Comparison"
+    algorithms: list[str]
+    differing: int = 0
+    pairs: list[Pair] = []
+    items: list[ComparedPod] = []
+    assumptions: list[Assumption] = []

@@ -1,0 +1,31 @@
+"""The heap of the scheduling queues gives its items in order, whatever is added, changed and taken out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpreempt.schedulers.queues.heap import Heap
+
+KEYS = st.sampled_from("abcdefghij")
+CALLS = st.lists(st.tuples(st.sampled_from(["add", "delete", "pop"]), KEYS, st.integers(0, 4)), max_size=60)
+
+
+@given(CALLS)
+def test_a_heap_holds_what_was_added_and_gives_the_first_first(calls: list[tuple[str, str, int]]) -> None:
+    heap: Heap[tuple[str, int]] = Heap(lambda item: item[0], lambda left, right: left[1] < right[1])
+    held: dict[str, int] = {}
+    for call, key, value in calls:
+        if call == "add":
+            heap.add((key, value))
+            held[key] = value
+        elif call == "delete":
+            assert heap.delete(key) == (held.pop(key, None) is not None)
+        else:
+            popped = heap.pop()
+            assert (popped is None) == (not held)
+            if popped is not None:
+                assert popped[1] == min(held.values()) == held.pop(popped[0])
+        assert len(heap) == len(held)
+        assert [value for _, value in heap.in_order()] == sorted(held.values())
+        assert dict(heap.in_order()) == held

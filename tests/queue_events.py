@@ -1,0 +1,128 @@
+"""Events for scheduling queues in few words, and what the queue looks like after they were played."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.queue_events import QueueEvent, TimedEvent
+from kpreempt.analysis.queue_play import QueuePlayer
+from kpreempt.analysis.queue_world import World
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.queues import SchedulingQueue, queue_for
+from kpreempt.snapshot import decode_object
+from kpreempt.verdict import Place, QueueStep
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+Event = dict[str, Any]
+
+
+def add(
+    name: str, priority: int = 0, *, labels: dict[str, str] | None = None, nominated: str = "", **spec: Any
+) -> Event:
+    """A pod comes; on a node where ``nodeName`` is given."""
+    metadata = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": labels or {}}
+    status = {"nominatedNodeName": nominated} if nominated else {}
+    return {
+        "event": "addPod",
+        "pod": {"metadata": metadata, "spec": {"priority": priority, **spec}, "status": status},
+    }
+
+
+def update(name: str, **parts: Any) -> Event:
+    """A pod is changed: ``spec``, ``status`` or ``metadata`` as merge patches."""
+    metadata = {"name": name, "namespace": "ns", **parts.pop("metadata", {})}
+    return {"event": "updatePod", "pod": {"metadata": metadata, **parts}}
+
+
+def delete(name: str) -> Event:
+    return {"event": "deletePod", "pod": f"ns/{name}"}
+
+
+def bind(name: str, node: str) -> Event:
+    return {"event": "bindPod", "pod": f"ns/{name}", "node": node}
+
+
+def node(name: str, *, cpu: str = "4", labels: dict[str, str] | None = None, **spec: Any) -> Event:
+    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {
+        "event": "addNode",
+        "node": {
+            "metadata": {"name": name, "labels": labels or {}},
+            "spec": spec,
+            "status": {"allocatable": allocatable},
+        },
+    }
+
+
+def update_node(name: str, **parts: Any) -> Event:
+    return {"event": "updateNode", "node": {"metadata": {"name": name, **parts.pop("metadata", {})}, **parts}}
+
+
+def change(resource: str, action: str) -> Event:
+    return {"event": "changeObject", "resource": resource, "action": action}
+
+
+def pop() -> Event:
+    return {"event": "pop"}
+
+
+def fail(*plugins: str, pod: str = "", **more: Any) -> Event:
+    """The attempt at the pod that was popped fails; without plugins, with an error."""
+    named = {"pod": f"ns/{pod}"} if pod else {}
+    return {"event": "unschedulable", "plugins": list(plugins), **({} if plugins else {"error": True}), **named, **more}
+
+
+def nominate(name: str, to: str) -> Event:
+    return {"event": "nominate", "pod": f"ns/{name}", "node": to}
+
+
+def move_all() -> Event:
+    return {"event": "moveAll"}
+
+
+def activate(name: str) -> Event:
+    return {"event": "activate", "pod": f"ns/{name}"}
+
+
+def wait(time: str) -> Event:
+    return {"event": "wait", "time": time}
+
+
+def at(time: str, event: Event) -> Event:
+    """The event so long after the one before it: ``+5s``."""
+    return {**event, "time": time}
+
+
+def timed(events: tuple[Event, ...]) -> list[TimedEvent]:
+    """The events at their times, from ``START``."""
+    now, found = START, []
+    for event in events:
+        time = event.get("time", "+0s")
+        now += timedelta(seconds=float(time.strip("+s")))
+        found.append(TimedEvent(msgspec.convert(event, QueueEvent), now, "events", len(found) + 1))
+    return found
+
+
+def play(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
+    """The steps of playing the events on an empty cluster."""
+    made = queue or queue_for(algorithm, START)
+    player = QueuePlayer(made, World(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None)
+    return list(player.play(timed(events)))
+
+
+def state(step: QueueStep) -> str:
+    """Where the pods are after a step: ``active a b, backoff c, unschedulable d``."""
+    parts = []
+    for place in Place:
+        names = [each.pod.removeprefix("ns/") for each in step.pods if each.place == place]
+        if names:
+            parts.append(f"{place.lower()} {' '.join(names)}")
+    return ", ".join(parts) or "empty"
+
+
+def popped(steps: list[QueueStep]) -> str:
+    """The pods that were popped, in order."""
+    return " ".join(step.popped.removeprefix("ns/") or "-" for step in steps if step.event == "pop")
