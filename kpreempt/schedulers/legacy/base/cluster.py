@@ -12,7 +12,7 @@ from functools import cached_property
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo
 
@@ -68,6 +68,11 @@ class Cluster:
     def storage_classes(self) -> dict[str, StorageClass]:
         """Storage classes by name."""
         return {storage_class.metadata.name: storage_class for storage_class in self.snapshot.storage_classes}
+
+    @cached_property
+    def csi_nodes(self) -> dict[str, CSINode]:
+        """What CSI drivers say of nodes, by node name."""
+        return {csi_node.metadata.name: csi_node for csi_node in self.snapshot.csi_nodes}
 
 
 def is_same_pod(one: Pod, other: Pod) -> bool:

@@ -156,6 +156,7 @@ class Cycle:
                 error = f"the preemption ends in an error: {failure}"
         return self._verdict(
             _outcome(nominated, left),
+            self._version.assumptions_about_candidates(self._cluster, self._info, list(left)),
             reason=error,
             filter=evaluated,
             eligibility=eligibility,
@@ -226,7 +227,7 @@ class Cycle:
         verdict = msgspec.structs.replace(
             self._frame, outcome=outcome, assumptions=[*self._frame.assumptions, *about, *assumptions], **parts
         )
-        return with_effects(verdict, self._pod, self._version)
+        return with_effects(verdict, self._pod, self._version, self._cluster)
 
 
 def _candidate(node: str, victims: Victims) -> Candidate:

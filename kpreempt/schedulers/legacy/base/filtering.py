@@ -105,8 +105,9 @@ class FilterRun:
             return refusals[0]
         if not refusals:
             return Status(Code.NONE)
+        is_final = any(status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE for status in refusals)
         return Status(
-            Code.NONE,
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else refusals[0].code,
             [reason for status in refusals for reason in status.reasons],
             refusals[0].plugin,
             refusals[0].detail,

@@ -26,11 +26,13 @@ class Words(NamedTuple):
 
     ``nomination`` is the field that holds the nominated node; ``preempted`` the text of a victim's event, with
     ``{pod}`` and ``{node}``. ``reports_failure_first`` says that the pod's own event comes before the preemption.
+    ``event_limit`` is the number of bytes at which the event's text is cut.
     """
 
     nomination: str
     preempted: str
     reports_failure_first: bool
+    event_limit: int | None = None
 
 
 class Version(ABC):
@@ -88,7 +90,15 @@ class Version(ABC):
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The rules of the choice."""
 
+    def is_waiting(self, pod: Pod) -> bool:
+        """Whether the pod has been given a node but waits to be bound, which its eviction ends (1.18)."""
+        return False
+
     message: Callable[[int, dict[str, Status]], str] = staticmethod(numbered_message)
+
+    def assumptions_about_candidates(self, cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
+        """What is random in the search for victims on these nodes and shown in one of its ways."""
+        return []
 
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
         """What of the pod or the cluster this version would take into account and is not modelled."""

@@ -1,0 +1,200 @@
+"""InterPodAffinity: counts of matching pods per topology pair (``plugins/interpodaffinity/filtering.go``, v1.18.19).
+
+Counted once for the whole cluster, and in a dry run kept up to date pod by pod, with three oddities of that: a term of
+another pod's anti-affinity without namespaces is then taken in the namespace of the pod that is scheduled; counts can
+so fall below zero and hide a conflict; and pods that are only nominated, which have no node name, do not count for the
+pod's own terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.legacy.base.checks import term_selects
+from kpreempt.schedulers.legacy.base.filtering import LegacyError
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.v1_18.framework import (
+    CycleState,
+    FilterPlugin,
+    PodState,
+    PreFilterRejectedError,
+    refused,
+)
+from kpreempt.schedulers.legacy.v1_18.selectors import selector_error
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.details import AffinityConflict
+
+REASON = "node(s) didn't match pod affinity/anti-affinity"
+REASON_AFFINITY = "node(s) didn't match pod affinity rules"
+REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+REASON_EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+TopologyPair = tuple[str, str]
+# A refusal names at most this many of the pods behind it.
+MAX_HOLDERS = 20
+
+
+class Counts(dict[TopologyPair, int]):
+    """Numbers of matching pods. What comes to zero is left out: whether any count is left decides for a first pod."""
+
+    def count(self, term: PodAffinityTerm, node: Node, delta: int) -> None:
+        """Count a pod in the node's pair for the term, if the node has the label."""
+        pair = pair_on(node, term)
+        if pair is None:
+            return
+        total = self.get(pair, 0) + delta
+        if total:
+            self[pair] = total
+        else:
+            del self[pair]
+
+
+class AffinityState(PodState):
+    """Pods that match the pod's terms, and terms of other pods that match it, per topology pair."""
+
+    __slots__ = ("_pod", "affinity", "affinity_terms", "anti_affinity", "anti_affinity_terms", "existing")
+
+    def __init__(self, pod: PodInfo) -> None:
+        self._pod = pod.pod
+        self.affinity_terms = pod.affinity_terms
+        self.anti_affinity_terms = pod.anti_affinity_terms
+        self.affinity = Counts()
+        self.anti_affinity = Counts()
+        self.existing = Counts()
+
+    def clone(self) -> AffinityState:
+        """A copy with counts of its own."""
+        copy = AffinityState.__new__(AffinityState)
+        copy._pod = self._pod
+        copy.affinity_terms = self.affinity_terms
+        copy.anti_affinity_terms = self.anti_affinity_terms
+        copy.affinity = Counts(self.affinity)
+        copy.anti_affinity = Counts(self.anti_affinity)
+        copy.existing = Counts(self.existing)
+        return copy
+
+    def count_all(self, nodes: Sequence[NodeInfo]) -> None:
+        """Count the pods of all nodes, each with its own terms in its own namespace."""
+        counts_own = bool(self.affinity_terms or self.anti_affinity_terms)
+        for node_info in nodes:
+            for existing in node_info.pods:
+                self._count_terms_of(existing, existing.pod, node_info.node, 1)
+                if counts_own:
+                    self._count_own(existing.pod, node_info.node, 1)
+
+    def update(self, moved: PodInfo, node: Node, delta: int) -> None:
+        """A pod came to the node (1) or left it (-1); its terms are read in the namespace of the scheduled pod."""
+        self._count_terms_of(moved, self._pod, node, delta)
+        if moved.pod.spec.node_name:
+            self._count_own(moved.pod, node, delta)
+
+    def _count_terms_of(self, existing: PodInfo, owner: Pod, node: Node, delta: int) -> None:
+        """Count the anti-affinity of another pod; a term without namespaces means that of ``owner``."""
+        for term in existing.anti_affinity_terms:
+            if term_selects(owner, term, self._pod):
+                self.existing.count(term, node, delta)
+
+    def _count_own(self, other: Pod, node: Node, delta: int) -> None:
+        """Count a pod that all terms of the pod's affinity select, and for each term of its anti-affinity."""
+        if all(term_selects(self._pod, term, other) for term in self.affinity_terms):
+            for term in self.affinity_terms:
+                self.affinity.count(term, node, delta)
+        for term in self.anti_affinity_terms:
+            if term_selects(self._pod, term, other):
+                self.anti_affinity.count(term, node, delta)
+
+    def unmet_on(self, node: Node) -> PodAffinityTerm | None:
+        """The first of the pod's affinity terms for which no pod counts on the node.
+
+        A pod that is the first of its group, which no pod anywhere matches in all terms but it itself, has none.
+        """
+        for term in self.affinity_terms:
+            pair = pair_on(node, term)
+            if pair is None or self.affinity.get(pair, 0) <= 0:
+                is_first = not self.affinity and all(
+                    term_selects(self._pod, each, self._pod) for each in self.affinity_terms
+                )
+                return None if is_first else term
+        return None
+
+    def refusing_on(self, node: Node) -> PodAffinityTerm | None:
+        """The first of the pod's anti-affinity terms for which a pod counts on the node."""
+        for term in self.anti_affinity_terms:
+            pair = pair_on(node, term)
+            if pair is not None and self.anti_affinity.get(pair, 0) > 0:
+                return term
+        return None
+
+
+def pair_on(node: Node, term: PodAffinityTerm) -> TopologyPair | None:
+    """The node's value of the term's topology key; ``None`` where it has no such label."""
+    value = node.labels.get(term.topology_key)
+    return None if value is None else (term.topology_key, value)
+
+
+class InterPodAffinity(FilterPlugin):
+    """Anti-affinity of the pods that are there, then the pod's own affinity and anti-affinity."""
+
+    name = "InterPodAffinity"
+
+    def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> AffinityState:
+        """Count all pods; a selector that cannot be parsed ends the attempt."""
+        _check_selectors(pod, nodes)
+        state = AffinityState(pod)
+        state.count_all(nodes)
+        return state
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Affinity that is not met is for good; what refuses the pod may be evicted."""
+        counts = state.of(AffinityState)
+        node = node_info.node
+        refusing = [(key, value) for key, value in node.labels.items() if counts.existing.get((key, value), 0) > 0]
+        if refusing:
+            detail = _existing_conflict(state.pod.pod, node_info, refusing[0])
+            return refused(Code.UNSCHEDULABLE, REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail)
+        unmet = counts.unmet_on(node)
+        if unmet is not None:
+            detail = _conflict("affinity", unmet, node, [])
+            return refused(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REASON, REASON_AFFINITY, detail=detail)
+        term = counts.refusing_on(node)
+        if term is not None:
+            holders = [other.key for other in node_info.pods if term_selects(state.pod.pod, term, other.pod)]
+            detail = _conflict("antiAffinity", term, node, holders)
+            return refused(Code.UNSCHEDULABLE, REASON, REASON_ANTI_AFFINITY, detail=detail)
+        return SUCCESS
+
+
+def _check_selectors(pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
+    existing = (term for node_info in nodes for other in node_info.pods for term in other.anti_affinity_terms)
+    for term in existing:
+        error = selector_error(term.label_selector)
+        if error:
+            raise LegacyError(f"calculating preFilterState: {error}")
+    for term in (*pod.affinity_terms, *pod.anti_affinity_terms):
+        error = selector_error(term.label_selector)
+        if error:
+            raise PreFilterRejectedError(f"calculating preFilterState: {error}")
+
+
+def _existing_conflict(pod: Pod, node_info: NodeInfo, pair: TopologyPair) -> AffinityConflict:
+    """The pods on the node whose anti-affinity refuses the pod; those on others of the domain are not named."""
+    found = {
+        other.key: term
+        for other in node_info.pods
+        for term in other.anti_affinity_terms
+        if term.topology_key == pair[0] and term_selects(other.pod, term, pod)
+    }
+    selector = _text(next(iter(found.values()))) if found else ""
+    return AffinityConflict("existingAntiAffinity", *pair, selector, list(found)[:MAX_HOLDERS])
+
+
+def _conflict(rule: str, term: PodAffinityTerm, node: Node, holders: list[str]) -> AffinityConflict:
+    value = node.labels.get(term.topology_key, "")
+    return AffinityConflict(rule, term.topology_key, value, _text(term), holders[:MAX_HOLDERS])
+
+
+def _text(term: PodAffinityTerm) -> str:
+    return "nothing" if term.label_selector is None else str(term.label_selector)

@@ -1,0 +1,207 @@
+"""How many volumes a node takes: disks of a cloud, and those of CSI drivers (``plugins/nodevolumelimits``, v1.18.19).
+
+The gates that move in-tree volumes to CSI drivers are off by default and not modelled; nor is ``KUBE_MAX_PD_VOLS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import ClassVar
+
+from kpreempt.model.pod import Pod, Volume
+from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeSpec
+from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.filtering import LegacyError
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
+from kpreempt.schedulers.legacy.v1_18.resources import ATTACHABLE_VOLUMES_PREFIX
+from kpreempt.schedulers.legacy.v1_18.storage import claim_keys, class_of_claim
+from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict.details import VolumeLimitExceeded
+
+REASON = "node(s) exceed max volume count"
+
+INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+_NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
+_MAX_EBS, _MAX_EBS_NITRO, _MAX_CINDER, _MAX_OTHERS = 39, 25, 256, 16
+_MAX_RESOURCE_NAME = 63
+
+# Provisioners whose claims count as the in-tree plugin's and not as a CSI driver's (``csi-translation-lib`` v0.18).
+MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd"))
+
+
+class InTreeLimits(FilterPlugin):
+    """Counts the disks of one cloud on the node, each once, and those that the pod would add."""
+
+    provisioner: ClassVar[str]
+    limit_key: ClassVar[str]
+
+    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """The disk's name where the source is one of this cloud."""
+        raise NotImplementedError
+
+    def default_limit(self, node_info: NodeInfo) -> int:
+        """How many disks a node takes that does not say it itself."""
+        return _MAX_OTHERS
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Refuse the node where the sum is above its limit; evictions may help."""
+        wanted = self._disks(state.pod.pod, state.cluster)
+        if not wanted:
+            return SUCCESS
+        used: set[str] = set()
+        for other in node_info.pods:
+            used |= self._disks(other.pod, state.cluster)
+        new = wanted - used
+        limit = node_info.allocatable.get(self.limit_key)
+        if limit is None:
+            limit = self.default_limit(node_info)
+        if len(used) + len(new) <= limit:
+            return SUCCESS
+        detail = VolumeLimitExceeded(self.provisioner, len(used), len(new), limit)
+        return refused(Code.UNSCHEDULABLE, REASON, detail=detail)
+
+    def _disks(self, pod: Pod, cluster: Cluster) -> set[str]:
+        disks = {disk for volume in pod.spec.volumes if (disk := self.disk_of(volume)) is not None}
+        for key, name in claim_keys(pod):
+            if not name:
+                raise LegacyError("PersistentVolumeClaim had no name")
+            claim = cluster.persistent_volume_claims.get(key)
+            if claim is not None and (disk := self._disk_of_claim(claim, cluster)) is not None:
+                disks.add(disk)
+        return disks
+
+    def _disk_of_claim(self, claim: PersistentVolumeClaim, cluster: Cluster) -> str | None:
+        volume = cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            return self.disk_of(volume.spec)
+        # Upstream puts a random prefix before the key, so that no real disk has that name.
+        storage_class = cluster.storage_classes.get(claim.spec.storage_class_name or "")
+        is_ours = storage_class is not None and storage_class.provisioner == self.provisioner
+        return f"claim {claim.key}" if is_ours else None
+
+
+class EBSLimits(InTreeLimits):
+    """AWS disks."""
+
+    name = "EBSLimits"
+    provisioner = "kubernetes.io/aws-ebs"
+    limit_key = "attachable-volumes-aws-ebs"
+
+    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """The volume's ID."""
+        return source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None
+
+    def default_limit(self, node_info: NodeInfo) -> int:
+        """By the kind of machine."""
+        kinds = [node_info.labels[label] for label in INSTANCE_TYPE_LABELS if label in node_info.labels]
+        return _MAX_EBS_NITRO if kinds and _NITRO.search(kinds[0]) else _MAX_EBS
+
+
+class GCEPDLimits(InTreeLimits):
+    """Google's disks."""
+
+    name = "GCEPDLimits"
+    provisioner = "kubernetes.io/gce-pd"
+    limit_key = "attachable-volumes-gce-pd"
+
+    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """The disk's name."""
+        return source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None
+
+
+class AzureDiskLimits(InTreeLimits):
+    """Azure's disks."""
+
+    name = "AzureDiskLimits"
+    provisioner = "kubernetes.io/azure-disk"
+    limit_key = "attachable-volumes-azure-disk"
+
+    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """The disk's name."""
+        return source.azure_disk.disk_name if source.azure_disk else None
+
+
+class CinderLimits(InTreeLimits):
+    """OpenStack's volumes; only a Policy file asks for it."""
+
+    name = "CinderLimits"
+    provisioner = "kubernetes.io/cinder"
+    limit_key = "attachable-volumes-cinder"
+
+    def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """The volume's ID."""
+        return source.cinder.volume_id if source.cinder else None
+
+    def default_limit(self, node_info: NodeInfo) -> int:
+        """So many that it never counts."""
+        return _MAX_CINDER
+
+
+class CSILimits(FilterPlugin):
+    """Counts the volumes of each CSI driver against the limit that the driver, or the node, states."""
+
+    name = "NodeVolumeLimits"
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        """Refuse the node where a driver's sum is above its limit; evictions may help."""
+        wanted = _csi_volumes(state.pod.pod, state.cluster)
+        limits = _csi_limits(node_info, state.cluster) if wanted else {}
+        if not limits:
+            return SUCCESS
+        used: set[tuple[str, str]] = set()
+        for other in node_info.pods:
+            used |= _csi_volumes(other.pod, state.cluster)
+        new = wanted - used
+        for driver in dict.fromkeys(driver for driver, _ in sorted(new)):
+            limit = limits.get(limit_key_of(driver))
+            there = sum(each == driver for each, _ in used)
+            added = sum(each == driver for each, _ in new)
+            if limit is not None and there + added > limit:
+                detail = VolumeLimitExceeded(driver, there, added, limit)
+                return refused(Code.UNSCHEDULABLE, REASON, detail=detail)
+        return SUCCESS
+
+
+def _csi_limits(node_info: NodeInfo, cluster: Cluster) -> dict[str, int]:
+    limits = {
+        name: limit for name, limit in node_info.allocatable.items() if name.startswith(ATTACHABLE_VOLUMES_PREFIX)
+    }
+    csi_node = cluster.csi_nodes.get(node_info.name)
+    for driver in csi_node.spec.drivers if csi_node else ():
+        if driver.allocatable is not None and driver.allocatable.count is not None:
+            limits[limit_key_of(driver.name)] = driver.allocatable.count
+    return limits
+
+
+def _csi_volumes(pod: Pod, cluster: Cluster) -> set[tuple[str, str]]:
+    """Driver and handle of the CSI volumes behind the pod's claims."""
+    volumes = set()
+    for key, name in claim_keys(pod):
+        if not name:
+            raise LegacyError("PersistentVolumeClaim had no name")
+        claim = cluster.persistent_volume_claims.get(key)
+        if claim is not None and (volume := _csi_volume_of(claim, cluster)) is not None:
+            volumes.add(volume)
+    return volumes
+
+
+def _csi_volume_of(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[str, str] | None:
+    volume = cluster.persistent_volumes.get(claim.spec.volume_name)
+    if volume is not None:
+        csi = volume.spec.csi
+        return (csi.driver, csi.volume_handle) if csi and csi.driver and csi.volume_handle else None
+    storage_class = cluster.storage_classes.get(class_of_claim(claim))
+    if storage_class is None or not storage_class.provisioner or storage_class.provisioner in MIGRATABLE:
+        return None
+    return storage_class.provisioner, f"claim {claim.key}"
+
+
+def limit_key_of(driver: str) -> str:
+    """The name under which a node states a driver's limit (``GetCSIAttachLimitKey``); long ones are hashed."""
+    prefix = f"{ATTACHABLE_VOLUMES_PREFIX}csi-"
+    if len(prefix) + len(driver) < _MAX_RESOURCE_NAME:
+        return prefix + driver
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return prefix + driver[:23] + digest[:16]

@@ -1,0 +1,194 @@
+"""What the real kube-scheduler 1.18.19 decided on recorded scenarios, and the table tests of its preemption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.cli import process
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES
+from kpreempt.schedulers.legacy.base.choice import choose
+from kpreempt.schedulers.legacy.base.cluster import Cluster
+from kpreempt.schedulers.legacy.base.cycle import Cycle
+from kpreempt.schedulers.legacy.base.extenders import Filtered
+from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError
+from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
+from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin
+from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
+from kpreempt.schedulers.legacy.v1_18.resources import NodeResourcesFit
+from kpreempt.schedulers.legacy.v1_18.topology_spread import PodTopologySpread
+from kpreempt.schedulers.legacy.v1_18.version import Version118
+from kpreempt.verdict import SUCCESS, Code, Outcome, PodSummary, Status, Verdict
+from tests.conformance.cases import NOW, cluster_of, pod_of, read_lines
+from tests.conformance.comparison import disagreements
+
+Case = dict[str, Any]
+
+LEGACY = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "legacy"
+CASES = list(read_lines(LEGACY / "upstream" / "upstream-1.18.jsonl.gz"))
+REAL_PLUGINS = (NodeResourcesFit, InterPodAffinity, PodTopologySpread)
+
+
+class NamedFilter(FilterPlugin):
+    """Upstream's filters that look at names only, and its fake one, which is first and counts how often it is asked."""
+
+    def __init__(self, name: str, code: Code = Code.UNSCHEDULABLE) -> None:
+        self.name = name  # type: ignore[misc]  # each instance stands for another upstream plugin
+        self._code = code
+        self.calls = 0
+
+    def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
+        self.calls += 1
+        fits = {
+            "TrueFilter": True,
+            "FalseFilter": False,
+            "MatchFilter": node_info.name == state.pod.pod.metadata.name,
+            "FakeFilter": self._code == Code.SUCCESS,
+        }[self.name]
+        return SUCCESS if fits else Status(self._code, [f"refused by {self.name}"])
+
+
+class FakeExtender:
+    """Upstream's extender of predicates over a node's name."""
+
+    def __init__(self, case: Mapping[str, Any]) -> None:
+        self.name = "fake"
+        self.is_ignorable = bool(case["ignorable"])
+        self.supports_preemption = bool(case["supportsPreemption"])
+        self._is_interested = not case["unInterested"]
+        self._predicates: Sequence[str] = case["predicates"]
+
+    def is_interested(self, pod: Pod) -> bool:
+        return self._is_interested
+
+    def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered:
+        passing = [node_info.name for node_info in nodes if self._fits(node_info.name)]
+        return Filtered(passing, {info.name: "" for info in nodes if info.name not in passing})
+
+    def process_preemption(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        return {node: victims for node, victims in candidates.items() if self._fits(node)}
+
+    def _fits(self, node: str) -> bool:
+        if "errorPredicateExtender" in self._predicates:
+            raise LegacyError("Some error")
+        answers = {
+            "truePredicateExtender": True,
+            "falsePredicateExtender": False,
+            "machine1PredicateExtender": node == "machine1",
+        }
+        return all(answers[predicate] for predicate in self._predicates)
+
+
+class Table:
+    """The scheduler and the cluster of one case."""
+
+    def __init__(self, case: Case, first: Sequence[FilterPlugin] = ()) -> None:
+        real = {plugin.name: plugin for plugin in REAL_PLUGINS}
+        named = [real[name]() if name in real else NamedFilter(name) for name in case["filters"]]
+        self.version = Version118([*first, *named], never_preempts=case.get("config", {}).get("enableNonPreempting"))
+        self.cluster = Cluster(
+            cluster_of(case["objects"]),
+            self.version.accounting,
+            self.version.nominated_node,
+            now=NOW,
+            scheduler_names=frozenset(["default-scheduler"]),
+        )
+        self.pod = PodInfo(pod_of(case["pod"]), self.version.accounting)
+        self.state = self.version.prepare_pod(self.cluster, self.pod)
+
+    def candidates(self) -> dict[str, Victims]:
+        """The victims on every node on which preemption helps."""
+        version = self.version
+        fits = FilterRun(version.default_filters, self.cluster, self.pod, stops_at_first=True, counts_nominated=True)
+        dry_run = DryRun(fits, version.importance(NOW), version.budget_rule, self.cluster.budgets)
+        outcomes = {info.name: dry_run.select_victims(self.state, info) for info in self.cluster.node_infos}
+        return {node: outcome for node, outcome in outcomes.items() if isinstance(outcome, Victims)}
+
+    def preempt(self, statuses: dict[str, Status], extenders: Sequence[FakeExtender]) -> Verdict:
+        """The preemption after the filters said so."""
+        metadata = self.pod.pod.metadata
+        frame = Verdict(
+            algorithm="kube-1.18",
+            outcome=Outcome.NOT_SCHEDULED,
+            pod=PodSummary(namespace=metadata.namespace, name=metadata.name),
+        )
+        cycle = Cycle(
+            self.version, self.version.default_filters, extenders, self.cluster, self.pod.pod, frame, NO_PHASES
+        )
+        return cycle.preempt(statuses)
+
+
+def shown(candidates: Mapping[str, Victims]) -> dict[str, Any]:
+    return {
+        node: {"numPDBViolations": each.num_violations, "victims": [info.key for info in each.pods]}
+        for node, each in candidates.items()
+    }
+
+
+def statuses_of(case: Case) -> dict[str, Status]:
+    """The given statuses; a node without one has passed, for all that is known."""
+    nodes = [each["metadata"]["name"] for each in case["objects"] if each["kind"] == "Node"]
+    given = {node: Status(Code(case["filterCodes"][node]), reasons or []) for node, reasons in case["filter"].items()}
+    return {node: given.get(node, SUCCESS) for node in nodes}
+
+
+def cases_of(kind: str) -> Any:
+    cases = [case for case in CASES if case["kind"] == kind]
+    return pytest.mark.parametrize("case", cases, ids=[case["name"].split("/")[1] for case in cases])
+
+
+def test_every_case_is_of_a_kind_that_is_run() -> None:
+    run = {"nodesWherePreemptionMightHelp", "pickOneNodeForPreemption", "preempt", "selectNodesForPreemption"}
+    assert {case["kind"] for case in CASES} == run
+
+
+@cases_of("selectNodesForPreemption")
+def test_victims_on_each_node(case: Case) -> None:
+    fake = NamedFilter("FakeFilter", Code(case["filterReturnCode"]))
+    assert shown(Table(case, [fake]).candidates()) == case["expect"]["candidates"]
+    assert fake.calls == case["expectedNumFilterCalled"]
+
+
+@cases_of("pickOneNodeForPreemption")
+def test_node_that_is_chosen(case: Case) -> None:
+    table = Table(case)
+    candidates = table.candidates()
+    assert shown(candidates) == case["expect"]["candidates"]
+    assert choose(candidates, table.version.criteria(NOW)).tied == case["expect"]["chosenAnyOf"]
+
+
+@cases_of("nodesWherePreemptionMightHelp")
+def test_nodes_to_try(case: Case) -> None:
+    version = Version118()
+    tried = [node for node, status in statuses_of(case).items() if version.may_help(status)]
+    assert tried == case["expect"]["nodesToTry"]
+
+
+@cases_of("preempt")
+def test_whole_preemption(case: Case) -> None:
+    verdict = Table(case).preempt(statuses_of(case), [FakeExtender(each) for each in case["extenders"]])
+    expected = case["expect"]
+    assert verdict.nominated_nodes == ([expected["chosen"]] if expected["chosen"] else [])
+    assert [victim.pod for node in verdict.nominated_nodes for victim in verdict.victims[node]] == expected["victims"]
+    assert verdict.nominations_to_clear == expected["nominatedPodsToClear"]
+
+
+def test_all_recorded_verdicts_agree(tmp_path: Path) -> None:
+    scenarios = list(read_lines(LEGACY / "kube-1.18.jsonl.gz"))
+    given = "".join(
+        json.dumps({key: value for key, value in each.items() if key != "expect"}) + "\n" for each in scenarios
+    )
+    (tmp_path / "in.jsonl").write_text(given, encoding="utf-8")
+    process.run(["batch", str(tmp_path / "in.jsonl"), "-o", f"jsonl={tmp_path}/out.jsonl"])
+    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = {
+        each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
+        for each, answer in zip(scenarios, answers, strict=True)
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
