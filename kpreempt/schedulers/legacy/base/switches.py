@@ -13,6 +13,13 @@ from kpreempt.verdict import Assumption
 KIND = "KubeSchedulerConfiguration"
 DISABLED = "preemption is switched off (disablePreemption)"
 NO_POD_PRIORITY = "the feature gate PodPriority is off, so there is no preemption"
+_GROUP = "kubescheduler.config.k8s.io"
+# In which its configuration can be written.
+_API_VERSIONS = {
+    "kube-1.8": ("componentconfig/v1alpha1",),
+    "kube-1.13": (f"{_GROUP}/v1alpha1",),
+    "kube-1.18": (f"{_GROUP}/v1alpha1", f"{_GROUP}/v1alpha2"),
+}
 _HEADER = frozenset(("apiVersion", "kind"))
 
 
@@ -46,6 +53,9 @@ def read_switches(
     fields = dict(configuration or {})
     if configuration is not None and fields.get("kind") != KIND:
         raise ConfigurationError(f"the scheduler's configuration is not a {KIND}", hint=f"kind: {KIND}")
+    version, versions = fields.get("apiVersion"), _API_VERSIONS[algorithm]
+    if version and version not in versions:
+        raise ConfigurationError(f'no kind "{KIND}" is registered for version "{version}"', hint=" or ".join(versions))
     disabled = _typed(fields, "disablePreemption", bool, False)
     name = _typed(fields, "schedulerName", str, "") or DEFAULT_SCHEDULER_NAME
     assumptions += [
