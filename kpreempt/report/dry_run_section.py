@@ -14,6 +14,8 @@ from kpreempt.report.victims_section import bare_name
 from kpreempt.verdict import Candidate, Reprieve, Verdict
 
 _ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left")
+# The scheduler that knows no budgets.
+_WITHOUT_BUDGETS = ("kube-1.8",)
 _STEPS_SHOWN = 5
 _STEPS_SHOWN_OF_CROWD = 3
 _COSTS_SHOWN = 2
@@ -48,7 +50,7 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     in_full = len(ordered) if options.verbose else _in_full(ordered)
     for candidate in ordered[:in_full]:
         add_candidate(page, candidate, verdict, options)
-    _add_summaries(page, ordered[in_full:])
+    _add_summaries(page, ordered[in_full:], verdict)
     if verdict.dry_run:
         page.paragraph(Span("still refused without their lower-priority pods:", "dim"), indent=2)
         depth = Depth.REASONS if is_crowd(verdict, options) else Depth.CAUSES
@@ -86,7 +88,7 @@ def _in_full(ordered: Sequence[Candidate]) -> int:
 
 def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: RenderOptions) -> None:
     """A candidate with its cost, and the steps of choosing its victims where they were recorded."""
-    page.paragraph(strong(candidate.node), "  ", *_cost(candidate), indent=2, hanging=2)
+    page.paragraph(strong(candidate.node), "  ", *_cost(candidate, verdict), indent=2, hanging=2)
     if not candidate.steps:
         return
     in_short = is_crowd(verdict, options)
@@ -134,16 +136,20 @@ def _name_spent(step: Reprieve) -> str:
     return f"budget {' and '.join(names)}" if names else "a budget"
 
 
-def _cost(candidate: Candidate) -> Phrase:
+def _cost(candidate: Candidate, verdict: Verdict) -> Phrase:
     victims, violations = len(candidate.victims), candidate.num_pdb_violations
     return (
         count(victims, "victim"),
         ", ",
-        Span(count(violations, "budget violation"), "bad") if violations else Span("no budget violated", "good"),
+        Span(count(violations, "budget violation"), "bad") if violations else _no_violations(verdict),
     )
 
 
-def _add_summaries(page: Page, candidates: Sequence[Candidate]) -> None:
+def _no_violations(verdict: Verdict) -> Span:
+    return Span("budgets not asked") if verdict.algorithm in _WITHOUT_BUDGETS else Span("no budget violated", "good")
+
+
+def _add_summaries(page: Page, candidates: Sequence[Candidate], verdict: Verdict) -> None:
     """The other candidates: on one line for each cost where the costs are few, otherwise as ranges."""
     by_cost: dict[tuple[int, int], list[str]] = {}
     for candidate in candidates:
@@ -152,7 +158,7 @@ def _add_summaries(page: Page, candidates: Sequence[Candidate]) -> None:
         victims, violations = zip(*by_cost, strict=True)
         page.paragraph(
             f"{count(len(candidates), 'other candidate')}  {_range(victims, 'victim')}, ",
-            f"{_range(violations, 'budget violation')} each" if any(violations) else "no budget violated",
+            f"{_range(violations, 'budget violation')} each" if any(violations) else _no_violations(verdict),
             indent=2,
             hanging=2,
         )
@@ -162,7 +168,7 @@ def _add_summaries(page: Page, candidates: Sequence[Candidate]) -> None:
         each = " each" if len(nodes) > 1 else ""
         more = f" and {len(nodes) - _NODES_SHOWN:,} more" if len(nodes) > _NODES_SHOWN else ""
         names = ", ".join(nodes[:_NODES_SHOWN])
-        page.paragraph(f"{names}{more}", "  ", *_cost(sample[nodes[0]]), each, indent=2, hanging=2)
+        page.paragraph(f"{names}{more}", "  ", *_cost(sample[nodes[0]], verdict), each, indent=2, hanging=2)
 
 
 def _range(numbers: Sequence[int], noun: str) -> str:

@@ -129,4 +129,4 @@ def _add_nearest(page: Page, group: FailureGroup, statuses: Mapping[str, Status]
 
 
 def _status_in_words(code: Code) -> str:
-    return "refused without a reason" if code in (Code.NONE, Code.UNSCHEDULABLE) else str(code)
+    return "refused without a reason" if code == Code.UNSCHEDULABLE else str(code)

@@ -91,6 +91,8 @@ def _lands(verdict: Verdict) -> Phrase:
     nodes = destinations(verdict)
     nominated = " on the node that it is nominated to," if nodes == [verdict.pod.nominated_node_name] else " on"
     tie = f"{'Both' if len(nodes) == 2 else 'They'} have the best score; the scheduler picks one at random."
+    if verdict.feasible_nodes and not verdict.scores:
+        tie = "Which of them is a matter of scores, which are not computed."
     return (
         strong(pod_name(verdict)),
         Span(" would land", "good"),

@@ -50,6 +50,8 @@ def _summary(verdict: Verdict) -> Phrase:
         )
     if not chosen:
         return (f"{count(len(verdict.feasible_nodes), 'node')} {agree(len(verdict.feasible_nodes), 'fits')}",)
+    if len(verdict.scores) < 2 and len(chosen) > 1:
+        return (Span(f"not computed for {verdict.algorithm}", "warn"), f": any of {count(len(chosen), 'node')}")
     if len(verdict.scores) < 2:
         return (strong(chosen[0]), " is the only node that fits; it is not scored")
     best = verdict.scores.get(chosen[0], 0)

@@ -1,4 +1,7 @@
-"""What the real kube-scheduler 1.18.19 decided on recorded scenarios, and the table tests of its preemption."""
+"""What the real kube-scheduler 1.18.19 decided on recorded scenarios, and the table tests of its preemption.
+
+Every case of the tables is run, on the filters that it names and on the default profile; there is nothing to leave out.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pytest
 from kpreempt.cli import process
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES
+from kpreempt.schedulers.legacy import v1_18
 from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
@@ -177,6 +181,30 @@ def test_whole_preemption(case: Case) -> None:
     assert verdict.nominated_nodes == ([expected["chosen"]] if expected["chosen"] else [])
     assert [victim.pod for node in verdict.nominated_nodes for victim in verdict.victims[node]] == expected["victims"]
     assert verdict.nominations_to_clear == expected["nominatedPodsToClear"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if "expectDefaultProfile" in case],
+    ids=lambda case: "/".join((case["kind"], case["name"].split("/")[1])),
+)
+def test_default_profile_on_the_same_objects(case: Case) -> None:
+    gates = {"NonPreemptingPriority": case.get("config", {}).get("enableNonPreempting", False)}
+    scheduler = v1_18.scheduler(feature_gates=gates)
+    verdict = scheduler.decide(scheduler.prepare(cluster_of(case["objects"]), now=NOW), pod_of(case["pod"]))
+    refused = {node: status for node, status in verdict.filter.items() if not status.is_success}
+    candidates = {
+        each.node: {"victims": each.victims, "numPDBViolations": each.num_pdb_violations} for each in verdict.candidates
+    }
+    expected = case["expectDefaultProfile"]
+    assert {node: status.reasons for node, status in refused.items()} == expected["filter"]
+    assert {node: str(status.code) for node, status in refused.items()} == expected["filterCodes"]
+    assert verdict.feasible_nodes == expected["feasible"]
+    assert verdict.message == (expected["fitError"] or "")
+    assert (verdict.eligibility and verdict.eligibility.eligible) == expected["eligible"]
+    assert verdict.potential_nodes == expected["nodesToTry"]
+    assert candidates == expected["candidates"]
+    assert sorted(verdict.nominated_nodes) == sorted(expected["chosenAnyOf"])
 
 
 def test_all_recorded_verdicts_agree(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
 
 
 def test_verdicts_without_codes_or_details_are_shown_as_they_are() -> None:
-    # The schedulers of 1.8 and 1.13 give reasons only.
+    # The schedulers of 1.8 and 1.13 give reasons only; a node without any fits.
     verdict = Verdict(
         algorithm="kube-1.13",
         outcome=Outcome.PREEMPTS,
@@ -280,7 +280,7 @@ def test_verdicts_without_codes_or_details_are_shown_as_they_are() -> None:
     )
     text = report(verdict)
     assert "1  Insufficient cpu" in text
-    assert "1  refused without a reason" in text
+    assert "1 of 2 nodes fits" in text
 
 
 def test_several_pods_end_with_a_table_of_all() -> None:

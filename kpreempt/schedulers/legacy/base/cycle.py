@@ -24,7 +24,7 @@ from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
 from kpreempt.schedulers.legacy.base.victims_report import victims_of
-from kpreempt.verdict import Assumption, Candidate, Code, Eligibility, Outcome, Selection, Status, Verdict
+from kpreempt.verdict import Assumption, Candidate, Code, Eligibility, Outcome, Selection, Status, Verdict, Victim
 
 _ERROR = "the scheduler ends in an error"
 
@@ -154,8 +154,9 @@ class Cycle:
                 left, selection, nominated = self._choose(candidates)
             except LegacyError as failure:
                 error = f"the preemption ends in an error: {failure}"
+        victims = {node: victims_of(left[node].pods, self._budgets) for node in nominated}
         return self._verdict(
-            _outcome(nominated, left),
+            _outcome(nominated, left, victims),
             self._version.assumptions_about_candidates(self._cluster, self._info, list(left)),
             reason=error,
             filter=evaluated,
@@ -165,7 +166,7 @@ class Cycle:
             candidates=[_candidate(node, victims) for node, victims in left.items()],
             selection=selection,
             nominated_nodes=nominated,
-            victims={node: victims_of(left[node].pods, self._budgets) for node in nominated},
+            victims=victims,
             nominations_to_clear=self._nominations_to_clear(potential, nominated),
             message=message,
         )
@@ -234,9 +235,11 @@ def _candidate(node: str, victims: Victims) -> Candidate:
     return Candidate(node, [info.key for info in victims.pods], victims.num_violations, victims.steps)
 
 
-def _outcome(nominated: list[str], candidates: Mapping[str, Victims]) -> Outcome:
+def _outcome(nominated: list[str], candidates: Mapping[str, Victims], victims: Mapping[str, list[Victim]]) -> Outcome:
+    """What becomes of the pod. A budget is violated where the scheduler counts so, and where it really is."""
     if not nominated:
         return Outcome.NEVER_LANDS
-    if any(candidates[node].num_violations for node in nominated):
+    overdraws = any(use.left < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
+    if overdraws or any(candidates[node].num_violations for node in nominated):
         return Outcome.PREEMPTS_VIOLATING_BUDGETS
     return Outcome.PREEMPTS

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from kpreempt.model.node import Node
@@ -88,9 +88,15 @@ def claim_of(cluster: Cluster, pod: Pod, name: str) -> PersistentVolumeClaim | N
     return cluster.persistent_volume_claims.get(f"{pod.metadata.namespace}/{name}")
 
 
-def storage_class_name(claim: PersistentVolumeClaim) -> str:
-    """The class that the claim asks for; the annotation comes first."""
-    return claim.metadata.annotations.get(BETA_STORAGE_CLASS) or claim.spec.storage_class_name or ""
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """The storage class that the claim asks for; empty where it names none."""
+    annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """The storage class of the volume."""
+    return volume.metadata.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
 
 
 def zone_conflict(volume: PersistentVolume, node: Node) -> str | None:
@@ -106,8 +112,13 @@ def zone_conflict(volume: PersistentVolume, node: Node) -> str | None:
     return None
 
 
-def is_reachable(volume: PersistentVolume, node: Node) -> bool:
-    """Whether the volume's node affinity, if it has one, selects the node by its labels."""
-    affinity = volume.spec.node_affinity
-    # The name is left out: upstream looks at labels only.
-    return affinity is None or affinity.required is None or affinity.required.matches("", node.metadata.labels)
+def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels reaches the volume (``CheckNodeAffinity``).
+
+    The node's name is not handed over: a term that asks for a certain name never holds, one that forbids a name does.
+    """
+    required = volume.spec.node_affinity.required if volume.spec.node_affinity else None
+    return required is None or any(
+        term.matches("", node_labels) and all(field.operator == "NotIn" for field in term.match_fields)
+        for term in required.node_selector_terms
+    )

@@ -23,8 +23,8 @@ from kpreempt.schedulers.legacy.base.volumes import (
     DiskType,
     claim_names,
     claim_of,
+    class_of_claim,
     is_reachable,
-    storage_class_name,
     zone_conflict,
 )
 from kpreempt.verdict import Assumption, Status
@@ -139,14 +139,14 @@ def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:
         volume = meta.cluster.persistent_volumes.get(claim.spec.volume_name)
         if volume is None:
             raise LegacyError(f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
-        if not is_reachable(volume, node_info.node):
+        if not is_reachable(volume, node_info.node.metadata.labels):
             detail = VolumeConflict(claim.metadata.name, volume.metadata.name, "its node affinity excludes the node")
             return refusal(NODE_AFFINITY_CONFLICT, detail=detail)
     return PASSES
 
 
 def _waits_for_first_pod(cluster: Cluster, claim: PersistentVolumeClaim) -> bool:
-    storage_class = cluster.storage_classes.get(storage_class_name(claim))
+    storage_class = cluster.storage_classes.get(class_of_claim(claim))
     return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
 

@@ -8,7 +8,6 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 
-BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -35,17 +34,6 @@ def claim_problem(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> str:
     return ""
 
 
-def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; empty where it names none."""
-    annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION)
-    return annotated if annotated is not None else claim.spec.storage_class_name or ""
-
-
-def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume."""
-    return volume.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, volume.spec.storage_class_name)
-
-
 def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
     """How much the claim asks for; 0 where it says nothing."""
     return claim.spec.resources.requests.get(_STORAGE) or quantity("0")
@@ -59,15 +47,3 @@ def storage_capacity(volume: PersistentVolume) -> Quantity:
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether the claim has its volume, and the binding is done."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
-
-
-def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels reaches the volume (``CheckNodeAffinity``).
-
-    The node's name is not handed over: a term that asks for a certain name never holds, one that forbids a name does.
-    """
-    required = volume.spec.node_affinity.required if volume.spec.node_affinity else None
-    return required is None or any(
-        term.matches("", node_labels) and all(field.operator == "NotIn" for field in term.match_fields)
-        for term in required.node_selector_terms
-    )

@@ -14,6 +14,7 @@ from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.volumes import class_of_claim, class_of_volume, is_reachable
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.selectors import selector_error
 from kpreempt.schedulers.legacy.v1_18.storage import (
@@ -21,10 +22,7 @@ from kpreempt.schedulers.legacy.v1_18.storage import (
     SELECTED_NODE_ANNOTATION,
     WAITS_FOR_CONSUMER,
     claim_keys,
-    class_of_claim,
-    class_of_volume,
     is_fully_bound,
-    is_reachable,
     requested_storage,
     storage_capacity,
 )

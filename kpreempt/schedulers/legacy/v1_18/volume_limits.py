@@ -14,9 +14,10 @@ from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeSpec
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.volumes import class_of_claim
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.resources import ATTACHABLE_VOLUMES_PREFIX
-from kpreempt.schedulers.legacy.v1_18.storage import claim_keys, class_of_claim
+from kpreempt.schedulers.legacy.v1_18.storage import claim_keys
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeLimitExceeded
 

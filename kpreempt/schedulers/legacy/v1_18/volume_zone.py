@@ -6,9 +6,9 @@ from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.volumes import ZONE_LABELS, zone_conflict
+from kpreempt.schedulers.legacy.base.volumes import ZONE_LABELS, class_of_claim, zone_conflict
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
-from kpreempt.schedulers.legacy.v1_18.storage import WAITS_FOR_CONSUMER, claim_keys, class_of_claim
+from kpreempt.schedulers.legacy.v1_18.storage import WAITS_FOR_CONSUMER, claim_keys
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 
