@@ -264,3 +264,20 @@ def test_preemption_is_switched_off_by_the_configuration(algorithm: str) -> None
     assert not verdict.eligibility.eligible
     with pytest.raises(ConfigurationError, match="is registered for version"):
         scheduler_for(algorithm, configuration | {"apiVersion": "kubescheduler.config.k8s.io/v1"})
+
+
+@pytest.mark.parametrize(
+    ("source", "fields"),
+    [
+        pytest.param({"provider": "DefaultProvider"}, [], id="the default provider is what is modelled"),
+        pytest.param({"provider": "ClusterAutoscalerProvider"}, ["algorithmSource.provider"], id="the other one"),
+        pytest.param(
+            {"policy": {"file": {"path": "/etc/p"}}}, ["algorithmSource.policy"], id="a Policy is not fetched"
+        ),
+        pytest.param("DefaultProvider", ["algorithmSource"], id="of another type"),
+    ],
+)
+def test_a_source_in_the_configuration_is_said_not_to_be_read(source: object, fields: list[str]) -> None:
+    scheduler = scheduler_for("kube-1.13", {"kind": "KubeSchedulerConfiguration", "algorithmSource": source})
+    verdict = scheduler.decide(scheduler.prepare(ClusterSnapshot(), now=NOW), make_pod("p"))
+    assert [each.field for each in verdict.assumptions] == fields
