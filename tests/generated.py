@@ -1,6 +1,7 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
-``python -m tests.generated [--check]``: the examples in README.md, the completions, and the JSON Schema of a verdict.
+``python -m tests.generated [--check]``: the examples in README.md, the tables in docs/algorithms.md, the
+completions, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from pathlib import Path
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.report.schema import verdict_schema
+from tests.algorithm_answers import with_answers
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+ALGORITHMS = ROOT / "docs" / "algorithms.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the block of code after it that shows the command and what it prints.
 _EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
@@ -54,6 +57,7 @@ def wanted() -> dict[Path, str]:
     files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
     files[README] = readme(README.read_text(encoding="utf-8"))
+    files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 
 

@@ -58,20 +58,25 @@ def scheduler_for(
     algorithm: str = "",
     configuration: Mapping[str, Any] | None = None,
     feature_gates: Mapping[str, bool] | None = None,
+    policy: Mapping[str, Any] | None = None,
 ) -> Scheduler:
     """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
 
-    Raises ``UsageError`` for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
+    ``policy`` is a Policy file, which only the old ones have. Raises ``UsageError`` for that with another, and for a
+    name or a gate that there is not, and ``ConfigurationError`` for a configuration that
     the real scheduler rejects.
     """
     # Each is imported when it is asked for: a command needs one.
     algorithm = algorithm or DEFAULT_ALGORITHM
     if algorithm in _LEGACY:
         package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
-        made: Scheduler = package.scheduler(configuration, feature_gates)
+        made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy)
         return made
     if algorithm != DEFAULT_ALGORITHM:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
+    if policy is not None:
+        hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
+        raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
     from kpreempt.schedulers import kube  # noqa: PLC0415
 
     return kube.scheduler_from_configuration(configuration, feature_gates)

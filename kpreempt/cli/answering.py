@@ -38,6 +38,7 @@ class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):
     profile_json: str | None
     verbose: bool = False
     algorithm: str | None = None
+    policy_config: str | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -94,7 +95,9 @@ def understand(request: AnswerRequest) -> Asked:
     check_profile_path(request.profile_json, outputs)
     colour = wants_colour(request.colour, sys.stdout)
     time_of_answer(request.now)
-    scheduler = read_scheduler(request.scheduler_config, request.feature_gates, request.algorithm)
+    scheduler = read_scheduler(
+        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+    )
     return Asked(request, outputs, scheduler, colour)
 
 

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import Algorithm, Colour, Now, Outputs, ProfileJson, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import (
+    Algorithm,
+    Colour,
+    Now,
+    Outputs,
+    PolicyConfig,
+    ProfileJson,
+    SkipBadObjects,
+    Snapshots,
+    Strict,
+)
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -60,6 +70,7 @@ def explain(
     scheduler_config: Annotated[
         Text, Option(metavar="FILE", help="What if the scheduler had this KubeSchedulerConfiguration.")
     ] = None,
+    policy_config: PolicyConfig = None,
     feature_gates: Annotated[
         Texts, Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
     ] = None,
@@ -110,6 +121,7 @@ def explain(
             budgets=budget or [],
             algorithm=algorithm,
             scheduler_config=scheduler_config,
+            policy_config=policy_config,
             feature_gates=feature_gates or [],
             node=node or "",
             outputs=output or [],

@@ -69,6 +69,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool
     algorithm: str | None = None
     scheduler_config: str | None
+    policy_config: str | None = None
     feature_gates: list[str]
     colour: str
     exit_code: bool
@@ -87,7 +88,9 @@ def run_explain(request: ExplainRequest) -> int:
     now = time_of_answer(request.now)
     _check(request)
     overrides = _overrides(request)
-    scheduler = read_scheduler(request.scheduler_config, request.feature_gates, request.algorithm).scheduler
+    scheduler = read_scheduler(
+        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+    ).scheduler
     live = live_connection(request.snapshots, request.connection)
     namespace = live.namespace if live else DEFAULT_NAMESPACE
     # The manifest is read first: it is small, and most mistakes are in it.

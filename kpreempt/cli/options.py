@@ -53,6 +53,10 @@ Algorithm = Annotated[
 SchedulerConfig = Annotated[
     str | None, typer.Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
 ]
+PolicyConfig = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="The scheduler has this Policy file; for kube-1.8, kube-1.13 and kube-1.18."),
+]
 FeatureGates = Annotated[
     list[str] | None, typer.Option(metavar="GATE=true,...", help="These feature gates are set so. Repeatable.")
 ]

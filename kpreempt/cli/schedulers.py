@@ -17,11 +17,14 @@ class ConfiguredScheduler(NamedTuple):
     configuration: Mapping[str, Any] | None
 
 
-def read_scheduler(path: str | None, feature_gates: Sequence[str], algorithm: str | None = None) -> ConfiguredScheduler:
-    """The scheduler of that name, with the configuration in a file, and with the gates of ``GATE=true,...``.
+def read_scheduler(
+    path: str | None, feature_gates: Sequence[str], algorithm: str | None = None, policy_path: str | None = None
+) -> ConfiguredScheduler:
+    """The scheduler of that name, with a configuration and a Policy from files, and the gates of ``GATE=true,...``.
 
     Raises ``InputError``, ``UsageError`` and ``ConfigurationError``.
     """
     configuration = read_document(path) if path else None
+    policy = read_document(policy_path) if policy_path else None
     gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
-    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates), configuration)
+    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates, policy), configuration)

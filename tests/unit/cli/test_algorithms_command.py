@@ -84,3 +84,40 @@ def test_a_cluster_of_that_version_needs_no_assumption(kpreempt: Kpreempt, tmp_p
     for algorithm, expected in (("kube-1.13", []), ("kube-1.36", ["version"])):
         verdict = json.loads(kpreempt(*ask, "--algorithm", algorithm).stdout)
         assert [each["field"] for each in verdict.get("assumptions", []) if each["subject"] == "cluster"] == expected
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    """A Policy file that only looks at taints, and names an extender."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: Policy\npredicates: [{name: PodToleratesNodeTaints}]\n"
+        "extenders: [{urlPrefix: http://extender.example, filterVerb: filter, weight: 1}]\n",
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("algorithm", [*OLD, "kube-1.18"])
+def test_a_policy_file_says_which_predicates_run(kpreempt: Kpreempt, algorithm: str, policy: str) -> None:
+    pod = ["explain", "-f", str(DEMO / "api.yaml"), *SNAPSHOT]
+    run = kpreempt(*pod, "--algorithm", algorithm, "--policy-config", policy, "-o", "json")
+    verdict = json.loads(run.stdout)
+    assert verdict["outcome"] == "Lands"
+    assert "http://extender.example is not called" in run.stdout
+    run = kpreempt("pending", *SNAPSHOT, "--algorithm", algorithm, "--policy-config", policy)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_policy_file_is_wrong_usage_with_todays_scheduler(kpreempt: Kpreempt, policy: str) -> None:
+    run = kpreempt("at-risk", *SNAPSHOT, "--policy-config", policy)
+    assert run.returncode == 2
+    assert "kube-1.36 reads no Policy file" in run.stderr
+
+
+def test_a_policy_file_that_the_scheduler_refuses_is_bad_input(kpreempt: Kpreempt, policy: str) -> None:
+    Path(policy).write_text("kind: Policy\npredicates: [{name: Nonsense}]\n", encoding="utf-8")
+    pod = ["explain", "-f", str(DEMO / "api.yaml"), *SNAPSHOT]
+    run = kpreempt(*pod, "--algorithm", "kube-1.13", "--policy-config", policy)
+    assert run.returncode == 3
+    assert "Predicate type not found for Nonsense" in run.stderr

@@ -13,6 +13,13 @@ from kpreempt.verdict import Assumption
 KIND = "KubeSchedulerConfiguration"
 DISABLED = "preemption is switched off (disablePreemption)"
 NO_POD_PRIORITY = "the feature gate PodPriority is off, so there is no preemption"
+_GROUP = "kubescheduler.config.k8s.io"
+# In which its configuration can be written.
+_API_VERSIONS = {
+    "kube-1.8": ("componentconfig/v1alpha1",),
+    "kube-1.13": (f"{_GROUP}/v1alpha1",),
+    "kube-1.18": (f"{_GROUP}/v1alpha1", f"{_GROUP}/v1alpha2"),
+}
 _HEADER = frozenset(("apiVersion", "kind"))
 
 
@@ -46,8 +53,12 @@ def read_switches(
     fields = dict(configuration or {})
     if configuration is not None and fields.get("kind") != KIND:
         raise ConfigurationError(f"the scheduler's configuration is not a {KIND}", hint=f"kind: {KIND}")
+    version, versions = fields.get("apiVersion"), _API_VERSIONS[algorithm]
+    if version and version not in versions:
+        raise ConfigurationError(f'no kind "{KIND}" is registered for version "{version}"', hint=" or ".join(versions))
     disabled = _typed(fields, "disablePreemption", bool, False)
     name = _typed(fields, "schedulerName", str, "") or DEFAULT_SCHEDULER_NAME
+    assumptions += _source_assumptions(fields)
     assumptions += [
         Assumption(KIND, field, f"this field is not modelled for {algorithm}, and left out")
         for field in fields
@@ -64,6 +75,21 @@ def _gate_assumption(algorithm: str, name: str, known: frozenset[str]) -> Assump
         return Assumption("scheduler", f"feature gate {name}", f"{algorithm} has no such gate, and passes over it")
     similar = next((gate for gate in sorted(ALL_GATES) if gate.lower() == name.lower()), "")
     raise UsageError(f"--feature-gates: unrecognized feature gate: {name}", hint=similar)
+
+
+def _source_assumptions(fields: dict[str, Any]) -> list[Assumption]:
+    """Take the source of predicates and priorities out, and say what of it is not read."""
+    source = fields.get("algorithmSource")
+    if not isinstance(source, Mapping):
+        return []
+    del fields["algorithmSource"]
+    if source.get("policy") is not None:
+        problem = "the Policy that it names is not read; --policy-config gives one"
+        return [Assumption(KIND, "algorithmSource.policy", problem)]
+    if source.get("provider") in (None, "DefaultProvider"):
+        return []
+    problem = "this provider is not modelled; the default one is, which differs in scores"
+    return [Assumption(KIND, "algorithmSource.provider", problem)]
 
 
 def _typed(fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.gate_names import GATES_1_13
+from kpreempt.schedulers.legacy.base.policy import read_policy
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.switches import read_switches
+from kpreempt.schedulers.legacy.v1_13.policy import DIALECT, filters_of_policy
 from kpreempt.schedulers.legacy.v1_13.predicates import default_predicates
 from kpreempt.schedulers.legacy.v1_13.version import Version113
 
@@ -17,17 +20,29 @@ GATES = {"PodPriority": True, BY_TAINTS: True}
 
 
 def scheduler(
-    configuration: Mapping[str, Any] | None = None, feature_gates: Mapping[str, bool] | None = None
+    configuration: Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+    *,
+    policy: Mapping[str, Any] | None = None,
+    extenders: Sequence[Extender] = (),
 ) -> LegacyScheduler:
-    """The scheduler with a configuration as plain data, and feature gates.
+    """The scheduler with these settings, as plain data. ``policy`` is a Policy file, ``extenders`` are to be asked.
 
-    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` does.
+    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` and ``read_policy`` do.
     """
     switches = read_switches(Version113.algorithm, GATES, GATES_1_13, configuration, feature_gates)
+    by_taints, assumptions = switches.gates[BY_TAINTS], list(switches.assumptions)
+    version, filters = Version113(), default_predicates(taint_nodes_by_condition=by_taints)
+    if policy is not None:
+        read = read_policy(policy, DIALECT)
+        filters, about = filters_of_policy(read.policy, taint_nodes_by_condition=by_taints)
+        version.stops_at_first = not read.policy.always_check_all_predicates
+        assumptions += [*read.assumptions, *about]
     return LegacyScheduler(
-        Version113(),
-        filters=default_predicates(taint_nodes_by_condition=switches.gates[BY_TAINTS]),
+        version,
+        filters=filters,
+        extenders=extenders,
         scheduler_name=switches.scheduler_name,
         no_preemption=switches.no_preemption,
-        assumptions=switches.assumptions,
+        assumptions=assumptions,
     )

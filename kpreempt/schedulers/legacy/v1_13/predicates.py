@@ -54,6 +54,8 @@ NODE_NETWORK_UNAVAILABLE = "node(s) had unavailable network"
 UNDER_MEMORY_PRESSURE = "node(s) had memory pressure"
 UNDER_DISK_PRESSURE = "node(s) had disk pressure"
 UNDER_PID_PRESSURE = "node(s) had pid pressure"
+# Of a predicate that only a Policy file asks for.
+LABELS_NOT_PRESENT = "node(s) didn't have the requested labels"
 _REASONS_OF_CONDITIONS = {
     READY: NODE_NOT_READY,
     OUT_OF_DISK: NODE_OUT_OF_DISK,
@@ -178,10 +180,11 @@ def match_inter_pod_affinity(meta: Metadata, node_info: NodeInfo) -> Status:
     return meta.affinity.check(node_info)
 
 
+UNSCHEDULABLE = "CheckNodeUnschedulable"
 # All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
 PREDICATES = (
     Filter("CheckNodeCondition", check_node_condition),
-    Filter("CheckNodeUnschedulable", check_node_unschedulable),
+    Filter(UNSCHEDULABLE, check_node_unschedulable),
     Filter("GeneralPredicates", general_predicates),
     Filter("HostName", host_name),
     Filter("PodFitsHostPorts", pod_fits_host_ports),
@@ -196,12 +199,12 @@ PREDICATES = (
     Filter("MatchInterPodAffinity", match_inter_pod_affinity),
 )
 _IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSelector", "PodFitsResources"))
-_OF_CONDITIONS = frozenset(
+OF_CONDITIONS = frozenset(
     ("CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")
 )
 
 
 def default_predicates(*, taint_nodes_by_condition: bool = True) -> tuple[Filter, ...]:
     """The default set. By default taints stand for conditions, which then nobody looks at."""
-    left_out = _OF_CONDITIONS if taint_nodes_by_condition else frozenset(("CheckNodeUnschedulable",))
+    left_out = OF_CONDITIONS if taint_nodes_by_condition else frozenset((UNSCHEDULABLE,))
     return tuple(each for each in PREDICATES if each.name not in _IN_GENERAL_PREDICATES | left_out)

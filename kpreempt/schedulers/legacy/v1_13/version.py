@@ -29,7 +29,7 @@ UNRESOLVABLE = frozenset(
         affinity.AFFINITY_NOT_MATCHED,
         predicates.HOST_NOT_MATCHED,
         predicates.TAINTS_NOT_TOLERATED,
-        "node(s) didn't have the requested labels",
+        predicates.LABELS_NOT_PRESENT,
         predicates.NODE_NOT_READY,
         predicates.NODE_NETWORK_UNAVAILABLE,
         predicates.UNDER_DISK_PRESSURE,

@@ -6,10 +6,11 @@ profile: the topology spread comes before the pod affinity. Two predicates come 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.schedulers.legacy.base.policy import Dialect, Predicate, type_not_found
+from kpreempt.schedulers.legacy.base.policy_predicates import SERVICE_AFFINITY, no_service_affinity
 from kpreempt.schedulers.legacy.v1_18.framework import FilterPlugin
 from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
 from kpreempt.schedulers.legacy.v1_18.node_filters import (
@@ -32,12 +33,36 @@ from kpreempt.schedulers.legacy.v1_18.volume_limits import (
     GCEPDLimits,
 )
 from kpreempt.schedulers.legacy.v1_18.volume_zone import VolumeZone
-from kpreempt.verdict import Assumption
 
 LABEL_PRESENCE = "CheckNodeLabelPresence"
-SERVICE_AFFINITY = "CheckServiceAffinity"
 EVEN_PODS_SPREAD = "EvenPodsSpread"
 _RESOURCES = "PodFitsResources"
+
+DIALECT = Dialect(
+    algorithm="kube-1.18",
+    priorities=frozenset(
+        (
+            "BalancedResourceAllocation",
+            "EqualPriority",
+            "EvenPodsSpreadPriority",
+            "ImageLocalityPriority",
+            "InterPodAffinityPriority",
+            "LeastRequestedPriority",
+            "MostRequestedPriority",
+            "NodeAffinityPriority",
+            "NodeLabel",
+            "NodePreferAvoidPodsPriority",
+            "RequestedToCapacityRatio",
+            "SelectorSpreadPriority",
+            "ServiceAffinity",
+            "ServiceSpreadingPriority",
+            "TaintTolerationPriority",
+        )
+    ),
+    priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
+    quotes='"{}"'.format,
+    names_fields=True,
+)
 
 # In the order in which they run.
 _PLUGINS: dict[str, tuple[Callable[[], FilterPlugin], ...]] = {
@@ -78,8 +103,8 @@ _ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 
 
 def plugins_of_policy(
-    predicates: Sequence[Mapping[str, Any]] | None, *, counts_overhead: bool = True, spreads_pods: bool = True
-) -> tuple[list[FilterPlugin], list[Assumption]]:
+    predicates: Sequence[Predicate] | None, *, counts_overhead: bool = True, spreads_pods: bool = True
+) -> list[FilterPlugin]:
     """The plugins for the ``predicates`` of a Policy file, or for the default ones where it has none.
 
     Raises ``ConfigurationError`` where the real scheduler ends at once.
@@ -99,25 +124,21 @@ def plugins_of_policy(
         ]
         plugins += [labels] if name == LABEL_PRESENCE else made
     _check_once(plugins)
-    assumptions = []
-    if SERVICE_AFFINITY in names:
-        problem = "this predicate is not modelled for kube-1.18, and left out"
-        assumptions.append(Assumption("Policy", f"predicate {SERVICE_AFFINITY}", problem))
-    return plugins, assumptions
+    return plugins
 
 
-def _predicate(stated: Mapping[str, Any], labels: NodeLabel, spreads_pods: bool) -> str:
+def _predicate(stated: Predicate, labels: NodeLabel, spreads_pods: bool) -> str:
     """The name of the predicate that an entry asks for; its labels are added to ``labels``."""
-    name = _ALIASES.get(str(stated.get("name")), str(stated.get("name")))
+    name = _ALIASES.get(stated.name, stated.name)
     if name in _PLUGINS and (spreads_pods or name != EVEN_PODS_SPREAD):
         return name
-    argument = stated.get("argument") or {}
-    if argument.get("serviceAffinity") is not None:
-        return SERVICE_AFFINITY
-    presence = argument.get("labelsPresence")
+    argument = stated.argument
+    if argument is None:
+        raise type_not_found("Predicate", DIALECT.quotes(stated.name))
+    presence = argument.labels_presence
     if presence is None:
-        raise ConfigurationError(f'Invalid configuration: Predicate type not found for "{name}"')
-    labels.require(presence.get("labels") or [], present=bool(presence.get("presence")))
+        raise no_service_affinity(stated.name)
+    labels.require(presence.labels or [], present=presence.presence)
     return LABEL_PRESENCE
 
 

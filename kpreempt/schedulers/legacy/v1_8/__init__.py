@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.gate_names import GATES_1_8
+from kpreempt.schedulers.legacy.base.policy import read_policy
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.switches import read_switches
+from kpreempt.schedulers.legacy.v1_8.policy import DIALECT, filters_of_policy
 from kpreempt.schedulers.legacy.v1_8.predicates import DEFAULT_PREDICATES
 from kpreempt.schedulers.legacy.v1_8.version import Version18
 from kpreempt.verdict import Assumption
@@ -19,11 +22,15 @@ GATES = {POD_PRIORITY: True, BY_TAINTS: False}
 
 
 def scheduler(
-    configuration: Mapping[str, Any] | None = None, feature_gates: Mapping[str, bool] | None = None
+    configuration: Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+    *,
+    policy: Mapping[str, Any] | None = None,
+    extenders: Sequence[Extender] = (),
 ) -> LegacyScheduler:
-    """The scheduler with a configuration as plain data, and feature gates.
+    """The scheduler with these settings, as plain data. ``policy`` is a Policy file, ``extenders`` are to be asked.
 
-    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` does.
+    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` and ``read_policy`` do.
     """
     switches = read_switches(Version18.algorithm, GATES, GATES_1_8, configuration, feature_gates)
     assumptions = list(switches.assumptions)
@@ -31,10 +38,16 @@ def scheduler(
         text = "it is taken to be on; by default it is off in 1.8, and nobody is preempted"
         assumptions.insert(0, Assumption("scheduler", f"feature gate {POD_PRIORITY}", text))
     # With taints in their place, conditions alone keep no pod off; pressure still does.
-    left_out = {"CheckNodeCondition"} if switches.gates[BY_TAINTS] else set()
+    by_taints = switches.gates[BY_TAINTS]
+    filters = [each for each in DEFAULT_PREDICATES if not (by_taints and each.name == "CheckNodeCondition")]
+    if policy is not None:
+        read = read_policy(policy, DIALECT)
+        filters = filters_of_policy(read.policy, taint_nodes_by_condition=by_taints)
+        assumptions += read.assumptions
     return LegacyScheduler(
         Version18(),
-        filters=[each for each in DEFAULT_PREDICATES if each.name not in left_out],
+        filters=filters,
+        extenders=extenders,
         scheduler_name=switches.scheduler_name,
         no_preemption=switches.no_preemption,
         assumptions=assumptions,

@@ -53,6 +53,8 @@ TAINTS_NOT_TOLERATED = "PodToleratesNodeTaints"
 DISK_CONFLICT = "NoDiskConflict"
 UNDER_MEMORY_PRESSURE = "NodeUnderMemoryPressure"
 UNDER_DISK_PRESSURE = "NodeUnderDiskPressure"
+# Of a predicate that only a Policy file asks for.
+LABELS_NOT_PRESENT = "CheckNodeLabelPresence"
 
 NVIDIA_GPU = "alpha.kubernetes.io/nvidia-gpu"
 _OPAQUE_PREFIX = "pod.alpha.kubernetes.io/opaque-int-resource-"

@@ -27,7 +27,7 @@ UNRESOLVABLE = frozenset(
         predicates.SELECTOR_NOT_MATCHED,
         predicates.HOST_NOT_MATCHED,
         predicates.TAINTS_NOT_TOLERATED,
-        "CheckNodeLabelPresence",
+        predicates.LABELS_NOT_PRESENT,
         predicates.NODE_NOT_READY,
         predicates.NODE_NETWORK_UNAVAILABLE,
         predicates.NODE_UNSCHEDULABLE,

@@ -1,0 +1,81 @@
+"""What each version's scheduler answers on the fixtures of ``fixtures/algorithms``, in a few words.
+
+A fixture is a small cluster, in which the pod ``shop/new`` is pending. ``docs/algorithms.md`` shows the answers in
+tables, which ``tests/generated.py`` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
+from kpreempt.analysis.explain import explain_pods
+from kpreempt.analysis.questions import question_in_cluster
+from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.snapshot import decode_object, load_snapshot
+from kpreempt.verdict import Outcome, Verdict
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "algorithms"
+# A comment that names a fixture, and the table after it.
+TABLE = re.compile(r"(<!-- answers: (?P<fixture>\S+) -->\n)(?:\|.*\n)*")
+_NOW = datetime(2026, 11, 21, tzinfo=UTC)
+_POD = "shop/new"
+_CLEARED = "clearNomination"
+
+
+def fixture_names() -> list[str]:
+    """All fixtures, by name."""
+    return sorted(path.stem for path in FIXTURES.glob("*.yaml"))
+
+
+def verdicts_on(fixture: str) -> dict[str, Verdict]:
+    """The verdict of each algorithm on the pod of a fixture."""
+    cluster = load_snapshot([str(FIXTURES / f"{fixture}.yaml")]).cluster
+    found = pod_in_cluster(cluster, "new", "shop")
+    asked = question_in_cluster(found, Overrides(), decode_object)
+    return {
+        algorithm: explain_pods(asked.cluster, asked.questions, scheduler_for(algorithm), now=_NOW)[0]
+        for algorithm in ALGORITHMS
+    }
+
+
+def answers_on(fixture: str) -> list[str]:
+    """The answers of the algorithms, in their order, in words."""
+    return [words(verdict) for verdict in verdicts_on(fixture).values()]
+
+
+def words(verdict: Verdict) -> str:
+    """Where the pod lands and whom it evicts, or whether it tries; and who loses a nomination."""
+    cleared = [effect.target.removeprefix("pod ") for effect in verdict.effects if effect.action == _CLEARED]
+    losses = [
+        "loses its nomination" if key == _POD else f"clears the nomination of {key.partition('/')[2]}"
+        for key in cleared
+    ]
+    return ", ".join([_decision(verdict), *losses])
+
+
+def _decision(verdict: Verdict) -> str:
+    if verdict.outcome == Outcome.LANDS:
+        return f"lands on {' or '.join(verdict.lands_on)}"
+    if verdict.nominated_nodes:
+        return " or ".join(f"{node}: evicts {_victims(verdict, node)}" for node in verdict.nominated_nodes)
+    if verdict.eligibility is None or not verdict.eligibility.eligible:
+        return "may not evict"
+    return f"in vain, tries {' and '.join(verdict.potential_nodes) or 'no node'}"
+
+
+def _victims(verdict: Verdict, node: str) -> str:
+    return " and ".join(victim.pod.partition("/")[2] for victim in verdict.victims[node])
+
+
+def with_answers(text: str) -> str:
+    """A document with the table behind every ``<!-- answers: FIXTURE -->`` as the schedulers answer now."""
+
+    def table(match: re.Match[str]) -> str:
+        rows = [[name.removeprefix("kube-") for name in ALGORITHMS], ["---"] * 4, answers_on(match["fixture"])]
+        return match[1] + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+    return TABLE.sub(table, text)
