@@ -14,6 +14,8 @@ from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Place, PodMove, QueuedPod, QueueStep
 
 TIMER = "timer"
+# Each step shows the whole queue, so that many events on many pods would come to more than anyone can read or hold.
+MAX_PODS_SHOWN = 300_000
 
 # The plugins that refuse a pod in a cluster, where an event does not say which.
 Rejectors = Callable[[ClusterSnapshot, Pod], frozenset[str]]
@@ -42,6 +44,7 @@ class QueuePlayer:
         # The pods that were popped, with the scheduling cycle of each.
         self._in_flight: dict[str, int] = {}
         self._number = 0
+        self._pods_shown = 0
         self._handlers: dict[EventKind, Callable[[TimedEvent], _Said]] = {
             EventKind.ADD_POD: self._add_pod,
             EventKind.UPDATE_POD: self._update_pod,
@@ -65,12 +68,19 @@ class QueuePlayer:
 
         Raises ``InputError`` for an event that cannot happen.
         """
+        places = self._places()
         for event in events:
             event.check()
-            yield from self._advance(event.time)
-            before = self._places()
+            for timer in self._advance(event.time, places):
+                places = {each.pod: each.place for each in timer.pods}
+                yield timer
             said = self._handlers[event.event.event](event)
-            yield self._step(event.event.event, event.time, said, before)
+            step = self._step(event.event.event, event.time, said, places)
+            places = {each.pod: each.place for each in step.pods}
+            yield step
+            if self._pods_shown > MAX_PODS_SHOWN:
+                problem = f"the queue of {len(places):,} pods after each of so many events is too much to show"
+                raise event.error(problem, hint="fewer events, or fewer pods")
 
     def pods(self) -> list[QueuedPod]:
         """The pods of the queue, and those that were popped."""
@@ -83,12 +93,14 @@ class QueuePlayer:
         ]
         return [*waiting, *popped]
 
-    def _advance(self, time: datetime) -> Iterator[QueueStep]:
+    def _advance(self, time: datetime, places: dict[str, Place]) -> Iterator[QueueStep]:
+        """The time moves on; ``places`` are those of the pods before."""
         while (due := self.queue.next_timer()) is not None and due <= time:
-            before = self._places()
             self.queue.advance(due)
-            if before != self._places():
-                yield self._step(TIMER, due, _Said(), before)
+            after = self._places()
+            if after != places:
+                yield self._step(TIMER, due, _Said(), places)
+                places = after
         self.queue.advance(time)
 
     def _places(self) -> dict[str, Place]:
@@ -97,6 +109,7 @@ class QueuePlayer:
     def _step(self, event: str, time: datetime, said: _Said, before: dict[str, Place]) -> QueueStep:
         self._number += 1
         pods = self.pods()
+        self._pods_shown += len(pods)
         after = {each.pod: each.place for each in pods}
         moves = [
             PodMove(key, before.get(key, Place.GONE), after.get(key, Place.GONE))

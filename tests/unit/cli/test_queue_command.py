@@ -132,3 +132,12 @@ def test_mistakes(kpreempt: Kpreempt, arguments: list[str], stdin: str, code: in
     run = kpreempt("queue", *arguments, stdin=stdin)
     assert message in run.stderr
     assert (run.returncode, run.stdout) == (code, "")
+
+
+def test_more_steps_than_anyone_can_read_are_refused_in_time(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    pods = ({"event": "addPod", "pod": {"metadata": {"name": f"p{number}"}}} for number in range(2000))
+    events.write_text("".join(json.dumps(each) + "\n" for each in pods))
+    run = kpreempt("queue", "--algorithm", "kube-1.8", "--events", str(events), *NOW)
+    assert run.returncode == 3
+    assert "after each of so many events is too much to show" in run.stderr
