@@ -81,7 +81,10 @@ class World:
     def _decoded(self, kind: str, document: object, at: TimedEvent) -> Any:
         if not isinstance(document, dict):
             raise at.error("expected the whole object, as a manifest has it", path=kind.lower())
-        return self._decode(kind, document, source=at.source, line=at.line)
+        decoded = self._decode(kind, document, source=at.source, line=at.line)
+        if not decoded.metadata.name:
+            raise at.error("is missing", path=f"{kind.lower()}.metadata.name")
+        return decoded
 
     def _patched(self, old: Pod | Node, kind: str, patch: object, at: TimedEvent) -> Any:
         if not isinstance(patch, dict):

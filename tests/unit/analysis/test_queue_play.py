@@ -513,6 +513,7 @@ def test_every_algorithm_counts_its_own_cycles() -> None:
         ((add("a"), bind("a", "n")), "there is no node n"),
         (({"event": "addPod"},), "pod: is missing"),
         (({"event": "addPod", "pod": "ns/a"},), "expected the whole object"),
+        (({"event": "addPod", "pod": {"spec": {}}},), "pod.metadata.name: is missing"),
         ((add("a", priority="high"),), "spec.priority: expected"),
         ((change("Node", "Add"),), "a Node is changed by events of its own"),
     ],
