@@ -154,7 +154,17 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
     return Completion([Candidate(f"{earlier}{comma}{name}=", stage) for name, stage in gates], NO_FILES | NO_SPACE)
 
 
+def _algorithms(place: Place, _names: Names) -> Completion:
+    """A name after any number of others and commas."""
+    from kpreempt.analysis.algorithms import ALGORITHMS
+
+    earlier, comma, _ = place.prefix.rpartition(",")
+    named = earlier.split(",")
+    return Completion([Candidate(f"{earlier}{comma}{name}") for name in ALGORITHMS if name not in named])
+
+
 _SOURCES: dict[str, _Source] = {
+    "--algorithms": _algorithms,
     "--namespace": _of_kind("namespaces"),
     "--node": _of_kind("nodes"),
     "--cordon": _of_kind("nodes"),

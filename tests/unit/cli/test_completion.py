@@ -203,3 +203,8 @@ def test_zsh_takes_the_script() -> None:
 def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
     assert offered("pending", "-o", "")[0] == ["text", "json", "yaml", "jsonl", "name", "markdown"]
     assert "wide" in offered("explain", "-o", "")[0]
+
+
+def test_algorithms_to_compare_follow_each_other() -> None:
+    assert "kube-1.13" in offered("compare", "--algorithms", "")[0]
+    assert offered("compare", "--algorithms", "kube-1.36,kube-1.1")[0] == ["kube-1.36,kube-1.13", "kube-1.36,kube-1.18"]
