@@ -25,7 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
         ("kubectl-kpreempt", "kubectl kpreempt"),
         ("C:\\tools\\kubectl-kpreempt.exe", "kubectl kpreempt"),
         ("/opt/kubectl-kpreempt/bin/kpreempt", "kpreempt"),
-        ("/work/kpreempt/__main__.py", "kpreempt"),
+        ("/opt/kpreempt/__main__.py", "kpreempt"),
         ("", "kpreempt"),
     ],
 )
