@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.verdict.details import VolumeConflict
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+CSI_LIMIT_PREFIX = "attachable-volumes-csi-"
+_LONGEST_LIMIT_KEY = 63
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
 _ZONE_DELIMITER = "__"
 
@@ -122,3 +125,11 @@ def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bo
         term.matches("", node_labels) and all(field.operator == "NotIn" for field in term.match_fields)
         for term in required.node_selector_terms
     )
+
+
+def csi_limit_key(driver: str) -> str:
+    """The resource that limits a driver's volumes (``GetCSIAttachLimitKey``); a name that is too long is hashed."""
+    if len(CSI_LIMIT_PREFIX) + len(driver) < _LONGEST_LIMIT_KEY:
+        return CSI_LIMIT_PREFIX + driver
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return f"{CSI_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"

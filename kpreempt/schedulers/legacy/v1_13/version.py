@@ -64,7 +64,7 @@ class Version113(Version):
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
         """The predicates' metadata."""
-        return predicates.Metadata(cluster, pod)
+        return predicates.metadata(cluster, pod)
 
     def may_help(self, status: Status) -> bool:
         """Whether none of the reasons is on the list."""

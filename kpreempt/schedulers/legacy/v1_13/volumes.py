@@ -5,10 +5,8 @@ Of CheckVolumeBinding only bound claims are modelled; a claim that waits for its
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -16,22 +14,22 @@ from kpreempt.schedulers.legacy.base.checks import PASSES, refusal
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import Filter, LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import Check, Metadata
 from kpreempt.schedulers.legacy.base.volumes import (
     AZURE_DISK,
+    CSI_LIMIT_PREFIX,
     EBS,
     GCE_PD,
     DiskType,
     claim_names,
     claim_of,
     class_of_claim,
+    csi_limit_key,
     is_reachable,
     zone_conflict,
 )
 from kpreempt.verdict import Assumption, Status
 from kpreempt.verdict.details import VolumeConflict, VolumeLimitExceeded
-
-if TYPE_CHECKING:
-    from kpreempt.schedulers.legacy.v1_13.predicates import Metadata
 
 MAX_VOLUMES_EXCEEDED = "node(s) exceed max volume count"
 ZONE_CONFLICT = "node(s) had no available volume zone"
@@ -46,11 +44,9 @@ _LIMIT_KEYS = {
     GCE_PD.name: "attachable-volumes-gce-pd",
     AZURE_DISK.name: "attachable-volumes-azure-disk",
 }
-_CSI_PREFIX = "attachable-volumes-csi-"
-_LONGEST_KEY = 63
 
 
-def _max_volume_count(disk_type: DiskType) -> Callable[[Metadata, NodeInfo], Status]:
+def _max_volume_count(disk_type: DiskType) -> Check:
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
         wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
         if not wanted:
@@ -102,7 +98,7 @@ def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
         used, requested = list(there.values()).count(key), list(new.values()).count(key)
         limit = node_info.allocatable.get(key)
         if limit is not None and used + requested > limit:
-            detail = VolumeLimitExceeded(key.removeprefix(_CSI_PREFIX), used, requested, limit)
+            detail = VolumeLimitExceeded(key.removeprefix(CSI_LIMIT_PREFIX), used, requested, limit)
             return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
     return PASSES
 
@@ -113,15 +109,7 @@ def _csi_volumes(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
         claim = claim_of(cluster, pod, name)
         volume = cluster.persistent_volumes.get(claim.spec.volume_name) if claim else None
         if volume is not None and volume.spec.csi is not None:
-            yield volume.spec.csi.volume_handle, _csi_limit_key(volume.spec.csi.driver)
-
-
-def _csi_limit_key(driver: str) -> str:
-    """The resource name; one that would be too long is cut and made unique (``GetCSIAttachLimitKey``)."""
-    if len(_CSI_PREFIX) + len(driver) < _LONGEST_KEY:
-        return _CSI_PREFIX + driver
-    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
-    return f"{_CSI_PREFIX}{driver[:23]}{digest[:16]}"
+            yield volume.spec.csi.volume_handle, csi_limit_key(volume.spec.csi.driver)
 
 
 def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:

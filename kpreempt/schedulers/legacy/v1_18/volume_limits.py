@@ -5,7 +5,6 @@ The gates that move in-tree volumes to CSI drivers are off by default and not mo
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeSpec
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.volumes import class_of_claim
+from kpreempt.schedulers.legacy.base.volumes import class_of_claim, csi_limit_key
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
 from kpreempt.schedulers.legacy.v1_18.resources import ATTACHABLE_VOLUMES_PREFIX
 from kpreempt.schedulers.legacy.v1_18.storage import claim_keys
@@ -26,7 +25,6 @@ REASON = "node(s) exceed max volume count"
 INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 _NITRO = re.compile(r"^[cmr]5.*|t3|z1d")
 _MAX_EBS, _MAX_EBS_NITRO, _MAX_CINDER, _MAX_OTHERS = 39, 25, 256, 16
-_MAX_RESOURCE_NAME = 63
 
 # Provisioners whose claims count as the in-tree plugin's and not as a CSI driver's (``csi-translation-lib`` v0.18).
 MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd"))
@@ -156,7 +154,7 @@ class CSILimits(FilterPlugin):
             used |= _csi_volumes(other.pod, state.cluster)
         new = wanted - used
         for driver in dict.fromkeys(driver for driver, _ in sorted(new)):
-            limit = limits.get(limit_key_of(driver))
+            limit = limits.get(csi_limit_key(driver))
             there = sum(each == driver for each, _ in used)
             added = sum(each == driver for each, _ in new)
             if limit is not None and there + added > limit:
@@ -172,7 +170,7 @@ def _csi_limits(node_info: NodeInfo, cluster: Cluster) -> dict[str, int]:
     csi_node = cluster.csi_nodes.get(node_info.name)
     for driver in csi_node.spec.drivers if csi_node else ():
         if driver.allocatable is not None and driver.allocatable.count is not None:
-            limits[limit_key_of(driver.name)] = driver.allocatable.count
+            limits[csi_limit_key(driver.name)] = driver.allocatable.count
     return limits
 
 
@@ -197,12 +195,3 @@ def _csi_volume_of(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[str,
     if storage_class is None or not storage_class.provisioner or storage_class.provisioner in MIGRATABLE:
         return None
     return storage_class.provisioner, f"claim {claim.key}"
-
-
-def limit_key_of(driver: str) -> str:
-    """The name under which a node states a driver's limit (``GetCSIAttachLimitKey``); long ones are hashed."""
-    prefix = f"{ATTACHABLE_VOLUMES_PREFIX}csi-"
-    if len(prefix) + len(driver) < _MAX_RESOURCE_NAME:
-        return prefix + driver
-    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
-    return prefix + driver[:23] + digest[:16]

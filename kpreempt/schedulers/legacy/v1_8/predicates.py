@@ -11,24 +11,30 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.legacy.base.checks import (
     PASSES,
     host_ports,
-    insufficient_resources,
     refusal,
     selector_mismatch,
-    untolerated_taint,
 )
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.conditions import (
     DISK_PRESSURE,
-    MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,
     OUT_OF_DISK,
     READY,
-    bad_conditions,
-    is_best_effort,
-    is_true,
 )
 from kpreempt.schedulers.legacy.base.filtering import Filter
 from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo, PortKey
+from kpreempt.schedulers.legacy.base.predicates import (
+    Metadata,
+    general_predicates,
+    host_name,
+    match_inter_pod_affinity,
+    memory_pressure,
+    no_disk_conflict,
+    no_pressure,
+    node_condition,
+    pod_fits_resources,
+    tolerates_taints,
+)
 from kpreempt.schedulers.legacy.base.resources import (
     EPHEMERAL_STORAGE,
     HUGE_PAGES_PREFIX,
@@ -36,11 +42,10 @@ from kpreempt.schedulers.legacy.base.resources import (
     largest_request,
     sum_of_containers,
 )
-from kpreempt.schedulers.legacy.base.volumes import disk_conflict
 from kpreempt.schedulers.legacy.v1_8.affinity import Affinity
 from kpreempt.schedulers.legacy.v1_8.volumes import VOLUME_PREDICATES
 from kpreempt.verdict import Status
-from kpreempt.verdict.details import NodeNameMismatch, PortConflict
+from kpreempt.verdict.details import PortConflict
 
 NODE_NOT_READY = "NodeNotReady"
 NODE_OUT_OF_DISK = "NodeOutOfDisk"
@@ -84,51 +89,9 @@ ACCOUNTING = Accounting(
 )
 
 
-class Metadata:
-    """The pod, and what the predicates know of it beforehand (``predicateMetadata``)."""
-
-    def __init__(self, cluster: Cluster, pod: PodInfo) -> None:
-        self.cluster = cluster
-        self.pod = pod
-        self.request = largest_request(pod.pod, is_counted)
-        self.affinity = Affinity(pod, cluster)
-
-    def clone(self) -> Metadata:
-        """A copy that can be changed without touching this one."""
-        copy = Metadata.__new__(Metadata)
-        copy.cluster, copy.pod, copy.request = self.cluster, self.pod, self.request
-        copy.affinity = self.affinity.clone()
-        return copy
-
-    def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node."""
-        self.affinity.add_pod(info, node_info)
-
-    def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was taken off the node."""
-        self.affinity.remove_pod(info)
-
-
-def check_node_condition(_: Metadata, node_info: NodeInfo) -> Status:
-    """The node is ready, has disk and network, and is not cordoned, which no toleration helps against."""
-    reasons = [_REASONS_OF_CONDITIONS[condition] for condition in bad_conditions(node_info.node)]
-    if node_info.node.spec.unschedulable:
-        reasons.append(NODE_UNSCHEDULABLE)
-    return refusal(*reasons) if reasons else PASSES
-
-
-def pod_fits_resources(meta: Metadata, node_info: NodeInfo) -> Status:
-    """There is room for one more pod, and enough of everything."""
-    short = insufficient_resources(meta.request, node_info, (NVIDIA_GPU,))
-    if short is None:
-        return PASSES
-    return refusal(*(f"Insufficient {each.resource}" for each in short.shortfalls), detail=short)
-
-
-def host_name(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The node is the one that the pod names, if it names one."""
-    wanted = meta.pod.pod.spec.node_name
-    return refusal(HOST_NOT_MATCHED, detail=NodeNameMismatch(wanted)) if wanted not in ("", node_info.name) else PASSES
+def metadata(cluster: Cluster, pod: PodInfo) -> Metadata:
+    """What the predicates know of a pod beforehand."""
+    return Metadata(cluster, pod, largest_request(pod.pod, is_counted), Affinity(pod, cluster))
 
 
 def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
@@ -168,55 +131,24 @@ def _selects(pod: Pod, node_info: NodeInfo) -> bool:
     return False
 
 
-def general_predicates(meta: Metadata, node_info: NodeInfo) -> Status:
-    """Resources, host name, ports and selector: the reasons of all that fail."""
-    checks = (pod_fits_resources, host_name, pod_fits_host_ports, match_node_selector)
-    failed = [status for check in checks if not (status := check(meta, node_info)).is_success]
-    if not failed:
-        return PASSES
-    return refusal(*(reason for status in failed for reason in status.reasons), detail=failed[0].detail)
-
-
-def no_disk_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
-    """No other pod uses a disk in a way that excludes this one."""
-    conflict = disk_conflict(meta.pod.pod, node_info)
-    return refusal(DISK_CONFLICT, detail=conflict) if conflict else PASSES
-
-
-def pod_tolerates_node_taints(meta: Metadata, node_info: NodeInfo) -> Status:
-    """All taints that keep pods off are tolerated."""
-    taint = untolerated_taint(meta.pod.pod, node_info)
-    return refusal(TAINTS_NOT_TOLERATED, detail=taint) if taint else PASSES
-
-
-def check_node_memory_pressure(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The node has memory to spare, or the pod is not best-effort."""
-    is_refused = is_true(node_info.node, MEMORY_PRESSURE) and is_best_effort(meta.pod.pod)
-    return refusal(UNDER_MEMORY_PRESSURE) if is_refused else PASSES
-
-
-def check_node_disk_pressure(_: Metadata, node_info: NodeInfo) -> Status:
-    """The node has disk to spare."""
-    return refusal(UNDER_DISK_PRESSURE) if is_true(node_info.node, DISK_PRESSURE) else PASSES
-
-
-def match_inter_pod_affinity(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The pod's terms hold, and those of the pods that are there."""
-    return meta.affinity.check(node_info)
-
-
+FITS_RESOURCES = pod_fits_resources((NVIDIA_GPU,))
+FITS_HOST_NAME = host_name(HOST_NOT_MATCHED)
 # All that may be named.
 PREDICATES = (
-    Filter("CheckNodeCondition", check_node_condition),
-    Filter("GeneralPredicates", general_predicates),
-    Filter("PodFitsResources", pod_fits_resources),
-    Filter("HostName", host_name),
+    # No toleration helps against a cordoned node.
+    Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
+    Filter(
+        "GeneralPredicates",
+        general_predicates(FITS_RESOURCES, FITS_HOST_NAME, pod_fits_host_ports, match_node_selector),
+    ),
+    Filter("PodFitsResources", FITS_RESOURCES),
+    Filter("HostName", FITS_HOST_NAME),
     Filter("PodFitsHostPorts", pod_fits_host_ports),
     Filter("MatchNodeSelector", match_node_selector),
-    Filter("PodToleratesNodeTaints", pod_tolerates_node_taints),
-    Filter("CheckNodeMemoryPressure", check_node_memory_pressure),
-    Filter("CheckNodeDiskPressure", check_node_disk_pressure),
-    Filter("NoDiskConflict", no_disk_conflict),
+    Filter("PodToleratesNodeTaints", tolerates_taints(TAINTS_NOT_TOLERATED)),
+    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
+    Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
+    Filter("NoDiskConflict", no_disk_conflict(DISK_CONFLICT)),
     *VOLUME_PREDICATES,
     Filter("MatchInterPodAffinity", match_inter_pod_affinity),
 )

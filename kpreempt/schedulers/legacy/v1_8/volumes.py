@@ -5,15 +5,13 @@ NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume
 from kpreempt.schedulers.legacy.base.checks import PASSES, refusal
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import Filter, LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
+from kpreempt.schedulers.legacy.base.predicates import Check, Metadata
 from kpreempt.schedulers.legacy.base.volumes import (
     AZURE_DISK,
     EBS,
@@ -27,14 +25,11 @@ from kpreempt.schedulers.legacy.base.volumes import (
 from kpreempt.verdict import Status
 from kpreempt.verdict.details import VolumeConflict, VolumeLimitExceeded
 
-if TYPE_CHECKING:
-    from kpreempt.schedulers.legacy.v1_8.predicates import Metadata
-
 MAX_VOLUMES_EXCEEDED = "MaxVolumeCount"
 ZONE_CONFLICT = "NoVolumeZoneConflict"
 
 
-def _max_volume_count(disk_type: DiskType, limit: int) -> Callable[[Metadata, NodeInfo], Status]:
+def _max_volume_count(disk_type: DiskType, limit: int) -> Check:
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
         wanted = _disks(meta.cluster, meta.pod.pod, disk_type)
         if not wanted:

@@ -12,7 +12,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import AWSElasticBlockStore, GCEPersistentDisk, Volume
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.legacy import v1_18
-from kpreempt.schedulers.legacy.v1_18.volume_limits import limit_key_of
+from kpreempt.schedulers.legacy.base.volumes import csi_limit_key
 from kpreempt.verdict import Code, Verdict
 from tests.factories import NOW, make_node, make_pod
 from tests.volume_factories import (
@@ -242,7 +242,7 @@ def test_error_ends_the_attempt(claims: list[PersistentVolumeClaim], message: st
 
 def test_long_driver_names_are_hashed() -> None:
     short = "attachable-volumes-csi-" + "d" * 39
-    assert limit_key_of("d" * 39) == short
-    key = limit_key_of("d" * 40)
+    assert csi_limit_key("d" * 39) == short
+    key = csi_limit_key("d" * 40)
     assert key.startswith("attachable-volumes-csi-" + "d" * 23)
     assert len(key) == 62
