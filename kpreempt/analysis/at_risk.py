@@ -14,7 +14,7 @@ from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
 from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -141,12 +141,11 @@ def _thresholds(pod: Pod, room: dict[str, int], typical: dict[str, int], search:
 
 
 def _item(pod: Pod, threats: list[Threat], thresholds: list[Threshold], standing: Standing | None) -> PodAtRisk:
-    owner = controller_of(pod.metadata)
     return PodAtRisk(
         pod=pod.key,
         node=pod.spec.node_name,
         priority=pod.priority,
-        owner=f"{owner.kind} {owner.name}" if owner else "",
+        owner=controller_name(pod.metadata),
         requests=requests_of(pod),
         is_terminating=pod.metadata.deletion_timestamp is not None,
         threats=threats,

@@ -13,6 +13,7 @@ import msgspec
 
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.model.taints import Taint
@@ -26,7 +27,7 @@ _KINDS = {
 _MAX_INT32 = 2**31 - 1
 
 
-def without(cluster: ClusterSnapshot, target: str, namespace: str = "default") -> ClusterSnapshot:
+def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE) -> ClusterSnapshot:
     """The cluster without one object.
 
     ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME`` or ``pdb/NS/NAME``; ``namespace``

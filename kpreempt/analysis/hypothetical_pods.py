@@ -13,6 +13,7 @@ from kpreempt.analysis.edits import Edit, Stated, appended_toleration, edit_pod
 from kpreempt.analysis.field_paths import Assignment
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, ResourceRequirements
 from kpreempt.model.quantity import quantity
@@ -20,7 +21,7 @@ from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_
 from kpreempt.verdict import Change, ChangeKind
 
 Requests = Mapping[str, int]
-NAMESPACE = "default"
+NAMESPACE = DEFAULT_NAMESPACE
 _NAME = "pod"
 _CPU = "cpu"
 _SIZES = (_CPU, "memory")

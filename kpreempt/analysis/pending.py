@@ -20,7 +20,7 @@ from kpreempt.analysis.pending_states import (
 from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order, queue_time, refusal_of
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import (
@@ -118,7 +118,6 @@ def queue_positions(cluster: ClusterSnapshot, scheduler: Scheduler, attempts: Fa
 
 def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
     pod, verdict, situation = decided.pod, decided.verdict, decided.situation
-    owner = controller_of(pod.metadata)
     refusal = refusal_of(pod)
     time = queue_time(pod, attempts)
     theirs = refusal.message if refusal else ""
@@ -126,7 +125,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         pod=pod.key,
         priority=pod.priority,
         priority_class_name=pod.spec.priority_class_name,
-        owner=f"{owner.kind} {owner.name}" if owner else "",
+        owner=controller_name(pod.metadata),
         requests=verdict.pod.requests,
         created=pod.metadata.creation_timestamp,
         position=decided.position,

@@ -12,11 +12,11 @@ from kpreempt.admission import apply_cluster_defaults
 from kpreempt.analysis.queue_events import TimedEvent, merged
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 
 _POD_SCHEDULED = "PodScheduled"
-_DEFAULT_NAMESPACE = "default"
 
 
 class Decode(Protocol):
@@ -97,7 +97,7 @@ class World:
         if metadata.creation_timestamp is None:
             metadata = msgspec.structs.replace(metadata, creation_timestamp=now)
         if isinstance(record, Pod):
-            namespace = metadata.namespace or _DEFAULT_NAMESPACE
+            namespace = metadata.namespace or DEFAULT_NAMESPACE
             pod = msgspec.structs.replace(record, metadata=msgspec.structs.replace(metadata, namespace=namespace))
             return apply_cluster_defaults(ClusterSnapshot(pods=[pod])).pods[0]
         node = msgspec.structs.replace(record, metadata=metadata)
@@ -123,9 +123,9 @@ def bound(pod: Pod, node_name: str) -> Pod:
 
 def _key_of(pod: str | dict[str, Any] | None) -> str:
     if isinstance(pod, str):
-        return pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
+        return pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
     metadata = _metadata(pod)
-    return f"{metadata.get('namespace') or _DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
+    return f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
 
 
 def _name_of(node: str | dict[str, Any] | None) -> str:

@@ -11,7 +11,6 @@ import msgspec
 from kpreempt.analysis.daemon_template import tie_to_node
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.workload_pods import (
-    DEFAULT_NAMESPACE,
     WORKLOAD_KINDS,
     PodTemplate,
     describe,
@@ -20,6 +19,7 @@ from kpreempt.analysis.workload_pods import (
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.verdict import Admitted, Assumption
 

@@ -10,7 +10,7 @@ from kpreempt.analysis.preemption_events import PreemptedBy, read_preempted
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, Event
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
 
@@ -128,7 +128,6 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[W
 
 
 def _where(pod: Pod) -> Whereabouts:
-    owner = controller_of(pod.metadata)
     phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
     if pod.is_terminal:
         phase = PodPhase.FINISHED
@@ -141,7 +140,7 @@ def _where(pod: Pod) -> Whereabouts:
         node=pod.spec.node_name,
         nominated_node_name=pod.status.nominated_node_name,
         priority=pod.priority,
-        owner=f"{owner.kind} {owner.name}" if owner else "",
+        owner=controller_name(pod.metadata),
     )
 
 

@@ -15,8 +15,8 @@ import msgspec
 from kpreempt.analysis.claim_documents import stateful_claims
 from kpreempt.analysis.daemon_template import add_daemon_tolerations
 from kpreempt.analysis.document_reader import Document, DocumentReader
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 
-DEFAULT_NAMESPACE = "default"
 # Stands for what the controllers draw: hashes and the random ends of names.
 NEW = "new"
 _MAX_NAME = 253

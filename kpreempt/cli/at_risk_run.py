@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.cli.answering import AnswerRequest, select_pods, understand
-from kpreempt.cli.clusters import DEFAULT_NAMESPACE, live_connection, single_use_of_stdin
+from kpreempt.cli.clusters import live_connection, single_use_of_stdin, usual_namespace
 from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.strictness import rests_on
@@ -28,7 +28,7 @@ def run_at_risk(request: AtRiskRequest) -> int:
     now = asked.now()
     live = live_connection(request.snapshots, request.connection)
     if not request.namespace and not request.all_namespaces:
-        selection = selection._replace(namespace=live.namespace if live else DEFAULT_NAMESPACE)
+        selection = selection._replace(namespace=usual_namespace(live))
     loaded = asked.load(live, stopwatch)
     answer = pods_at_risk(
         loaded.cluster,

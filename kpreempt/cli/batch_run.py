@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
-from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
+from kpreempt.cli.scenarios import (
+    Scenario,
+    cluster_of,
+    configuration_of,
+    decode_scenario,
+    name_of,
+    opened,
+    pod_of,
+    read_lines,
+    source_of,
+)
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report import render
-from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Verdict
 
@@ -50,8 +57,8 @@ def run_batch(request: BatchRequest) -> int:
     check_profile_path(request.profile_json, outputs)
     single_use_of_stdin({"FILE": [request.file], "--snapshot": request.snapshots})
     now = time_of_answer(request.now)
-    source = "standard input" if request.file == "-" else request.file
-    with _opened(request.file) as stream:
+    source = source_of(request.file)
+    with opened(request.file) as stream:
         base = None
         if request.snapshots or request.connection.given():
             live = live_connection(request.snapshots, request.connection)
@@ -67,19 +74,6 @@ def run_batch(request: BatchRequest) -> int:
     if request.profile_json:
         stopwatch.write(request.profile_json)
     return tally.exit_code(strict=request.strict)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
-    if path == "-":
-        yield standard_input()
-        return
-    with ExitStack() as stack:
-        try:
-            stream = stack.enter_context(Path(path).open("rb"))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
-        yield stream
 
 
 @contextmanager
@@ -169,26 +163,18 @@ class Answerer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
+        base = self._base.cluster if self._base else None
         with self._phases.phase("decode"):
-            own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
-            pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
-        question = Question(pod=apply_api_defaults(pod))
-        if self._base is None:
-            cluster, assumptions = own, []
-            scheduler, prepared = self._prepare(own, scenario)
-        elif scenario.objects:
-            cluster, assumptions = merge_clusters(self._base.cluster, own), self._base.assumptions
-            scheduler, prepared = self._prepare(cluster, scenario)
-        else:
-            cluster, assumptions = self._base.cluster, self._base.assumptions
-            scheduler, prepared = self._prepare_once(cluster, scenario)
+            cluster = cluster_of(scenario, source, base)
+            pod = pod_of(scenario, source)
+        assumptions = self._base.assumptions if self._base else []
+        scheduler, prepared = (self._prepare_once if cluster is base else self._prepare)(cluster, scenario)
         return explain_pod(
-            cluster, question, scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
+            cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
         )
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
-        configuration = parse_document(scenario.config, "config") if scenario.config else None
-        scheduler = scheduler_for(scenario.algorithm or "", configuration, scenario.feature_gates)
+        scheduler = scheduler_for(scenario.algorithm or "", configuration_of(scenario), scenario.feature_gates)
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         with self._phases.phase("prepare"):
             return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)

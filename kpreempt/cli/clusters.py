@@ -15,6 +15,7 @@ from kpreempt.cli.process import complain
 from kpreempt.cli.terminal import Progress
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption
@@ -22,10 +23,6 @@ from kpreempt.verdict import Assumption
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
     from kpreempt.snapshot.live.flags import ConnectionFlags
-
-
-# That of names without one, where no kubeconfig says otherwise.
-DEFAULT_NAMESPACE = "default"
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
@@ -47,6 +44,11 @@ def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection 
     if given := flags.given():
         raise UsageError(f"--snapshot and {given[0]} exclude each other: the cluster is a dump or a live one")
     return None
+
+
+def usual_namespace(live: Connection | None) -> str:
+    """That of names without one: what the kubeconfig says for a ``live`` cluster."""
+    return live.namespace if live else DEFAULT_NAMESPACE
 
 
 def load_cluster(

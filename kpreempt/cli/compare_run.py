@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
-from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
 from kpreempt.analysis.compare import compare_pods, comparison_of
 from kpreempt.analysis.explain import Question
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.questions import question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_in_cluster, select, subjects_of
+from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import AnswerRequest, Asked, understand
-from kpreempt.cli.clusters import DEFAULT_NAMESPACE, LoadedCluster, live_connection, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_stdin, usual_namespace
 from kpreempt.cli.compared import Compared, parse_compared
+from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.process import EXIT_GATE, EXIT_INPUT
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.scenarios import Scenario, decode_scenario, name_of, read_lines
+from kpreempt.cli.scenarios import (
+    Scenario,
+    cluster_of,
+    configuration_of,
+    decode_scenario,
+    name_of,
+    opened,
+    pod_of,
+    read_lines,
+    source_of,
+)
 from kpreempt.cli.strictness import rests_on
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document, read_manifest
+from kpreempt.snapshot import decode_object
 from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
 
@@ -72,8 +81,8 @@ def _compare_pods(
     request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
     live = live_connection(request.snapshots, request.connection)
-    namespace = request.namespace or (live.namespace if live else DEFAULT_NAMESPACE)
-    templates = _templates(request, namespace)
+    namespace = request.namespace or usual_namespace(live)
+    templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
     loaded = asked.load(live, stopwatch)
     with stopwatch.phase("admission"):
         cluster, questions = _questions(request, loaded.cluster, templates, namespace)
@@ -95,20 +104,6 @@ def _questions(
     return found.cluster, list(found.questions)
 
 
-def _templates(request: CompareRequest, namespace: str) -> list[PodTemplate]:
-    if not request.files:
-        return []
-    documents = [
-        (each.document, each.source, each.line)
-        for file in request.files
-        for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
-    ]
-    templates = subjects_of(documents, namespace).templates
-    if request.select:
-        templates = [each for wanted in request.select for each in select(templates, wanted)]
-    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
-
-
 def _compare_scenarios(
     request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
@@ -119,8 +114,10 @@ def _compare_scenarios(
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
-    source = "standard input" if path == "-" else path
-    for number, line in _lines(path, source):
+    source = source_of(path)
+    with opened(path) as stream:
+        lines = list(read_lines(stream, source))
+    for number, line in lines:
         try:
             if isinstance(line, InputError):
                 raise line
@@ -135,16 +132,6 @@ def _compare_scenarios(
     return comparison_of([each.label for each in compared], items, assumptions)
 
 
-def _lines(path: str, source: str) -> list[tuple[int, bytes | InputError]]:
-    if path == "-":
-        return list(read_lines(standard_input(), source))
-    try:
-        with Path(path).open("rb") as stream:
-            return list(read_lines(stream, source))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
-
-
 def _compare_scenario(
     scenario: Scenario,
     base: LoadedCluster | None,
@@ -154,16 +141,13 @@ def _compare_scenario(
     stopwatch: Stopwatch,
 ) -> Comparison:
     """A scenario's own configuration and gates are for the algorithm that it names."""
-    cluster = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
-    if base is not None:
-        cluster = merge_clusters(base.cluster, cluster)
-    pod = decode_object("Pod", msgspec.json.decode(scenario.pod), source=source)
-    configuration = parse_document(scenario.config, "config") if scenario.config else None
+    cluster = cluster_of(scenario, source, base.cluster if base else None)
+    question = Question(pod=pod_of(scenario, source))
+    configuration = configuration_of(scenario)
     schedulers = {
         each.label: each.scheduler(configuration, scenario.feature_gates)
         if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
         else each.scheduler()
         for each in compared
     }
-    question = Question(pod=apply_api_defaults(pod))
     return compare_pods(cluster, [question], schedulers, now=now, is_queued=scenario.queued, phases=stopwatch)

@@ -13,10 +13,11 @@ from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, wi
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster, select, subjects_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import DEFAULT_NAMESPACE, live_connection, load_cluster, single_use_of_stdin, standard_input
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -25,9 +26,10 @@ from kpreempt.cli.strictness import rests_on
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
-from kpreempt.snapshot import decode_object, parse_yaml_value, read_manifest
+from kpreempt.snapshot import decode_object, parse_yaml_value
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
 
@@ -92,7 +94,7 @@ def run_explain(request: ExplainRequest) -> int:
         request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
     ).scheduler
     live = live_connection(request.snapshots, request.connection)
-    namespace = live.namespace if live else DEFAULT_NAMESPACE
+    namespace = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, namespace)
     loaded = load_cluster(
@@ -131,7 +133,7 @@ def _asked(
     """The questions about the pod that was named, or about those of the manifests."""
     if not request.pod:
         return questions_of(cluster, templates, overrides, decode_object)
-    found = pod_in_cluster(cluster, request.pod, request.namespace or "default")
+    found = pod_in_cluster(cluster, request.pod, request.namespace or DEFAULT_NAMESPACE)
     return question_in_cluster(found, overrides, decode_object)
 
 
@@ -168,23 +170,14 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
 
     Those without a namespace are in ``namespace``; all are in that of ``-n``, if it is given.
     """
-    if request.files:
-        documents = [
-            (each.document, each.source, each.line)
-            for file in request.files
-            for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
-        ]
-        subjects = subjects_of(documents, namespace)
-        templates = subjects.templates
-        if request.select:
-            templates = [each for wanted in request.select for each in select(templates, wanted)]
-        else:
-            _tell_ignored(subjects.notes, verbose=request.verbose)
-    elif not request.pod:
-        templates = [in_namespace(_pod_of_amounts(request), namespace)]
-    else:
+    if request.pod:
         return []
-    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
+    if not request.files:
+        return picked([in_namespace(_pod_of_amounts(request), namespace)], (), request.namespace)
+    subjects = read_subjects(request.files, namespace)
+    if not request.select:
+        _tell_ignored(subjects.notes, verbose=request.verbose)
+    return picked(subjects.templates, request.select, request.namespace)
 
 
 def _pod_of_amounts(request: ExplainRequest) -> PodTemplate:
@@ -220,7 +213,7 @@ def _tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSnapshot:
     for target in request.without:
-        cluster = without(cluster, target, request.namespace or "default")
+        cluster = without(cluster, target, request.namespace or DEFAULT_NAMESPACE)
     for node_name in request.cordons:
         cluster = cordon(cluster, node_name)
     for node_name in request.uncordons:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
+from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
+from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _MAX_DIGITS = 400
@@ -33,6 +40,25 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Named(msgspec.Struct):
     name: str = ""
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """A file of scenarios, or for ``-`` standard input. Raises ``InputError``."""
+    if path == "-":
+        yield standard_input()
+        return
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
+        yield stream
+
+
+def source_of(path: str) -> str:
+    """What messages call a file of scenarios."""
+    return "standard input" if path == "-" else path
 
 
 def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | InputError]]:
@@ -76,6 +102,24 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     except (ValueError, msgspec.ValidationError) as error:
         problem = str(error).replace("Expected", "expected")
     raise InputError(problem, source=source, line=number)
+
+
+def pod_of(scenario: Scenario, source: str) -> Pod:
+    """The pod of a scenario with nothing but the API's own defaults filled in. Raises ``InputError``."""
+    return apply_api_defaults(decode_object("Pod", msgspec.json.decode(scenario.pod), source=source))
+
+
+def cluster_of(scenario: Scenario, source: str, base: ClusterSnapshot | None) -> ClusterSnapshot:
+    """The objects of a scenario, laid over ``base`` if there is one; ``base`` itself where there are none."""
+    if base is not None and not scenario.objects:
+        return base
+    own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
+    return own if base is None else merge_clusters(base, own)
+
+
+def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
+    """The scheduler configuration of a scenario as plain data. Raises ``InputError``."""
+    return parse_document(scenario.config, "config") if scenario.config else None
 
 
 def name_of(line: bytes) -> str:

@@ -12,16 +12,16 @@ import msgspec
 
 from kpreempt import __version__
 from kpreempt.analysis.questions import questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, subjects_of
+from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clusters import (
-    DEFAULT_NAMESPACE,
     LoadedCluster,
     live_connection,
     load_cluster,
     single_use_of_stdin,
-    standard_input,
+    usual_namespace,
 )
+from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import whole_file, write_stdout_pieces
 from kpreempt.cli.process import complain
 from kpreempt.errors import UsageError
@@ -36,7 +36,6 @@ from kpreempt.snapshot import (
     form_of,
     least,
     packed,
-    read_manifest,
 )
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import API_VERSION, Assumption
@@ -66,7 +65,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
     _check(request)
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
-    templates = _templates(request, live.namespace if live else DEFAULT_NAMESPACE)
+    templates = picked(read_subjects(request.files, usual_namespace(live)).templates, (), request.namespace)
     loaded = load_cluster(request.snapshots, live=live, with_events=True, skip_bad_objects=request.skip_bad_objects)
     cluster, assumptions = _as_read(loaded)
     cluster, asked = _with_pods(cluster, templates)
@@ -112,19 +111,6 @@ def _as_read(loaded: LoadedCluster) -> tuple[ClusterSnapshot, list[Assumption]]:
     ]
     others = [each for each in loaded.assumptions if computed.get(each.subject) is not each]
     return msgspec.structs.replace(loaded.cluster, pod_disruption_budgets=budgets), others
-
-
-def _templates(request: SnapshotRequest, namespace: str) -> list[PodTemplate]:
-    """The pods of the manifests. Those without a namespace are in ``namespace``, and all in that of ``-n``."""
-    if not request.files:
-        return []
-    documents = [
-        (each.document, each.source, each.line)
-        for file in request.files
-        for each in read_manifest(file, stdin=standard_input() if file == _STANDARD else None)
-    ]
-    templates = subjects_of(documents, namespace).templates
-    return [in_namespace(each, request.namespace) for each in templates] if request.namespace else templates
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:

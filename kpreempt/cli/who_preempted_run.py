@@ -6,7 +6,7 @@ from kpreempt.analysis.preemption_before import reconstruct
 from kpreempt.analysis.subject import pod_name
 from kpreempt.analysis.who_preempted import who_preempted
 from kpreempt.cli.answering import AnswerRequest, understand
-from kpreempt.cli.clusters import DEFAULT_NAMESPACE, live_connection, load_cluster, single_use_of_stdin
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.profile import Stopwatch
 
 
@@ -25,7 +25,7 @@ def run_who_preempted(request: WhoPreemptedRequest) -> int:
     asked = understand(request)
     now = asked.now()
     live = live_connection(request.snapshots, request.connection)
-    namespace = request.namespace or (live.namespace if live else DEFAULT_NAMESPACE)
+    namespace = request.namespace or usual_namespace(live)
     cluster = asked.load(live, stopwatch).cluster
     answer = who_preempted(cluster, namespace, name)
     if request.before:

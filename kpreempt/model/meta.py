@@ -13,6 +13,10 @@ from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
+# Where an object is that does not say its namespace.
+DEFAULT_NAMESPACE = "default"
+
+
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Who owns an object; ``controller`` marks the managing one."""
 
@@ -43,6 +47,12 @@ class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True,
     """Metadata of the kinds whose annotations a scheduler reads."""
 
     annotations: dict[str, str] = NO_ENTRIES
+
+
+def controller_name(meta: ObjectMeta) -> str:
+    """``ReplicaSet api``: kind and name of the owner that manages the object, or an empty text."""
+    owner = controller_of(meta)
+    return f"{owner.kind} {owner.name}" if owner else ""
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:

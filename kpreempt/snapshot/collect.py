@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import (
@@ -35,7 +36,6 @@ _USUAL_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
 )
 _MAX_LISTS = 20
-_DEFAULT_NAMESPACE = "default"
 _LONGEST_VERSION = 20
 
 
@@ -181,7 +181,7 @@ class Collector:
             raise BadObjectError(f"{kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
         if not kind.is_namespaced or not self._defaults_namespace:
             return record
-        meta = msgspec.structs.replace(meta, namespace=_DEFAULT_NAMESPACE)
+        meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
         return msgspec.structs.replace(record, metadata=meta)
 
     def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.verdict import Candidate, Victim
 
@@ -24,7 +23,7 @@ def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetInde
         Victim(
             pod=counted.pod_info.key,
             priority=counted.pod_info.priority,
-            owner=_owner_of(counted.pod_info),
+            owner=controller_name(counted.pod_info.pod.metadata),
             start_time=counted.pod_info.start,
             grace_period_seconds=counted.pod_info.pod.spec.termination_grace_period_seconds,
             terminating=counted.pod_info.pod.metadata.deletion_timestamp is not None,
@@ -32,8 +31,3 @@ def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetInde
         )
         for counted in budgets.count(infos)
     ]
-
-
-def _owner_of(info: PodInfo) -> str:
-    owner = controller_of(info.pod.metadata)
-    return f"{owner.kind} {owner.name}" if owner else ""

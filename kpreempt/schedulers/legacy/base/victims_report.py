@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, really_taken
 from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
@@ -18,7 +18,7 @@ def victims_of(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[Victim]:
         Victim(
             pod=info.key,
             priority=info.priority,
-            owner=_owner_of(info),
+            owner=controller_name(info.pod.metadata),
             start_time=info.start,
             grace_period_seconds=info.pod.spec.termination_grace_period_seconds,
             terminating=info.pod.metadata.deletion_timestamp is not None,
@@ -45,8 +45,3 @@ def rank_victims(
         )
         for place, each in enumerate(reversed(put_back), start=1)
     ]
-
-
-def _owner_of(info: PodInfo) -> str:
-    owner = controller_of(info.pod.metadata)
-    return f"{owner.kind} {owner.name}" if owner else ""

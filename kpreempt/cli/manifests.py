@@ -1,0 +1,32 @@
+"""The pods that the manifests of a command mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_of
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.cli.clusters import standard_input
+from kpreempt.snapshot import read_manifest
+
+
+def read_subjects(files: Sequence[str], namespace: str) -> Subjects:
+    """The pods of the manifests (``-`` is standard input), and notes on what else is in them; none without ``files``.
+
+    Pods without a namespace are in ``namespace``. Raises ``InputError``.
+    """
+    if not files:
+        return Subjects([])
+    documents = [
+        (each.document, each.source, each.line)
+        for file in files
+        for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
+    ]
+    return subjects_of(documents, namespace)
+
+
+def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:
+    """Those that ``--select`` names, all without it; in the ``namespace`` of ``-n``, if it is given."""
+    if wanted:
+        templates = [each for name in wanted for each in select(templates, name)]
+    return [in_namespace(each, namespace) for each in templates] if namespace else templates
