@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
+from typing import Any, Protocol
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain import Question
@@ -14,6 +15,18 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, ComparedPod, Comparison, Decision, Pair, Verdict
 
 
+class Prepare(Protocol):
+    """Makes a cluster ready for a scheduler."""
+
+    def __call__(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
+        """As ``Scheduler.prepare`` does."""
+
+
+def prepare_anew(scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
+    """As ``Scheduler.prepare`` does."""
+    return scheduler.prepare(cluster, now=now, is_queued=is_queued)
+
+
 def compare_pods(
     cluster: ClusterSnapshot,
     questions: Sequence[Question],
@@ -21,18 +34,20 @@ def compare_pods(
     *,
     now: datetime,
     is_queued: bool = True,
+    prepare: Prepare = prepare_anew,
     assumptions: Iterable[Assumption] = (),
     phases: Phases = NO_PHASES,
 ) -> Comparison:
     """What each scheduler decides about each pod on its own; the schedulers are by the name to show.
 
-    ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the queue. Assumptions of a
-    verdict are told with the name of the scheduler, unless all make them.
+    ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the queue. ``prepare`` makes a
+    cluster ready for a scheduler, and may know it from before. Assumptions of a verdict are told with the name of the
+    scheduler, unless all make them.
     """
     verdicts: dict[str, list[Verdict]] = {}
     for name, scheduler in schedulers.items():
         with phases.phase("prepare"):
-            prepared = scheduler.prepare(cluster, now=now, is_queued=is_queued)
+            prepared = prepare(scheduler, cluster, now=now, is_queued=is_queued)
         verdicts[name] = [scheduler.decide(prepared, question.pod, phases=phases) for question in questions]
     items = [
         _compared({name: verdicts[name][index] for name in schedulers}, question)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
-from kpreempt.analysis.compare import compare_pods, comparison_of
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.compare import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain import Question
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.questions import question_in_cluster, questions_of
@@ -111,6 +112,7 @@ def _compare_scenarios(
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.given():
         base = asked.load(live_connection(request.snapshots, request.connection), stopwatch)
+    ready = _Ready(compared, base.cluster if base else None)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
@@ -122,7 +124,7 @@ def _compare_scenarios(
             if isinstance(line, InputError):
                 raise line
             scenario = decode_scenario(line, source, number)
-            one = _compare_scenario(scenario, base, compared, f"{source}:{number}", now, stopwatch)
+            one = _compare_scenario(scenario, ready, f"{source}:{number}", now, stopwatch)
         except KpreemptError as error:
             name = name_of(line) if isinstance(line, bytes) else ""
             items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
@@ -133,21 +135,49 @@ def _compare_scenarios(
 
 
 def _compare_scenario(
-    scenario: Scenario,
-    base: LoadedCluster | None,
-    compared: list[Compared],
-    source: str,
-    now: datetime,
-    stopwatch: Stopwatch,
+    scenario: Scenario, ready: _Ready, source: str, now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
-    """A scenario's own configuration and gates are for the algorithm that it names."""
-    cluster = cluster_of(scenario, source, base.cluster if base else None)
+    cluster = cluster_of(scenario, source, ready.base)
     question = Question(pod=pod_of(scenario, source))
-    configuration = configuration_of(scenario)
-    schedulers = {
-        each.label: each.scheduler(configuration, scenario.feature_gates)
-        if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
-        else each.scheduler()
-        for each in compared
-    }
-    return compare_pods(cluster, [question], schedulers, now=now, is_queued=scenario.queued, phases=stopwatch)
+    return compare_pods(
+        cluster,
+        [question],
+        ready.schedulers(scenario),
+        now=now,
+        is_queued=scenario.queued,
+        prepare=ready.prepare,
+        phases=stopwatch,
+    )
+
+
+class _Ready:
+    """The schedulers for scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
+
+    def __init__(self, compared: list[Compared], base: ClusterSnapshot | None) -> None:
+        self.base = base
+        self._compared = compared
+        self._kept_for = b""
+        self._schedulers: dict[str, Scheduler] = {}
+        self._prepared: dict[int, Any] = {}
+
+    def schedulers(self, scenario: Scenario) -> dict[str, Scheduler]:
+        """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
+        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
+        if asked_for != self._kept_for:
+            configuration = configuration_of(scenario)
+            self._schedulers = {
+                each.label: each.scheduler(configuration, scenario.feature_gates)
+                if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
+                else each.scheduler()
+                for each in self._compared
+            }
+            self._kept_for, self._prepared = asked_for, {}
+        return self._schedulers
+
+    def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
+        """The cluster made ready for one of the schedulers."""
+        if cluster is not self.base:
+            return prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
+        if id(scheduler) not in self._prepared:
+            self._prepared[id(scheduler)] = prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
+        return self._prepared[id(scheduler)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
 from kpreempt.analysis.pending_states import max_backoff_of
@@ -15,11 +13,11 @@ from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_
 from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.queue_events import read_events
+from kpreempt.cli.schedulers import ConfiguredScheduler
 from kpreempt.cli.strictness import rests_on
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
 from kpreempt.snapshot import decode_object
 
@@ -49,7 +47,7 @@ def run_queue(request: QueueRequest) -> int:
     scheduler = asked.scheduler.scheduler
     question = QueueQuestion(
         algorithm=algorithm,
-        make=partial(_make, algorithm, request.feature_gates, asked.scheduler.configuration),
+        make=partial(_make, algorithm, asked.scheduler),
         scheduler_names=scheduler.scheduler_names,
         scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
         at=at,
@@ -76,15 +74,13 @@ def _load(request: QueueRequest, asked: Asked, stopwatch: Stopwatch) -> LoadedCl
     return asked.load(live_connection(request.snapshots, request.connection), stopwatch)
 
 
-def _make(
-    algorithm: str, gates: list[str], configuration: Mapping[str, Any] | None, started: datetime
-) -> SchedulingQueue:
-    initial = (configuration or {}).get("podInitialBackoffSeconds")
+def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime) -> SchedulingQueue:
+    initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1
     return queue_for(
         algorithm,
         started,
-        feature_gates={name: value for text in gates for name, value in parse_feature_gates(text).items()},
+        feature_gates=configured.feature_gates,
         initial_backoff=timedelta(seconds=seconds),
-        max_backoff=max_backoff_of(configuration),
+        max_backoff=max_backoff_of(configured.configuration),
     )

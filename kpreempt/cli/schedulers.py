@@ -11,10 +11,11 @@ from kpreempt.snapshot import read_document
 
 
 class ConfiguredScheduler(NamedTuple):
-    """A scheduler, and its configuration as plain data where one was given."""
+    """A scheduler, its configuration as plain data where one was given, and the feature gates that were set."""
 
     scheduler: Scheduler
     configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
 
 
 def read_scheduler(
@@ -27,4 +28,4 @@ def read_scheduler(
     configuration = read_document(path) if path else None
     policy = read_document(policy_path) if policy_path else None
     gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
-    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates, policy), configuration)
+    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates, policy), configuration, gates)
