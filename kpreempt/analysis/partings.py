@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
 from kpreempt.verdict import Candidate, Difference, Outcome, Reprieve, Status, Step, TieBreakRound, Verdict
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -69,15 +71,7 @@ def _first(differences: Iterator[Difference], decisive: set[str]) -> Difference 
     if not found:
         return None
     first = next((each for each in found if each.subject in decisive), found[0])
-    return Difference(
-        step=first.step,
-        subject=first.subject,
-        base=first.base,
-        other=first.other,
-        base_reason=first.base_reason,
-        other_reason=first.other_reason,
-        others=len(found) - 1,
-    )
+    return msgspec.structs.replace(first, others=len(found) - 1)
 
 
 def _filter(base: Verdict, other: Verdict) -> Iterator[Difference]:
