@@ -10,8 +10,7 @@ from kpreempt.report.durations import format_since, format_time
 from kpreempt.report.escape import printable
 from kpreempt.verdict import Outcome, PendingPod, PendingPods, PendingState
 
-# Five lines with their ends stay within 400 characters.
-MOST_LINES = 5
+# The five lines that there can be, with their ends, so stay within 400 characters.
 LONGEST_LINE = 79
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _OUTSIDE = (PendingState.BEING_DELETED, PendingState.NO_SCHEDULER, PendingState.GATED, PendingState.HELD)

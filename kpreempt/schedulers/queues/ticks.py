@@ -17,9 +17,3 @@ class Ticker:
         if time < self._start:
             return self._start
         return self._start + ((time - self._start) // self._period + 1) * self._period
-
-    def first_from(self, time: datetime) -> datetime:
-        """The first run at ``time`` or later."""
-        if time <= self._start:
-            return self._start
-        return self._start + -((self._start - time) // self._period) * self._period

@@ -12,7 +12,6 @@ from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo, comes_first
 
 DEFAULT_INITIAL_BACKOFF = timedelta(seconds=1)
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
-ORDERING_WINDOW = timedelta(seconds=1)
 NO_BACKOFF = datetime.min.replace(tzinfo=UTC)
 
 
