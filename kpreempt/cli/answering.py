@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,8 +20,10 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.flags import ConnectionFlags
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
 
 
 class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from kpreempt.analysis.pending import explain_pending
 from kpreempt.analysis.pending_states import max_backoff_of
@@ -15,8 +16,10 @@ from kpreempt.cli.strictness import rests_on
 from kpreempt.cli.watch import Wait, begin_page, watch
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError
-from kpreempt.snapshot.live.connection import Connection
 from kpreempt.verdict import PendingPods
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
 
 
 class PendingRequest(AnswerRequest, frozen=True, kw_only=True):
