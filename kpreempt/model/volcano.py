@@ -20,6 +20,8 @@ VOLCANO_SCHEDULER_NAME = "volcano"
 
 # Keys of annotations, and of labels where it says so.
 GROUP_NAME = "scheduling.k8s.io/group-name"
+# Of pods that name no group, and of namespaces: the queue of the group that is made for them.
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 TEMPLATE_UID = "volcano.sh/template-uid"
