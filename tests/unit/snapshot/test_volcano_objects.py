@@ -234,9 +234,7 @@ def test_redaction_keeps_what_belongs_together() -> None:
     }
     assert found_group["metadata"]["annotations"] == RICH_GROUP["metadata"]["annotations"]
     assert found_group["status"]["phase"] == "Inqueue"
-    assert not [
-        each for each in ("train", "worker", "research", "dept", "high", "2a6e", "gang") if each in str(items)
-    ]
+    assert not [each for each in ("train", "worker", "research", "dept", "high", "2a6e", "gang") if each in str(items)]
 
 
 @pytest.mark.parametrize(
