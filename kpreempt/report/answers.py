@@ -11,8 +11,18 @@ from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
-Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState | Comparison
+Answer = (
+    PendingPods
+    | PodsAtRisk
+    | PreemptionsOfPod
+    | SchedulingQueueState
+    | Comparison
+    | SessionAnswer
+    | GangAnswer
+    | GangAnswers
+)
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
-from kpreempt.schedulers.volcano.cache import Cache, cache_of
+from kpreempt.schedulers.volcano.cache import cache_of
 from kpreempt.schedulers.volcano.closing import close_session
 from kpreempt.schedulers.volcano.configuration import PluginOption, VolcanoConfiguration
 from kpreempt.schedulers.volcano.evidence import State, state_of
@@ -28,7 +28,6 @@ from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
 from kpreempt.schedulers.volcano.resources import SchedulerPanicError
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import TaskStatus
-from kpreempt.verdict import Assumption
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     Opening,
@@ -98,7 +97,8 @@ class _Run:
             opening=self._opening,
             actions=self._actions,
             final=final,
-            assumptions=[*self._configuration.assumptions, *_ignored(self._cache)],
+            ignored=dict(sorted(self._cache.ignored.items())),
+            assumptions=list(self._configuration.assumptions),
         )
 
     def _open(self, session: Session) -> State:
@@ -159,10 +159,3 @@ def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement
         if node:
             by_kind[kind].append(Placement(task, node))
     return by_kind[OperationKind.PIPELINE], by_kind[OperationKind.ALLOCATE]
-
-
-def _ignored(cache: Cache) -> list[Assumption]:
-    return [
-        Assumption(f"PodGroup {key}", "", f"Volcano ignores it: {reason}")
-        for key, reason in sorted(cache.ignored.items())
-    ]
