@@ -29,8 +29,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it.
 
-    For Volcano there may be no pod, and ``conf`` is its configuration. ``queued`` says that pending pods wait in the scheduler's queue, as they do in a cluster that runs; without a
-    queue the scheduler knows nominated pods by name only.
+    For Volcano there may be no pod, and ``conf`` is its configuration. ``queued`` says that pending pods wait in the
+    scheduler's queue, as they do in a cluster that runs; without a queue the scheduler knows nominated pods by name
+    only.
     """
 
     pod: msgspec.Raw | None = None
