@@ -48,10 +48,11 @@ class Volcano(msgspec.Struct, frozen=True):
     runs: int = 0
     seed: int = 0
     chance: Callable[[int], Chance] | None = None
+    with_scores: bool = True
 
     def session(self, cluster: ClusterSnapshot) -> SessionVerdict:
         """One session, everything by name."""
-        return run_session(cluster, self.configuration, now=self.now)
+        return run_session(cluster, self.configuration, now=self.now, with_scores=self.with_scores)
 
     def sample(self, cluster: ClusterSnapshot) -> Sample | None:
         """Sessions with all that is left to chance drawn anew, from ``seed`` on; ``None`` where none are wanted."""
@@ -62,7 +63,8 @@ class Volcano(msgspec.Struct, frozen=True):
         evicted: Counter[str] = Counter()
         for number in range(self.runs):
             chance = self.chance(self.seed + number)
-            outcome = _end_of(run_session(cluster, self.configuration, now=self.now, chance=chance))
+            session = run_session(cluster, self.configuration, now=self.now, chance=chance, with_scores=False)
+            outcome = _end_of(session)
             key = msgspec.json.encode(outcome)
             ends[key] += 1
             outcomes[key] = outcome

@@ -26,6 +26,7 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import AnswerRequest, understand_outputs
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.manifests import tell_ignored
+from kpreempt.cli.output import parse_outputs
 from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.strictness import rests_on
@@ -33,6 +34,7 @@ from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
+from kpreempt.report.answers import ANSWER_FORMATS
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
 from kpreempt.snapshot import decode_object, parse_document, read_document, read_manifest
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
@@ -154,7 +156,9 @@ def _volcano(request: VolcanoRequest, now: datetime) -> Volcano:
     except ConfigurationError as error:
         where = request.scheduler_config if request.actions is None else "--actions"
         raise ConfigurationError(f"{where}: {error.message}", hint=error.hint) from None
-    return Volcano(configuration, now, request.runs, request.seed, random.Random)
+    formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
+    with_scores = bool(formats & {"json", "jsonl", "yaml"})
+    return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
 
 
 def _without(cluster: ClusterSnapshot, request: VolcanoRequest, namespace: str) -> ClusterSnapshot:

@@ -58,19 +58,32 @@ _PLUGINS: Mapping[str, Callable[[Session, PluginOption], object]] = {
 
 
 def run_session(
-    cluster: ClusterSnapshot, configuration: VolcanoConfiguration, *, now: datetime, chance: Chance | None = None
+    cluster: ClusterSnapshot,
+    configuration: VolcanoConfiguration,
+    *,
+    now: datetime,
+    chance: Chance | None = None,
+    with_scores: bool = True,
 ) -> SessionVerdict:
     """What Volcano would do with the cluster in one session.
 
     ``chance`` takes one of the ways through what the genuine scheduler leaves to it; without, everything goes by name.
+    ``with_scores`` tells what every node scores for every pending task when the session opens.
     """
-    return _Run(cluster, configuration, now, Order(chance)).verdict()
+    return _Run(cluster, configuration, now, Order(chance), with_scores=with_scores).verdict()
 
 
 class _Run:
     def __init__(
-        self, cluster: ClusterSnapshot, configuration: VolcanoConfiguration, now: datetime, order: Order
+        self,
+        cluster: ClusterSnapshot,
+        configuration: VolcanoConfiguration,
+        now: datetime,
+        order: Order,
+        *,
+        with_scores: bool,
     ) -> None:
+        self._with_scores = with_scores
         self._cache = cache_of(cluster, now=now)
         self._configuration = configuration
         self._order = order
@@ -112,6 +125,7 @@ class _Run:
             task.key: session.scores(task, list(session.nodes.values()))
             for job in session.jobs.values()
             for task in job.with_status(TaskStatus.PENDING)
+            if self._with_scores
         }
         self._opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
         return state
