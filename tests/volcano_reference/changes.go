@@ -53,6 +53,10 @@ var files = []file{
 		},
 	},
 	{
+		path:    scheduler + "api/devices/nvidia/vgpu/utils.go",
+		changes: []change{call("init", "NewClient", "noClient")},
+	},
+	{
 		path:    scheduler + "api/node_info.go",
 		imports: []string{canonical},
 		changes: []change{
