@@ -21,6 +21,7 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from kpreempt.model.volcano import PodGroup, Queue
 from kpreempt.model.workloads import (
     DaemonSet,
     Deployment,
@@ -39,7 +40,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that decides about scheduling, each kind in the order in which the input had it.
 
     Order matters: pods of equal rank keep it. ``version`` is the server's (``v1.36.3``) or empty; ``taken_at`` is when
-    the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``skipped``
+    the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``pod_groups``
+    and ``queues`` are Volcano's. ``skipped``
     counts the objects of kinds that no scheduler reads, by kind.
     """
 
@@ -67,6 +69,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     resource_claims: list[ResourceClaim] = NO_ITEMS
     resource_slices: list[ResourceSlice] = NO_ITEMS
     device_classes: list[DeviceClass] = NO_ITEMS
+    pod_groups: list[PodGroup] = NO_ITEMS
+    queues: list[Queue] = NO_ITEMS
     events: list[Event] = NO_ITEMS
     version: str = ""
     taken_at: datetime | None = None

@@ -286,9 +286,20 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
 
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The one annotation of a pod that a scheduler reads: where 1.8 keeps the nomination."""
+    """The annotations of a pod that a scheduler reads: where 1.8 keeps the nomination, and what Volcano is told.
+
+    ``None`` where it makes a difference that an annotation is there but empty.
+    """
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
+    group_name: str = msgspec.field(name="scheduling.k8s.io/group-name", default="")
+    queue_name: str = msgspec.field(name="scheduling.volcano.sh/queue-name", default="")
+    task_spec: str = msgspec.field(name="volcano.sh/task-spec", default="")
+    task_priority: str | None = msgspec.field(name="volcano.sh/task-priority", default=None)
+    preemptable: str | None = msgspec.field(name="volcano.sh/preemptable", default=None)
+    revocable_zone: str | None = msgspec.field(name="volcano.sh/revocable-zone", default=None)
+    template_uid: str = msgspec.field(name="volcano.sh/template-uid", default="")
+    numa_policy: str = msgspec.field(name="volcano.sh/numa-topology-policy", default="")
 
 
 class PodMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=False):

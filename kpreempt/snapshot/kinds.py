@@ -21,6 +21,7 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from kpreempt.model.volcano import SCHEDULING_GROUP, PodGroup, Queue
 from kpreempt.model.workloads import (
     DaemonSet,
     Deployment,
@@ -38,7 +39,8 @@ from kpreempt.model.workloads import (
 class Kind(msgspec.Struct, frozen=True):
     """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served.
 
-    Where there are ``reasons``, objects with another ``reason`` are not kept.
+    Where there are ``reasons``, objects with another ``reason`` are not kept. A ``version`` is the only one of the
+    group that counts; without one all do, and the kind is served as ``v1``.
     """
 
     name: str
@@ -46,12 +48,14 @@ class Kind(msgspec.Struct, frozen=True):
     record: type[msgspec.Struct]
     groups: tuple[str, ...] = ("",)
     is_namespaced: bool = True
+    version: str = ""
     reasons: frozenset[str] = frozenset()
 
 
 _WORKLOADS = ("apps", "extensions")
 _STORAGE = ("storage.k8s.io",)
 _DEVICES = ("resource.k8s.io",)
+_VOLCANO = (SCHEDULING_GROUP,)
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -81,6 +85,8 @@ KINDS: dict[str, Kind] = {
         Kind("ResourceSlice", "resource_slices", ResourceSlice, _DEVICES, is_namespaced=False),
         Kind("Event", "events", Event, ("", "events.k8s.io"), reasons=KEPT_REASONS),
         Kind("DeviceClass", "device_classes", DeviceClass, _DEVICES, is_namespaced=False),
+        Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),
+        Kind("Queue", "queues", Queue, _VOLCANO, is_namespaced=False, version="v1beta1"),
     )
 }
 
@@ -90,5 +96,5 @@ def find_kind(name: str, api_version: str) -> Kind | None:
     kind = KINDS.get(name)
     if kind is None or not api_version:
         return kind
-    group, slash, _ = api_version.partition("/")
-    return kind if (group if slash else "") in kind.groups else None
+    group, slash, version = api_version.rpartition("/")
+    return kind if (group if slash else "") in kind.groups and kind.version in ("", version) else None

@@ -18,6 +18,7 @@ from kpreempt.model.pod import (
     Container,
     ContainerStatus,
     Pod,
+    PodAnnotations,
     PodCondition,
     PodSpec,
     ResourceRequirements,
@@ -33,6 +34,7 @@ class Sharing:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        self._annotations: dict[PodAnnotations, PodAnnotations | None] = {PodAnnotations(): None}
         self._maps: dict[Hashable, dict[str, str]] = {}
         self._lists: dict[Hashable, list[Any]] = {}
         self._containers: dict[Hashable, list[Container]] = {}
@@ -44,8 +46,8 @@ class Sharing:
         meta, status = pod.metadata, pod.status
         if meta.labels:
             force_setattr(meta, "labels", self._map(meta.labels))
-        if meta.annotations is not None and not meta.annotations.nominated_node_name:
-            force_setattr(meta, "annotations", None)
+        if meta.annotations is not None:
+            force_setattr(meta, "annotations", self._annotations.setdefault(meta.annotations, meta.annotations))
         if meta.owner_references:
             force_setattr(meta, "owner_references", self._list(meta.owner_references))
         self._share_spec(pod.spec)

@@ -183,13 +183,13 @@ def piecewise_linear(shape: list[tuple[int, int]], utilization: int) -> int:
 def balanced_allocation(usages: Sequence[Usage]) -> int:
     """How much the pod improves the balance between resources: 50 to 100, about 75 where it changes nothing."""
     counted = [usage for usage in usages if usage.allocatable]
-    with_pod = _balance([usage.requested / usage.allocatable for usage in counted])
-    without_pod = _balance([usage.allocated / usage.allocatable for usage in counted])
+    with_pod = balance([usage.requested / usage.allocatable for usage in counted])
+    without_pod = balance([usage.allocated / usage.allocatable for usage in counted])
     half = MAX_NODE_SCORE // 2
     return half + int((half + with_pod - without_pod) / 2)
 
 
-def _balance(fractions: list[float]) -> int:
+def balance(fractions: list[float]) -> int:
     """100 where all shares are equal, less the more they differ (one standard deviation)."""
     shares = [min(fraction, 1.0) for fraction in fractions]
     deviation = 0.0

@@ -1,0 +1,131 @@
+"""Volcano's pod groups and queues, with the fields that its scheduler reads.
+
+They are as in ``volcano.sh/apis`` ``pkg/apis/scheduling/v1beta1/types.go``, in the version that Volcano 1.8.0 is built
+with.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.meta import AnnotatedMeta, Time
+from kpreempt.model.pod import Int32, ResourceList
+
+SCHEDULING_GROUP = "scheduling.volcano.sh"
+SCHEDULING_VERSION = f"{SCHEDULING_GROUP}/v1beta1"
+BATCH_GROUP = "batch.volcano.sh"
+BATCH_VERSION = f"{BATCH_GROUP}/v1alpha1"
+DEFAULT_QUEUE = "default"
+VOLCANO_SCHEDULER_NAME = "volcano"
+
+# Keys of annotations, and of labels where it says so.
+GROUP_NAME = "scheduling.k8s.io/group-name"
+# Of pods that name no group, and of namespaces: the queue of the group that is made for them.
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+TASK_SPEC = "volcano.sh/task-spec"
+TEMPLATE_UID = "volcano.sh/template-uid"
+# Of pods and pod groups; also a label.
+PREEMPTABLE = "volcano.sh/preemptable"
+# Of pods and pod groups; of nodes a label.
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+# Of jobs and pods, where it also is a label.
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
+NUMA_POLICY = "volcano.sh/numa-topology-policy"
+JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
+JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
+SLA_WAITING_TIME = "volcano.sh/sla-waiting-time"
+OLD_SLA_WAITING_TIME = "sla-waiting-time"
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+# A label of nodes; the others are their annotations.
+OVERSUBSCRIPTION = "volcano.sh/oversubscription"
+OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
+OVERSUBSCRIPTION_MEMORY = "volcano.sh/oversubscription-memory"
+OFFLINE_JOB_EVICTING = "volcano.sh/offline-job-evicting"
+
+
+class PodGroupSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What must run together. ``min_resources`` None asks for no room before it is let in, and ``{}`` for none at all.
+
+    An empty ``queue`` is the queue ``default``.
+    """
+
+    min_member: Int32 = 0
+    min_task_member: dict[str, Int32] = NO_ENTRIES
+    queue: str = ""
+    priority_class_name: str = ""
+    min_resources: ResourceList | None = None
+
+
+class PodGroupCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the scheduler last said of a group; ``transition_id`` is the session in which it did."""
+
+    type: str = ""
+    status: str = ""
+    transition_id: str = msgspec.field(name="transitionID", default="")
+    last_transition_time: Time | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class PodGroupStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How far a group is. An empty phase is a group that no scheduler has seen yet."""
+
+    phase: str = ""
+    conditions: list[PodGroupCondition] = NO_ITEMS
+    running: Int32 = 0
+    succeeded: Int32 = 0
+    failed: Int32 = 0
+
+
+class PodGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A gang: pods that are placed together or not at all."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class QueueGuarantee(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a queue has for itself, used or not."""
+
+    resource: ResourceList = NO_ENTRIES
+
+
+class QueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A queue's share of the cluster. ``reclaimable`` None means yes; resources not in ``capability`` are unlimited."""
+
+    weight: Int32 = 0
+    capability: ResourceList = NO_ENTRIES
+    reclaimable: bool | None = None
+    guarantee: QueueGuarantee = QueueGuarantee()
+    type: str = ""
+
+
+class QueueReservation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The nodes that are locked for a queue, and what is idle on them."""
+
+    nodes: list[str] = NO_ITEMS
+    resource: ResourceList = NO_ENTRIES
+
+
+class QueueStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the controller and the scheduler last wrote about a queue."""
+
+    state: str = ""
+    reservation: QueueReservation = QueueReservation()
+    allocated: ResourceList = NO_ENTRIES
+
+
+class Queue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A queue, which pod groups of every namespace wait in."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+    spec: QueueSpec = QueueSpec()
+    status: QueueStatus = QueueStatus()

@@ -1,0 +1,12 @@
+"""Volcano 1.8's scheduler: whole sessions, on jobs (pod groups) in queues.
+
+Follows Volcano v1.8.0 (``pkg/scheduler``). The Kubernetes plugins inside it are those of ``schedulers/kube``, told
+apart from 1.36 where 1.25 differs.
+"""
+
+from __future__ import annotations
+
+from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration, configuration_of
+from kpreempt.schedulers.volcano.run import run_session
+
+__all__ = ["VolcanoConfiguration", "configuration_of", "run_session"]

@@ -1,0 +1,1 @@
+"""The actions of a session, in the order of the configuration."""

@@ -1,0 +1,64 @@
+"""backfill: places tasks that ask for nothing (``actions/backfill/backfill.go`` of Volcano v1.8.0)."""
+
+from __future__ import annotations
+
+from kpreempt.schedulers.volcano.actions.common import is_skipped
+from kpreempt.schedulers.volcano.fit_errors import FitErrors
+from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
+from kpreempt.schedulers.volcano.task import Task, TaskStatus
+from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+
+
+def execute(session: Session) -> None:
+    """Put each such task on any node that passes; they bind when their job is ready."""
+    for job in session.walk_jobs():
+        if is_skipped(session, job):
+            continue
+        for task in session.walk_pending(job):
+            if task.is_best_effort and not _place(session, job, task):
+                break
+
+
+def _place(session: Session, job: Job, task: Task) -> bool:
+    """Place a task where a node is found; False where the job's turn is over."""
+    errors = FitErrors()
+
+    def note(outcome: AttemptOutcome, **found: object) -> None:
+        session.recorder.record.attempts.append(
+            Attempt(purpose=Purpose.BACKFILL, queue=job.queue, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
+        )
+
+    try:
+        session.pre_predicate(task)
+    except PredicateError as error:
+        errors.by_node = dict.fromkeys(session.nodes, str(error))
+        job.nodes_fit_errors[task.uid] = errors
+        note(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+        return False
+    for node in session.order.walk(session.nodes.values()):
+        if reason := _refusal(session, task, node):
+            errors.by_node[node.name] = reason
+            continue
+        session.allocate(task, node)
+        if session.is_ready(job):
+            for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
+                session.bind(allocated)
+        tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
+        note(AttemptOutcome.ALLOCATED, refused=errors.by_node, nodes=[tried])
+        return True
+    job.nodes_fit_errors[task.uid] = errors
+    note(AttemptOutcome.NO_NODE, refused=errors.by_node, reason=str(errors))
+    return True
+
+
+def _refusal(session: Session, task: Task, node: Node) -> str:
+    where = f"task <{task.key}> on node <{node.name}>"
+    try:
+        statuses = session.predicate(task, node)
+    except PredicateError as error:
+        return str(error)
+    if has_refused(statuses, is_strict=True):
+        return f"predicates failed in backfill for {where}, status is not success"
+    return ""

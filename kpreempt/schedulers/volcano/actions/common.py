@@ -1,0 +1,62 @@
+"""What several actions do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.resources import Missing, Resource
+from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.task import Task
+from kpreempt.verdict.volcano import Amounts
+
+# Why a node is refused, or an empty text.
+NodeCheck = Callable[[Task, Node], str]
+
+
+def is_skipped(session: Session, job: Job) -> bool:
+    """Whether an action passes a job over: it is not in its queue yet, or it can never run."""
+    if job.is_pending:
+        session.recorder.skipped(job.uid, "it is not in its queue yet")
+        return True
+    if (invalid := session.invalid_reason(job)) is not None:
+        session.recorder.skipped(job.uid, ": ".join(invalid))
+        return True
+    return False
+
+
+class PredicateHelper:
+    """Checks nodes, and keeps what it finds for other tasks of the same job and spec (``util/predicate_helper.go``)."""
+
+    def __init__(self) -> None:
+        self._failed: dict[tuple[str, str], dict[str, str]] = {}
+
+    def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], dict[str, str]]:
+        """The nodes that are not refused, and why the others are, by name.
+
+        A node that refused a task of the same job and spec before gives the reason that it gave then.
+        """
+        group = (task.job_id, task.spec_name)
+        # What earlier tasks found. The first task of a group sees none of it, even where it refuses a node itself.
+        known = dict(self._failed.get(group, {}))
+        fitting, refused = [], {}
+        for node in nodes:
+            reason = known.get(node.name) or check(task, node)
+            if reason:
+                refused[node.name] = reason
+            else:
+                fitting.append(node)
+        if refused:
+            self._failed.setdefault(group, {}).update(refused)
+        return fitting, refused
+
+
+def fits(task: Task, free: Resource) -> bool:
+    """Whether what a task asks for is there."""
+    return task.request.less_equal(free, Missing.ZERO)
+
+
+def lacking(task: Task, free: Resource) -> Amounts:
+    """How much is lacking of each resource."""
+    return {name: task.request.get(name) - max(free.get(name), 0.0) for name in task.request.exceeding(free)}

@@ -1,0 +1,139 @@
+"""reclaim: queues take from others what they deserve (``actions/reclaim/reclaim.go`` of Volcano v1.8.0)."""
+
+from __future__ import annotations
+
+from kpreempt.schedulers.volcano.actions.common import fits, is_skipped, lacking
+from kpreempt.schedulers.volcano.cache import Queue
+from kpreempt.schedulers.volcano.heap import PriorityQueue
+from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.resources import Resource
+from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
+from kpreempt.schedulers.volcano.task import Task, TaskStatus
+from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+
+_REASON = "reclaim"
+
+
+def execute(session: Session) -> None:
+    """Take queues in turn, of each the first job, and of that one task.
+
+    A queue whose job has no task left, or whose task may not be placed, is out for good, whatever else waits in it.
+    """
+    queues: PriorityQueue[Queue] = PriorityQueue(session.queue_goes_before)
+    waiting: dict[str, PriorityQueue[Job]] = {}
+    tasks: dict[str, PriorityQueue[Task]] = {}
+    seen: set[str] = set()
+    for job in session.walk_jobs():
+        if is_skipped(session, job):
+            continue
+        if job.queue not in seen:
+            seen.add(job.queue)
+            queues.push(session.queues[job.queue])
+        if job.count(TaskStatus.PENDING):
+            waiting.setdefault(job.queue, PriorityQueue(session.job_goes_before)).push(job)
+            tasks[job.uid] = PriorityQueue(session.task_goes_before)
+            for task in session.walk_pending(job):
+                tasks[job.uid].push(task)
+    while queues:
+        queue = queues.pop()
+        if session.is_overused(queue):
+            session.recorder.skipped(queue.name, "the queue has all that it deserves")
+            continue
+        jobs = waiting.get(queue.name)
+        if not jobs:
+            continue
+        job = jobs.pop()
+        if not tasks[job.uid]:
+            session.recorder.skipped(queue.name, f"job {job.uid} has no task left, which ends the queue's turns")
+            continue
+        outcome = _reclaim(session, queue, job, tasks[job.uid].pop())
+        if outcome in (AttemptOutcome.NOT_ALLOCATABLE, AttemptOutcome.PRE_PREDICATE_FAILED):
+            continue
+        if outcome is AttemptOutcome.PIPELINED:
+            jobs.push(job)
+        queues.push(queue)
+
+
+def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOutcome:
+    def ended(outcome: AttemptOutcome, **found: object) -> AttemptOutcome:
+        session.recorder.record.attempts.append(
+            Attempt(purpose=Purpose.RECLAIM, queue=queue.name, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
+        )
+        return outcome
+
+    if not session.is_allocatable(queue, task):
+        return ended(AttemptOutcome.NOT_ALLOCATABLE)
+    try:
+        session.pre_predicate(task)
+    except PredicateError as error:
+        return ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+    refused: dict[str, str] = {}
+    tried: list[NodeTried] = []
+    for node in session.order.walk(session.nodes.values()):
+        if reason := _refusal(session, task, node):
+            refused[node.name] = reason
+            continue
+        attempt = _try_node(session, job, task, node)
+        tried.append(attempt)
+        if attempt.outcome is NodeOutcome.PIPELINED:
+            return ended(AttemptOutcome.PIPELINED, refused=refused, nodes=tried)
+    return ended(AttemptOutcome.NO_NODE, refused=refused, nodes=tried)
+
+
+def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
+    """Evict on a node until the evicted alone ask for as much as the task; what is idle does not count."""
+    candidates = [
+        other.clone() for other in session.order.walk(node.tasks_in_order()) if _is_candidate(session, job, other)
+    ]
+    if not candidates:
+        return NodeTried(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
+    victims = session.reclaimable(task, candidates)
+
+    def tried(outcome: NodeOutcome, **found: object) -> NodeTried:
+        return NodeTried(
+            node=node.name,
+            outcome=outcome,
+            candidates=[candidate.key for candidate in candidates],
+            votes=victims.votes,
+            deciding_tier=victims.deciding_tier,
+            victims=[victim.key for victim in victims.tasks],
+            **found,  # type: ignore[arg-type]
+        )
+
+    free = node.future_idle()
+    for victim in victims.tasks:
+        free.add(victim.request)
+    if not fits(task, free):
+        return tried(NodeOutcome.NOT_ENOUGH, missing=lacking(task, free))
+    reclaimed = Resource()
+    evicted: list[str] = []
+    for victim in victims.tasks:
+        session.evict(victim)
+        session.recorder.evicted(victim, _REASON, task.key)
+        reclaimed.add(victim.request)
+        evicted.append(victim.key)
+        if fits(task, reclaimed):
+            break
+    if not fits(task, reclaimed):
+        return tried(NodeOutcome.WASTED, evicted=evicted, missing=lacking(task, reclaimed))
+    session.pipeline(task, node)
+    return tried(NodeOutcome.PIPELINED, evicted=evicted)
+
+
+def _is_candidate(session: Session, job: Job, other: Task) -> bool:
+    if other.status is not TaskStatus.RUNNING or not other.is_preemptable:
+        return False
+    other_job = session.jobs.get(other.job_id)
+    return other_job is not None and other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable
+
+
+def _refusal(session: Session, task: Task, node: Node) -> str:
+    where = f"task <{task.key}> on node <{node.name}>"
+    try:
+        statuses = session.predicate(task, node)
+    except PredicateError as error:
+        return f"reclaim predicates failed for {where}: {error}"
+    if has_refused(statuses, is_strict=False):
+        return f"predicates failed in reclaim for {where}, status is not success or unschedulable"
+    return ""

@@ -1,0 +1,199 @@
+"""The scheduler's configuration: actions, and plugins in tiers.
+
+Follows ``pkg/scheduler/util.go``, ``conf/scheduler_conf.go``, ``plugins/defaults.go`` and ``framework/arguments.go`` of
+Volcano v1.8.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kpreempt.errors import ConfigurationError
+from kpreempt.verdict import Assumption
+
+ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
+PLUGINS = (
+    "gang",
+    "priority",
+    "conformance",
+    "drf",
+    "proportion",
+    "predicates",
+    "nodeorder",
+    "binpack",
+    "overcommit",
+)
+# What 1.8 has besides, which is not played here.
+_OTHER_ACTIONS = frozenset({"shuffle"})
+_OTHER_PLUGINS: Mapping[str, str] = {
+    "sla": "jobs that have waited too long would be let in and served first",
+    "tdm": "revocable nodes and their tasks would be used and emptied by the hour",
+    "task-topology": "tasks would be kept together or apart by their job's topology",
+    "numaaware": "nodes would be refused and scored by their NUMA topology",
+    "extender": "an HTTP server would be asked too",
+    "rescheduling": "tasks would be evicted from crowded nodes at the end of preempt",
+    "resourcequota": "jobs beyond their namespace's quota would not be let in",
+    "usage": "nodes would be refused and scored by their measured load",
+    "cdp": "tasks that started a short while ago would be spared",
+}
+_DEFAULT_ACTIONS = "enqueue, allocate, backfill"
+_DEFAULT_TIERS = (
+    ("priority", "gang", "conformance"),
+    ("overcommit", "drf", "predicates", "proportion", "nodeorder"),
+)
+# The switches of a plugin as they are spelled. All are on unless set, but for the hierarchy and the order of clusters.
+_SWITCHES = {
+    "enableJobOrder": True,
+    "enableHierarchy": False,
+    "enableJobReady": True,
+    "enableJobPipelined": True,
+    "enableTaskOrder": True,
+    "enablePreemptable": True,
+    "enableReclaimable": True,
+    "enableQueueOrder": True,
+    "EnabledClusterOrder": False,
+    "enablePredicate": True,
+    "enableBestNode": True,
+    "enableNodeOrder": True,
+    "enableTargetJob": True,
+    "enableReservedNodes": True,
+    "enableJobEnqueued": True,
+    "enabledVictim": True,
+    "enableJobStarving": True,
+    "enabledOverused": True,
+    "enabledAllocatable": True,
+}
+_SUBJECT = "scheduler"
+
+
+class PluginOption(NamedTuple):
+    """A plugin in a tier, its switches and its arguments."""
+
+    name: str
+    switches: Mapping[str, bool]
+    arguments: Mapping[str, Any]
+
+    def is_on(self, switch: str) -> bool:
+        """Whether a switch is on."""
+        return self.switches[switch]
+
+    def integer(self, key: str, default: int) -> int:
+        """An argument that is a whole number; anything else, a text among them, is the default."""
+        value = self.arguments.get(key, default)
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+    def number(self, key: str, default: float) -> float:
+        """An argument that is a number; anything else is the default."""
+        value = self.arguments.get(key, default)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+    def boolean(self, key: str, default: bool) -> bool:
+        """An argument that is true or false; anything else is the default."""
+        value = self.arguments.get(key, default)
+        return value if isinstance(value, bool) else default
+
+    def text(self, key: str) -> str:
+        """An argument that is a text; anything else is empty."""
+        value = self.arguments.get(key, "")
+        return value if isinstance(value, str) else ""
+
+
+class VolcanoConfiguration(NamedTuple):
+    """Actions in order, plugins in tiers, and what of them is not played."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    assumptions: tuple[Assumption, ...] = ()
+
+
+def configuration_of(document: Mapping[str, Any] | None, actions: str | None = None) -> VolcanoConfiguration:
+    """The configuration that a document says, or the default of 1.8; ``actions`` take the place of its own.
+
+    Raises ``ConfigurationError`` where the genuine scheduler refuses the configuration (it would then go on with the
+    one that it had), and for actions that are not played here.
+    """
+    if document is None:
+        tiers = tuple(tuple(_plugin({"name": name}, "") for name in names) for names in _DEFAULT_TIERS)
+        given: Any = _DEFAULT_ACTIONS
+    else:
+        given = document.get("actions", "")
+        tiers = _tiers(document.get("tiers"))
+        for tier in tiers:
+            _refuse_conflict(tier)
+    if actions is not None:
+        given = actions
+    if given is None:
+        given = ""
+    if not isinstance(given, str):
+        raise ConfigurationError("actions: expected a text, such as 'enqueue, allocate, backfill'")
+    names = _actions(given)
+    return VolcanoConfiguration(names, tiers, tuple(_assumptions(tiers)))
+
+
+def _actions(text: str) -> tuple[str, ...]:
+    names = []
+    for part in text.split(","):
+        name = part.strip()
+        if name in _OTHER_ACTIONS:
+            message = f"actions: {name} is not played here, and it decides who is evicted"
+            raise ConfigurationError(message, hint=f"--actions with {', '.join(ACTIONS)}")
+        if name not in ACTIONS:
+            raise ConfigurationError(f"failed to find Action {part}, ignore it", hint=f"actions: {', '.join(ACTIONS)}")
+        names.append(name)
+    return tuple(names)
+
+
+def _tiers(given: Any) -> tuple[tuple[PluginOption, ...], ...]:
+    tiers = []
+    for index, tier in enumerate(_list(given, "tiers")):
+        path = f"tiers[{index}]"
+        if tier is not None and not isinstance(tier, Mapping):
+            raise ConfigurationError(f"{path}: expected plugins")
+        plugins = _list((tier or {}).get("plugins"), f"{path}.plugins")
+        tiers.append(tuple(_plugin(p, f"{path}.plugins[{number}]") for number, p in enumerate(plugins)))
+    return tuple(tiers)
+
+
+def _list(value: Any, path: str) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigurationError(f"{path}: expected a list")
+    return value
+
+
+def _plugin(given: Any, path: str) -> PluginOption:
+    if not isinstance(given, Mapping) or not isinstance(given.get("name", ""), str):
+        raise ConfigurationError(f"{path}: expected a plugin with its name")
+    switches = {}
+    for name, default in _SWITCHES.items():
+        value = given.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise ConfigurationError(f"{path}.{name}: expected true or false")
+        switches[name] = default if value is None else value
+    arguments = given.get("arguments")
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise ConfigurationError(f"{path}.arguments: expected keys with values")
+    return PluginOption(given.get("name", ""), switches, arguments or {})
+
+
+def _refuse_conflict(tier: Sequence[PluginOption]) -> None:
+    names = {plugin.name for plugin in tier}
+    has_hierarchy = any(plugin.name == "drf" and plugin.is_on("enableHierarchy") for plugin in tier)
+    if has_hierarchy and "proportion" in names:
+        raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
+
+
+def _assumptions(tiers: Sequence[Sequence[PluginOption]]) -> list[Assumption]:
+    found = []
+    for index, tier in enumerate(tiers):
+        for plugin in tier:
+            path = f"tiers[{index}] {plugin.name}"
+            if plugin.name in _OTHER_PLUGINS:
+                found.append(
+                    Assumption(_SUBJECT, path, f"this plugin is left out: with it, {_OTHER_PLUGINS[plugin.name]}")
+                )
+            elif plugin.name not in PLUGINS:
+                found.append(Assumption(_SUBJECT, path, "there is no such plugin in Volcano 1.8, which ignores it"))
+    return found

@@ -1,0 +1,144 @@
+"""predicates: the filters of Kubernetes 1.25 (``plugins/predicates/predicates.go`` of Volcano v1.8.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin, PluginError, PreFilterPlugin
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
+from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
+from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
+from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.session import PredicateError, Session
+from kpreempt.schedulers.volcano.task import Task
+from kpreempt.schedulers.volcano.votes import Vote
+from kpreempt.verdict.status import SUCCESS, Code, Status
+
+NAME = "predicates"
+
+
+class Predicates:
+    """The filters that are enabled, with what they remember of the task whose turn it is."""
+
+    def __init__(self, session: Session, option: PluginOption) -> None:
+        self._session = session
+        handle = session.view.handle
+        self._caches = option.boolean("predicate.CacheEnable", False)
+        self._cached: dict[tuple[str, str], bool] = {}
+        self._proportional = _proportional(option)
+        self._stable: list[FilterPlugin] = [NodeUnschedulable({}, handle)]
+        if option.boolean("predicate.NodeAffinityEnable", True):
+            self._stable.append(NodeAffinity({}, handle))
+        if option.boolean("predicate.TaintTolerationEnable", True):
+            self._stable.append(TaintToleration({}, handle))
+        self._others: list[FilterPlugin] = []
+        if option.boolean("predicate.NodePortsEnable", True):
+            self._others.append(NodePorts({}, handle))
+        if option.boolean("predicate.PodAffinityEnable", True):
+            self._others.append(InterPodAffinity({"hardPodAffinityWeight": 0}, handle))
+        if option.boolean("predicate.NodeVolumeLimitsEnable", True):
+            self._others.append(NodeVolumeLimits({}, handle))
+        if option.boolean("predicate.VolumeZoneEnable", True):
+            self._others.append(VolumeZone({}, handle))
+        if option.boolean("predicate.PodTopologySpreadEnable", True):
+            self._others.append(PodTopologySpread({"defaultingType": "System"}, handle))
+        self._state = CycleState()
+        self._active: list[FilterPlugin] = []
+
+    def prepare(self, task: Task) -> None:
+        """Look at the pod once, before the nodes; raises ``PredicateError``."""
+        self._state, self._active = CycleState(), []
+        for plugin in self._others:
+            status = SUCCESS
+            if isinstance(plugin, PreFilterPlugin):
+                _, status = plugin.pre_filter(self._state, task.pod, self._session.view.node_infos)
+            if status.is_skip:
+                continue
+            if not status.is_success:
+                raise PredicateError(f"plugin {plugin.name} pre-predicates failed {status.message}")
+            self._active.append(plugin)
+
+    def check(self, task: Task, node: Node) -> list[Status]:
+        """Every filter's status; raises ``PredicateError`` where one ends in an error."""
+        node_info = self._session.view.node_info(node.name)
+        statuses = []
+        if node.allocatable.max_tasks <= node_info.num_pods:
+            reason = f"Task <{task.key}> on Node <{node.name}> failed, reason: node(s) pod number exceeded"
+            statuses.append(Status(Code.UNSCHEDULABLE, [reason], plugin=NAME))
+        statuses += self._check_stable(task, node_info)
+        statuses += [self._filter(plugin, task, node_info) for plugin in self._active]
+        self._check_proportion(task, node)
+        return statuses
+
+    def _check_stable(self, task: Task, node_info: NodeInfo) -> list[Status]:
+        """Filters that look at the node only. With the cache they run once for all tasks of a template.
+
+        The genuine cache keeps whether they ran without error, so that a refusal counts once only.
+        """
+        key = (node_info.name, task.pod.metadata.annotations.template_uid if task.pod.metadata.annotations else "")
+        if self._caches and key in self._cached:
+            if not self._cached[key]:
+                raise PredicateError("plugin equivalence cache predicates failed")
+            return []
+        try:
+            statuses = [self._filter(plugin, task, node_info) for plugin in self._stable]
+        except PredicateError:
+            self._remember(key, False)
+            raise
+        self._remember(key, True)
+        return statuses
+
+    def _remember(self, key: tuple[str, str], has_run: bool) -> None:
+        if self._caches and key[1]:
+            self._cached[key] = has_run
+
+    def _filter(self, plugin: FilterPlugin, task: Task, node_info: NodeInfo) -> Status:
+        try:
+            status = plugin.filter(self._state, task.pod, node_info)
+        except PluginError as error:
+            status = Status(Code.ERROR, [str(error)])
+        if not status.is_success and not status.is_rejected:
+            raise PredicateError(f"plugin {plugin.name} predicates failed {status.message}")
+        return status.of_plugin(plugin.name)
+
+    def _check_proportion(self, task: Task, node: Node) -> None:
+        """Keep CPU and memory free for scarce resources that are idle; raises ``PredicateError``."""
+        if any((task.request.scalars or {}).get(name, 0.0) > 0 for name, _, _ in self._proportional):
+            return
+        for name, cpu_rate, memory_rate in self._proportional:
+            idle = (node.idle.scalars or {}).get(name)
+            if idle is None:
+                continue
+            cpu, memory = node.idle.cpu - task.request.cpu, node.idle.memory - task.request.memory
+            if cpu < idle * cpu_rate or memory < idle * memory_rate * 1000 * 1000:
+                raise PredicateError(f"proportional of resource {name} check failed")
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Register what predicates have a say in."""
+    plugin = Predicates(session, option)
+    session.register(Vote.PRE_PREDICATE, NAME, plugin.prepare)
+    session.register(Vote.PREDICATE, NAME, plugin.check)
+    session.on_change(session.view.add, session.view.remove)
+
+
+def _proportional(option: PluginOption) -> Sequence[tuple[str, float, float]]:
+    """The scarce resources, each with the CPU and memory to keep free for one of it."""
+    if not option.boolean("predicate.ProportionalEnable", False):
+        return ()
+
+    def rate(key: str) -> float:
+        given = option.number(key, 1.0)
+        return 1.0 if given < 0 else given
+
+    names = sorted({name.strip() for name in option.text("predicate.resources").split(",")} - {""})
+    prefix = "predicate.resources."
+    return [(name, rate(f"{prefix}{name}.cpu"), rate(f"{prefix}{name}.memory")) for name in names]

@@ -1,0 +1,189 @@
+"""proportion: queues share the cluster by weight (``plugins/proportion/proportion.go`` of Volcano v1.8.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.schedulers.volcano.cache import Queue
+from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.inqueue import still_reserved
+from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.resources import (
+    UNLIMITED,
+    Missing,
+    Resource,
+    SchedulerPanicError,
+    larger,
+    share_of,
+    smaller,
+)
+from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
+from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
+from kpreempt.schedulers.volcano.votes import Vote
+from kpreempt.verdict.volcano import SessionEvent
+
+NAME = "proportion"
+# Rounds after which sharing is held to go on for ever. Amounts halve from round to round at least.
+_MAX_ROUNDS = 10_000
+
+
+class QueueShare:
+    """What a queue with jobs deserves, holds and asks for."""
+
+    def __init__(self, queue: Queue, left_by_guarantees: Resource) -> None:
+        self.weight = queue.weight
+        self.share = 0.0
+        self.deserved = Resource()
+        self.allocated = Resource()
+        self.request = Resource()
+        # What its jobs hold beyond their least, and what those that were let in have still reserved.
+        self.elastic = Resource()
+        self.inqueue = Resource()
+        self.guarantee = Resource.from_quantities(queue.guarantee) if queue.guarantee else Resource()
+        self.capability = left_by_guarantees.clone().add(self.guarantee)
+        if queue.capability:
+            limit = Resource.from_quantities(queue.capability)
+            limit.cpu = UNLIMITED if limit.cpu <= 0 else limit.cpu
+            limit.memory = UNLIMITED if limit.memory <= 0 else limit.memory
+            self.capability = smaller(self.capability, limit)
+
+    def add(self, job: Job) -> None:
+        """Count a job of the queue."""
+        for task in job.with_status(*ALLOCATED_STATUSES):
+            self.allocated.add(task.request)
+            self.request.add(task.request)
+        for task in job.with_status(TaskStatus.PENDING):
+            self.request.add(task.request)
+        if job.phase == "Inqueue":
+            self.inqueue.add(job.min_resources)
+        self.inqueue.add(still_reserved(job))
+        self.elastic.add(job.elastic_resources)
+
+    def update_share(self) -> None:
+        """Count the share anew."""
+        deserved, allocated = self.deserved, self.allocated
+        self.share = max((share_of(allocated.get(name), deserved.get(name)) for name in deserved.names()), default=0.0)
+        self.share = max(self.share, 0.0)
+
+    @property
+    def is_overused(self) -> bool:
+        """Whether the queue holds all that it deserves of every resource."""
+        return self.deserved.less_equal(self.allocated, Missing.ZERO)
+
+
+class Proportion:
+    """The shares of all queues that have jobs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        guaranteed = Resource()
+        for queue in session.queues.values():
+            if queue.guarantee:
+                guaranteed.add(Resource.from_quantities(queue.guarantee))
+        shares: dict[str, QueueShare] = {}
+        for job in session.walk_jobs():
+            if job.queue not in shares:
+                left = session.total.clone().sub(guaranteed)
+                shares[job.queue] = QueueShare(session.queues[job.queue], left)
+            shares[job.queue].add(job)
+        self.shares = {name: shares[name] for name in sorted(shares)}
+        self._divide()
+
+    def _divide(self) -> None:
+        """Hand the cluster out by weight, in rounds, until nothing is left or nobody can take more."""
+        remaining = self._session.total.clone()
+        met: set[str] = set()
+        for _ in range(_MAX_ROUNDS):
+            total_weight = sum(share.weight for name, share in self.shares.items() if name not in met)
+            if total_weight == 0:
+                return
+            before = remaining.clone()
+            more, less = Resource(), Resource()
+            for name, share in self.shares.items():
+                if name in met:
+                    continue
+                old = share.deserved.clone()
+                share.deserved.add(remaining.clone().multiply(share.weight / total_weight))
+                share.deserved.lower_to(share.capability, Missing.INFINITY)
+                share.deserved.lower_to(share.request, Missing.ZERO)
+                share.deserved = larger(share.deserved, share.guarantee)
+                share.update_share()
+                if share.request.less_equal(share.deserved, Missing.ZERO) or share.deserved.is_same(old):
+                    met.add(name)
+                increased, decreased = share.deserved.difference(old, Missing.ZERO)
+                more.add(increased)
+                less.add(decreased)
+            remaining.sub(more).add(less)
+            if remaining.is_empty() or remaining.is_same(before):
+                return
+        raise SchedulerPanicError("sharing the cluster among the queues comes to no end")
+
+    def compare(self, left: Queue, right: Queue) -> int:
+        """The queue with the lower share goes first."""
+        left_share, right_share = self.shares[left.name].share, self.shares[right.name].share
+        return (left_share > right_share) - (left_share < right_share)
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[str]:
+        """Queues give back what they hold beyond what they deserve."""
+        left: dict[str, Resource] = {}
+        reasons = []
+        for candidate in candidates:
+            queue = self._session.jobs[candidate.job_id].queue
+            share = self.shares[queue]
+            allocated = left.setdefault(queue, share.allocated.clone())
+            if allocated.less_partly(reclaimer.request, Missing.ZERO):
+                reasons.append(f"queue {queue} holds less of some resource than is asked for")
+            elif allocated.less_equal(share.deserved, Missing.ZERO):
+                reasons.append(f"queue {queue} would hold no more than it deserves")
+            else:
+                allocated.sub(candidate.request)
+                reasons.append("")
+        return reasons
+
+    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+        """Whether the queue has that much left of what it deserves."""
+        share = self.shares[queue.name]
+        free, _ = share.deserved.difference(share.allocated, Missing.ZERO)
+        return task.request.less_equal(free, Missing.ZERO)
+
+    def enqueueable(self, job: Job) -> int:
+        """A job is let in where its least still fits into what the queue may hold."""
+        share = self.shares[job.queue]
+        if not job.states_min_resources:
+            return PERMIT
+        wanted = job.min_resources.add(share.allocated).add(share.inqueue).sub(share.elastic)
+        limit = share.capability.clone()
+        if limit.scalars is not None:
+            named = wanted.scalars or {}
+            limit.scalars = {name: amount for name, amount in limit.scalars.items() if name in named}
+        if wanted.less_equal(limit, Missing.INFINITY):
+            share.inqueue.add(job.min_resources)
+            return PERMIT
+        self._session.recorder.events.append(
+            SessionEvent("PodGroup", job.uid, "Normal", "Unschedulable", "queue resource quota insufficient")
+        )
+        return REJECT
+
+    def allocate(self, task: Task) -> None:
+        """A task of a queue was given room."""
+        share = self.shares[self._session.jobs[task.job_id].queue]
+        share.allocated.add(task.request)
+        share.update_share()
+
+    def deallocate(self, task: Task) -> None:
+        """A task of a queue gave its room up; raises ``SchedulerPanicError`` where the queue held less."""
+        share = self.shares[self._session.jobs[task.job_id].queue]
+        share.allocated.sub(task.request)
+        share.update_share()
+
+
+def open_session(session: Session, _option: PluginOption) -> Proportion:
+    """Register what proportion has a say in."""
+    plugin = Proportion(session)
+    session.register(Vote.QUEUE_ORDER, NAME, plugin.compare)
+    session.register(Vote.RECLAIMABLE, NAME, plugin.reclaimable)
+    session.register(Vote.OVERUSED, NAME, lambda queue: plugin.shares[queue.name].is_overused)
+    session.register(Vote.ALLOCATABLE, NAME, plugin.is_allocatable)
+    session.register(Vote.JOB_ENQUEUEABLE, NAME, plugin.enqueueable)
+    session.on_change(plugin.allocate, plugin.deallocate)
+    return plugin

@@ -1,0 +1,338 @@
+"""Amounts of resources with Volcano's own arithmetic.
+
+Follows ``pkg/scheduler/api/resource_info.go`` and ``pkg/scheduler/api/helpers/helpers.go`` of Volcano v1.8.0. CPU and
+scalars count in thousandths, memory in bytes, all as 64-bit floats as there, because its shares and limits come from
+them. Whether a resource has a map of scalars at all (``None`` or not) decides in several operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.schedulers.kube.framework.resources import is_scalar_resource
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+_PODS = "pods"
+# Below this an amount counts as nothing, and two amounts as equal.
+EPSILON = 0.1
+# What an amount without limit is.
+UNLIMITED = 1.7976931348623157e308
+# Counted by a plugin of its own, not as scalars.
+DEVICES = frozenset(
+    {"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"},
+)
+
+
+class Missing(Enum):
+    """What a scalar counts for on the side that does not name it."""
+
+    ZERO = 0.0
+    INFINITY = -1.0
+
+
+class SchedulerPanicError(Exception):
+    """The genuine scheduler dies here; the message is its own."""
+
+
+class Resource:
+    """An amount of each resource. Changed in place by the operations that Volcano does in place."""
+
+    __slots__ = ("cpu", "max_tasks", "memory", "scalars")
+
+    def __init__(
+        self, cpu: float = 0.0, memory: float = 0.0, scalars: dict[str, float] | None = None, max_tasks: int = 0
+    ) -> None:
+        self.cpu = cpu
+        self.memory = memory
+        self.scalars = scalars
+        # The number of pods; no operation counts it.
+        self.max_tasks = max_tasks
+
+    @classmethod
+    def from_quantities(cls, quantities: ResourceList) -> Resource:
+        """The amounts of a resource list; counts of objects and names that Kubernetes does not count are dropped."""
+        made = cls()
+        for name, amount in quantities.items():
+            if name == CPU:
+                made.cpu += float(amount.milli_value)
+            elif name == MEMORY:
+                made.memory += float(amount.value)
+            elif name == _PODS:
+                made.max_tasks += amount.value
+            elif is_counted(name):
+                made.add_scalar(name, float(amount.milli_value))
+        return made
+
+    def __repr__(self) -> str:
+        scalars = "".join(f", {name} {amount:.2f}" for name, amount in sorted((self.scalars or {}).items()))
+        return f"cpu {self.cpu:.2f}, memory {self.memory:.2f}{scalars}"
+
+    def clone(self) -> Resource:
+        """An independent copy."""
+        return Resource(self.cpu, self.memory, None if self.scalars is None else dict(self.scalars), self.max_tasks)
+
+    def is_same(self, other: Resource) -> bool:
+        """Whether both are equal to the bit, missing and empty maps of scalars told apart (``reflect.DeepEqual``)."""
+        return (
+            self.cpu == other.cpu
+            and self.memory == other.memory
+            and self.max_tasks == other.max_tasks
+            and self.scalars == other.scalars
+        )
+
+    def names(self) -> list[str]:
+        """The resources of which there is something: CPU, memory, then scalars by name."""
+        found = [CPU] if self.cpu >= EPSILON else []
+        if self.memory >= EPSILON:
+            found.append(MEMORY)
+        return found + sorted(name for name, amount in (self.scalars or {}).items() if amount >= EPSILON)
+
+    def get(self, name: str) -> float:
+        """The amount of a resource, 0 for one that is not named."""
+        if name == CPU:
+            return self.cpu
+        if name == MEMORY:
+            return self.memory
+        return (self.scalars or {}).get(name, 0.0)
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing of any resource."""
+        return (
+            self.cpu < EPSILON
+            and self.memory < EPSILON
+            and not any(amount >= EPSILON for amount in (self.scalars or {}).values())
+        )
+
+    def add(self, other: Resource) -> Resource:
+        """Add ``other``; returns this amount."""
+        self.cpu += other.cpu
+        self.memory += other.memory
+        for name, amount in (other.scalars or {}).items():
+            self.add_scalar(name, amount)
+        return self
+
+    def add_scalar(self, name: str, amount: float) -> None:
+        """Add to one scalar."""
+        if self.scalars is None:
+            self.scalars = {}
+        self.scalars[name] = self.scalars.get(name, 0.0) + amount
+
+    def sub(self, other: Resource) -> Resource:
+        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much."""
+        if not other.less_equal(self, Missing.ZERO):
+            raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>")
+        return self.sub_unchecked(other)
+
+    def sub_unchecked(self, other: Resource) -> Resource:
+        """Take ``other`` away, below zero where there is not that much. Scalars stay where this has no map of them."""
+        self.cpu -= other.cpu
+        self.memory -= other.memory
+        if self.scalars is not None:
+            for name, amount in (other.scalars or {}).items():
+                self.scalars[name] = self.scalars.get(name, 0.0) - amount
+        return self
+
+    def multiply(self, ratio: float) -> Resource:
+        """Multiply every amount; returns this amount."""
+        self.cpu *= ratio
+        self.memory *= ratio
+        if self.scalars is not None:
+            self.scalars = {name: amount * ratio for name, amount in self.scalars.items()}
+        return self
+
+    def raise_to(self, other: Resource) -> None:
+        """Raise every amount to that of ``other`` where that is more (``SetMaxResource``)."""
+        self.cpu = max(self.cpu, other.cpu)
+        self.memory = max(self.memory, other.memory)
+        if not other.scalars:
+            return
+        if self.scalars is None:
+            self.scalars = dict(other.scalars)
+            return
+        for name, amount in other.scalars.items():
+            if name not in self.scalars or amount > self.scalars[name]:
+                self.scalars[name] = amount
+
+    def take_fit(self, other: Resource) -> Resource:
+        """Take away ``other`` and a little more; what is negative then does not fit (``FitDelta``)."""
+        if other.cpu > 0:
+            self.cpu -= other.cpu + EPSILON
+        if other.memory > 0:
+            self.memory -= other.memory + EPSILON
+        scalars = self.scalars = {} if self.scalars is None else self.scalars
+        for name, amount in (other.scalars or {}).items():
+            if amount > 0:
+                scalars[name] = scalars.get(name, 0.0) - (amount + EPSILON)
+        return self
+
+    def less(self, other: Resource, missing: Missing) -> bool:
+        """Whether every amount is less, without tolerance."""
+        return self._all(other, missing, _is_less)
+
+    def less_equal(self, other: Resource, missing: Missing) -> bool:
+        """Whether every amount is less or as good as equal."""
+        return self._all(other, missing, _is_less_equal)
+
+    def _all(self, other: Resource, missing: Missing, holds: Callable[[float, float], bool]) -> bool:
+        if not (holds(self.cpu, other.cpu) and holds(self.memory, other.memory)):
+            return False
+        mine, theirs = self.scalars or {}, other.scalars or {}
+        if missing is Missing.INFINITY and any(name not in mine for name in theirs):
+            return False
+        for name, amount in mine.items():
+            if name not in theirs and missing is Missing.INFINITY:
+                continue
+            if not holds(amount, theirs.get(name, 0.0)):
+                return False
+        return True
+
+    def exceeding(self, other: Resource) -> list[str]:
+        """The resources of which this is more than ``other``: CPU, memory, then scalars by name.
+
+        The genuine order of scalars is that of a map (``LessEqualWithResourcesName`` with ``Zero``).
+        """
+        names = [] if _is_less_equal(self.cpu, other.cpu) else [CPU]
+        if not _is_less_equal(self.memory, other.memory):
+            names.append(MEMORY)
+        theirs = other.scalars or {}
+        return names + sorted(
+            name for name, amount in (self.scalars or {}).items() if not _is_less_equal(amount, theirs.get(name, 0.0))
+        )
+
+    def less_partly(self, other: Resource, missing: Missing) -> bool:
+        """Whether any amount is less, without tolerance."""
+        return self._any(other, missing, _is_less)
+
+    def less_equal_partly(self, other: Resource, missing: Missing) -> bool:
+        """Whether any amount is less or as good as equal."""
+        return self._any(other, missing, _is_less_equal)
+
+    def _any(self, other: Resource, missing: Missing, holds: Callable[[float, float], bool]) -> bool:
+        if holds(self.cpu, other.cpu) or holds(self.memory, other.memory):
+            return True
+        mine, theirs = self.scalars or {}, other.scalars or {}
+        if missing is Missing.ZERO and any(name not in mine for name in theirs):
+            return True
+        for name, amount in mine.items():
+            if name not in theirs and missing is Missing.INFINITY:
+                return True
+            if holds(amount, theirs.get(name, 0.0)):
+                return True
+        return False
+
+    def equals(self, other: Resource) -> bool:
+        """Whether the amounts named here are as good as equal there."""
+        theirs = other.scalars or {}
+        return (
+            _is_equal(self.cpu, other.cpu)
+            and _is_equal(self.memory, other.memory)
+            and all(_is_equal(amount, theirs.get(name, 0.0)) for name, amount in (self.scalars or {}).items())
+        )
+
+    def difference(self, other: Resource, missing: Missing) -> tuple[Resource, Resource]:
+        """How much more this is, and how much less, of each resource; -1 stands for without limit."""
+        mine, theirs = dict(self.scalars or {}), dict(other.scalars or {})
+        for name in mine:
+            theirs.setdefault(name, missing.value)
+        for name in theirs:
+            mine.setdefault(name, missing.value)
+        more, less = Resource(scalars={}), Resource(scalars={})
+        if self.cpu > other.cpu:
+            more.cpu = self.cpu - other.cpu
+        else:
+            less.cpu = other.cpu - self.cpu
+        if self.memory > other.memory:
+            more.memory = self.memory - other.memory
+        else:
+            less.memory = other.memory - self.memory
+        assert more.scalars is not None and less.scalars is not None
+        for name, amount in mine.items():
+            their = theirs[name]
+            if amount == Missing.INFINITY.value:
+                more.scalars[name] = amount
+            elif their == Missing.INFINITY.value:
+                less.scalars[name] = their
+            elif amount > their:
+                more.scalars[name] = amount - their
+            else:
+                less.scalars[name] = their - amount
+        return more, less
+
+    def lower_to(self, other: Resource, missing: Missing) -> Resource:
+        """Lower every amount to that of ``other`` where that is less (``MinDimensionResource``)."""
+        self.cpu = min(self.cpu, other.cpu)
+        self.memory = min(self.memory, other.memory)
+        if self.scalars is None:
+            return self
+        theirs = other.scalars or {}
+        for name, amount in self.scalars.items():
+            if name in theirs:
+                self.scalars[name] = min(amount, theirs[name])
+            elif missing is Missing.ZERO:
+                self.scalars[name] = 0.0
+        return self
+
+
+def is_counted(name: str) -> bool:
+    """Whether Volcano counts a resource besides CPU, memory and pods."""
+    if name == EPHEMERAL_STORAGE:
+        return True
+    return not name.startswith("count/") and is_scalar_resource(name) and name not in DEVICES
+
+
+def smaller(left: Resource, right: Resource) -> Resource:
+    """The lesser of each amount; scalars only where both have a map of them (``helpers.Min``)."""
+    made = Resource(min(left.cpu, right.cpu), min(left.memory, right.memory))
+    if left.scalars is not None and right.scalars is not None:
+        made.scalars = {name: min(amount, right.scalars.get(name, 0.0)) for name, amount in left.scalars.items()}
+    return made
+
+
+def larger(left: Resource, right: Resource) -> Resource:
+    """The greater of each amount; scalars that are not positive are dropped (``helpers.Max``)."""
+    made = Resource(max(left.cpu, right.cpu), max(left.memory, right.memory))
+    if left.scalars is None and right.scalars is None:
+        return made
+    made.scalars = {name: amount for name, amount in (left.scalars or {}).items() if amount > 0}
+    for name, amount in (right.scalars or {}).items():
+        if amount > 0:
+            made.scalars[name] = max(amount, made.scalars.get(name, 0.0))
+    return made
+
+
+def share_of(part: float, whole: float) -> float:
+    """The part of the whole; of nothing, nothing is 0 and anything is 1 (``helpers.Share``)."""
+    if whole == 0:
+        return 0.0 if part == 0 else 1.0
+    return part / whole
+
+
+def request_of(pod: Pod) -> Resource:
+    """What a pod asks for: its containers and overhead together, or an init container that asks for more.
+
+    Sidecars count as init containers (``pkg/scheduler/api/pod_info.go``, ``GetPodResourceRequest``).
+    """
+    total = Resource()
+    for container in pod.spec.containers:
+        total.add(Resource.from_quantities(container.resources.requests))
+    if pod.spec.overhead:
+        total.add(Resource.from_quantities(pod.spec.overhead))
+    for container in pod.spec.init_containers:
+        total.raise_to(Resource.from_quantities(container.resources.requests))
+    return total
+
+
+def _is_less(left: float, right: float) -> bool:
+    return left < right
+
+
+def _is_less_equal(left: float, right: float) -> bool:
+    return left < right or abs(left - right) < EPSILON
+
+
+def _is_equal(left: float, right: float) -> bool:
+    return left == right or abs(left - right) < EPSILON

@@ -1,0 +1,168 @@
+"""A whole session: open, every action, close (``pkg/scheduler/scheduler.go`` of Volcano v1.8.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import ModuleType
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
+from kpreempt.schedulers.volcano.cache import Cache, cache_of
+from kpreempt.schedulers.volcano.closing import close_session
+from kpreempt.schedulers.volcano.configuration import PluginOption, VolcanoConfiguration
+from kpreempt.schedulers.volcano.evidence import State, state_of
+from kpreempt.schedulers.volcano.order import Chance, Order
+from kpreempt.schedulers.volcano.plugins import (
+    binpack,
+    conformance,
+    drf,
+    gang,
+    nodeorder,
+    overcommit,
+    predicates,
+    priority,
+    proportion,
+)
+from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
+from kpreempt.schedulers.volcano.resources import SchedulerPanicError
+from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.task import TaskStatus
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.volcano import (
+    ActionEvidence,
+    Opening,
+    OperationKind,
+    Panic,
+    Placement,
+    SessionVerdict,
+)
+
+_ACTIONS: Mapping[str, ModuleType] = {
+    "enqueue": enqueue,
+    "allocate": allocate,
+    "backfill": backfill,
+    "preempt": preempt,
+    "reclaim": reclaim,
+}
+_PLUGINS: Mapping[str, Callable[[Session, PluginOption], object]] = {
+    "gang": gang.open_session,
+    "priority": priority.open_session,
+    "conformance": conformance.open_session,
+    "drf": drf.open_session,
+    "proportion": proportion.open_session,
+    "predicates": predicates.open_session,
+    "nodeorder": nodeorder.open_session,
+    "binpack": binpack.open_session,
+    "overcommit": overcommit.open_session,
+}
+
+
+def run_session(
+    cluster: ClusterSnapshot, configuration: VolcanoConfiguration, *, now: datetime, chance: Chance | None = None
+) -> SessionVerdict:
+    """What Volcano would do with the cluster in one session.
+
+    ``chance`` takes one of the ways through what the genuine scheduler leaves to it; without, everything goes by name.
+    """
+    return _Run(cluster, configuration, now, Order(chance)).verdict()
+
+
+class _Run:
+    def __init__(
+        self, cluster: ClusterSnapshot, configuration: VolcanoConfiguration, now: datetime, order: Order
+    ) -> None:
+        self._cache = cache_of(cluster, now=now)
+        self._configuration = configuration
+        self._order = order
+        self._recorder = Recorder()
+        self._opening: Opening | None = None
+        self._actions: list[ActionEvidence] = []
+
+    def verdict(self) -> SessionVerdict:
+        """Run the session to its end, or to where the genuine scheduler dies."""
+        final, panic = None, None
+        try:
+            session = Session(self._cache, self._configuration, self._order, self._recorder)
+            state = self._open(session)
+            for name in self._configuration.actions:
+                self._act(session, name, state)
+            self._recorder.begin("")
+            final = close_session(session, closes_gang=state.has_gang)
+        except SchedulerPanicError as error:
+            panic = Panic(self._recorder.record.action, self._recorder.current_task, str(error))
+        return SessionVerdict(
+            configured_actions=list(self._configuration.actions),
+            panics=panic is not None,
+            panic=panic,
+            opening=self._opening,
+            actions=self._actions,
+            final=final,
+            assumptions=[*self._configuration.assumptions, *_ignored(self._cache)],
+        )
+
+    def _open(self, session: Session) -> State:
+        state = State(session)
+        for tier in self._configuration.tiers:
+            for option in tier:
+                if option.name in _PLUGINS:
+                    state.add(option.name, _PLUGINS[option.name](session, option))
+        jobs, queues = state_of(state)
+        scores = {
+            task.key: session.scores(task, list(session.nodes.values()))
+            for job in session.jobs.values()
+            for task in job.with_status(TaskStatus.PENDING)
+        }
+        self._opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
+        return state
+
+    def _act(self, session: Session, name: str, state: State) -> None:
+        record = self._recorder.begin(name)
+        _ACTIONS[name].execute(session)
+        jobs, queues = state_of(state)
+        pipelined, allocated = _still_placed(record)
+        self._actions.append(
+            ActionEvidence(
+                action=name,
+                evictions=record.evictions,
+                pipelined=pipelined,
+                binds=record.binds,
+                allocated=allocated,
+                enqueued=sorted(record.enqueued) or None,
+                trace=record.trace,
+                skipped=record.skipped,
+                attempts=record.attempts,
+                statements=record.statements,
+                jobs=jobs,
+                queues=queues,
+            )
+        )
+
+
+def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement]]:
+    """Tasks that an action promised room, and those that it gave room and did not bind.
+
+    They stand where they were first placed, even where that was undone and done again.
+    """
+    placed: dict[tuple[OperationKind, str], str] = {}
+    for kind, task, node, _ in record.trace:
+        if kind in (OperationKind.PIPELINE, OperationKind.ALLOCATE):
+            placed[kind, task] = node
+        elif kind is OperationKind.UNPIPELINE:
+            placed[OperationKind.PIPELINE, task] = ""
+        elif kind is OperationKind.UNALLOCATE:
+            placed[OperationKind.ALLOCATE, task] = ""
+    for bind in record.binds:
+        placed[OperationKind.ALLOCATE, bind.task] = ""
+    by_kind: dict[OperationKind, list[Placement]] = {OperationKind.PIPELINE: [], OperationKind.ALLOCATE: []}
+    for (kind, task), node in placed.items():
+        if node:
+            by_kind[kind].append(Placement(task, node))
+    return by_kind[OperationKind.PIPELINE], by_kind[OperationKind.ALLOCATE]
+
+
+def _ignored(cache: Cache) -> list[Assumption]:
+    return [
+        Assumption(f"PodGroup {key}", "", f"Volcano ignores it: {reason}")
+        for key, reason in sorted(cache.ignored.items())
+    ]

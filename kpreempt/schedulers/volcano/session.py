@@ -1,0 +1,350 @@
+"""A session: the cluster as it was when it opened, what plugins have registered, and how their votes combine.
+
+Follows ``pkg/scheduler/framework/session.go``, ``session_plugins.go`` and ``framework.go`` of Volcano v1.8.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from kpreempt.schedulers.volcano.cache import Cache, Queue
+from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration
+from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.kube_view import KubeView
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.order import Order
+from kpreempt.schedulers.volcano.parsing import parse_int
+from kpreempt.schedulers.volcano.recorder import Recorder
+from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError
+from kpreempt.schedulers.volcano.task import Task, TaskStatus
+from kpreempt.schedulers.volcano.votes import Vote
+from kpreempt.verdict.status import Code, Status
+from kpreempt.verdict.volcano import OperationKind, Refusal, VoteEffect
+from kpreempt.verdict.volcano import Vote as VoteEvidence
+
+Item = TypeVar("Item")
+# Why each candidate may not be evicted, in the order of the candidates; an empty text lets it go.
+Evictable = Callable[[Task, Sequence[Task]], list[str]]
+TaskHandler = Callable[[Task], None]
+
+PERMIT, ABSTAIN, REJECT = 1, 0, -1
+
+
+class PredicateError(Exception):
+    """A predicate ended in an error, which the message tells."""
+
+
+class Victims(NamedTuple):
+    """The tasks that may be evicted, ``None`` where no tier decided, and every vote on the way there."""
+
+    tasks: list[Task]
+    votes: list[VoteEvidence]
+    deciding_tier: int
+
+
+class Session:
+    """What actions and plugins work on, and change."""
+
+    def __init__(self, cache: Cache, configuration: VolcanoConfiguration, order: Order, recorder: Recorder) -> None:
+        self.configuration = configuration
+        self.order = order
+        self.recorder = recorder
+        # All by key.
+        self.jobs: dict[str, Job] = {job.uid: job for job in sorted(cache.jobs, key=lambda job: job.uid)}
+        self.nodes: dict[str, Node] = {node.name: node for node in sorted(cache.nodes, key=lambda node: node.name)}
+        self.queues: dict[str, Queue] = {queue.name: queue for queue in sorted(cache.queues, key=lambda q: q.name)}
+        self.total = Resource()
+        for node in self.nodes.values():
+            self.total.add(node.allocatable)
+        self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
+        self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
+        self._allocate_handlers: list[TaskHandler] = []
+        self._deallocate_handlers: list[TaskHandler] = []
+
+    def register(self, vote: Vote, plugin: str, function: Any) -> None:
+        """Let a plugin have a say; a second function of the same plugin replaces the first."""
+        self._registered[vote][plugin] = function
+
+    def on_change(self, allocate: TaskHandler, deallocate: TaskHandler) -> None:
+        """Have a plugin told of every task that is given room, or gives it up."""
+        self._allocate_handlers.append(allocate)
+        self._deallocate_handlers.append(deallocate)
+
+    def has_action(self, name: str) -> bool:
+        """Whether an action is configured."""
+        return name in self.configuration.actions
+
+    def tiers(self, vote: Vote) -> list[list[tuple[str, Any]]]:
+        """The plugins that have a say and are let, with their functions, tier by tier."""
+        registered = self._registered[vote]
+        return [
+            [
+                (option.name, registered[option.name])
+                for option in tier
+                if option.name in registered and (not vote.switch or option.is_on(vote.switch))
+            ]
+            for tier in self.configuration.tiers
+        ]
+
+    def functions(self, vote: Vote) -> list[tuple[str, Any]]:
+        """The same without tiers."""
+        return [named for tier in self.tiers(vote) for named in tier]
+
+    def walk_jobs(self) -> list[Job]:
+        """All jobs, in the order of a map."""
+        return self.order.walk(self.jobs.values())
+
+    def walk_pending(self, job: Job) -> list[Task]:
+        """The pending tasks of a job, in the order of a map."""
+        return self.order.walk(job.with_status(TaskStatus.PENDING))
+
+    # Orders.
+
+    def job_goes_before(self, left: Job, right: Job) -> bool:
+        """The first plugin that tells them apart decides, then the time of creation, then the name."""
+        for _, compare in self.functions(Vote.JOB_ORDER):
+            if result := compare(left, right):
+                return bool(result < 0)
+        return _created_before(left, right, left.uid, right.uid)
+
+    def queue_goes_before(self, left: Queue, right: Queue) -> bool:
+        """The first plugin that tells them apart decides, then the time of creation, then the name."""
+        for _, compare in self.functions(Vote.QUEUE_ORDER):
+            if result := compare(left, right):
+                return bool(result < 0)
+        return _created_before(left, right, left.name, right.name)
+
+    def task_goes_before(self, left: Task, right: Task) -> bool:
+        """The first plugin that tells them apart decides, then the index in the name, then the time of creation.
+
+        Not strict: of two that nothing tells apart, neither goes before (``pkg/controllers/job/helpers``).
+        """
+        for _, compare in self.functions(Vote.TASK_ORDER):
+            if result := compare(left, right):
+                return bool(result < 0)
+        left_index, right_index = _index_in_name(left), _index_in_name(right)
+        if left_index is None or right_index is None or left_index == right_index:
+            return _is_before(left.pod.metadata.creation_timestamp, right.pod.metadata.creation_timestamp)
+        return left_index < right_index
+
+    # Votes.
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        """The candidates that plugins let a task of the same queue evict."""
+        return self._evictable(Vote.PREEMPTABLE, preemptor, candidates)
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Victims:
+        """The candidates that plugins let a task of another queue evict."""
+        return self._evictable(Vote.RECLAIMABLE, reclaimer, candidates)
+
+    def _evictable(self, vote: Vote, evictor: Task, candidates: Sequence[Task]) -> Victims:
+        """The first tier that names a victim decides.
+
+        Once a plugin has named victims, later ones can only take some away, in later tiers too; a plugin that names
+        none skips the rest of its tier, and leaves the decision to the next.
+        """
+        votes: list[VoteEvidence] = []
+        victims: list[Task] | None = None
+        is_first = True
+        for number, tier in enumerate(self.tiers(vote), 1):
+            for plugin, judge in tier:
+                reasons = judge(evictor, candidates)
+                named = [task for task, reason in zip(candidates, reasons, strict=True) if not reason]
+                if not named:
+                    victims, effect = None, VoteEffect.EMPTIED
+                elif is_first:
+                    victims, is_first, effect = named, False, VoteEffect.FIRST
+                else:
+                    kept = {task.uid for task in named}
+                    victims, effect = [task for task in victims or () if task.uid in kept] or None, VoteEffect.KEPT
+                refused = [Refusal(t.key, reason) for t, reason in zip(candidates, reasons, strict=True) if reason]
+                votes.append(
+                    VoteEvidence(
+                        tier=number,
+                        plugin=plugin,
+                        victims=[task.key for task in named],
+                        refused=refused,
+                        effect=effect,
+                        left=[task.key for task in victims or ()],
+                    )
+                )
+                if not named:
+                    break
+            if victims is not None:
+                return Victims(victims, votes, number)
+        return Victims([], votes, 0)
+
+    def is_overused(self, queue: Queue) -> bool:
+        """Whether any plugin says that the queue has all that it deserves."""
+        return any(function(queue) for _, function in self.functions(Vote.OVERUSED))
+
+    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+        """Whether all plugins let the queue have what the task asks for."""
+        return all(function(queue, task) for _, function in self.functions(Vote.ALLOCATABLE))
+
+    def is_ready(self, job: Job) -> bool:
+        """Whether all plugins hold that the job can run."""
+        return all(function(job) for _, function in self.functions(Vote.JOB_READY))
+
+    def is_pipelined(self, job: Job) -> bool:
+        """Whether the plugins hold that the job can run once room is free: any may reject, the first tier to permit."""
+        return not self._rejecting(Vote.JOB_PIPELINED, job)
+
+    def rejecting_enqueue(self, job: Job) -> list[str]:
+        """The plugin that keeps the job out of its queue; empty where it is let in."""
+        return self._rejecting(Vote.JOB_ENQUEUEABLE, job)
+
+    def _rejecting(self, vote: Vote, job: Job) -> list[str]:
+        for tier in self.tiers(vote):
+            has_permit = False
+            for plugin, function in tier:
+                result = function(job)
+                if result < ABSTAIN:
+                    return [plugin]
+                has_permit |= result > ABSTAIN
+            if has_permit:
+                return []
+        return []
+
+    def is_starving(self, job: Job) -> bool:
+        """Whether the job wants more: all plugins of the first tier that has any say so."""
+        for tier in self.tiers(Vote.JOB_STARVING):
+            if tier:
+                return all(function(job) for _, function in tier)
+        return False
+
+    def invalid_reason(self, job: Job) -> tuple[str, str] | None:
+        """Reason and message of the first plugin that finds a job invalid."""
+        for _, function in self.functions(Vote.JOB_VALID):
+            if (result := function(job)) is not None:
+                reason, message = result
+                return reason, message
+        return None
+
+    def note_enqueued(self, job: Job) -> None:
+        """Tell plugins that the job was let into its queue."""
+        for _, function in self.functions(Vote.JOB_ENQUEUED):
+            function(job)
+
+    # Nodes.
+
+    def pre_predicate(self, task: Task) -> None:
+        """Prepare predicates for a task; raises ``PredicateError`` where it fits nowhere."""
+        self.recorder.current_task = task.key
+        for _, function in self.functions(Vote.PRE_PREDICATE):
+            function(task)
+
+    def predicate(self, task: Task, node: Node) -> list[Status]:
+        """What the predicates say of a node, all of them; raises ``PredicateError``."""
+        statuses: list[Status] = []
+        for _, function in self.functions(Vote.PREDICATE):
+            statuses += function(task, node)
+        return statuses
+
+    def scores(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
+        """The score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``)."""
+        if not nodes:
+            return {}
+        by_node = {node.name: 0.0 for node in nodes}
+        for _, function in self.functions(Vote.NODE_ORDER):
+            for node in nodes:
+                by_node[node.name] += function(task, node)
+        batches: dict[str, float] = {}
+        for _, function in self.functions(Vote.BATCH_NODE_ORDER):
+            for name, score in function(task, nodes).items():
+                batches[name] = batches.get(name, 0.0) + score
+        return {name: score + batches.get(name, 0.0) for name, score in by_node.items()}
+
+    # Changes, which both statements and the session itself make.
+
+    def evict(self, task: Task) -> None:
+        """Mark a running task as leaving."""
+        self._move(task, TaskStatus.RELEASING)
+        self._update_on_node(task)
+        self._tell_deallocated(task)
+        self.recorder.operation(OperationKind.EVICT, task)
+
+    def unevict(self, task: Task) -> None:
+        """Let it run again."""
+        self._move(task, TaskStatus.RUNNING)
+        self._update_on_node(task)
+        self._tell_allocated(task)
+        self.recorder.operation(OperationKind.UNEVICT, task)
+
+    def pipeline(self, task: Task, node: Node) -> None:
+        """Promise a task room on a node once that is free."""
+        self._place(task, node, TaskStatus.PIPELINED)
+        self.recorder.operation(OperationKind.PIPELINE, task)
+
+    def allocate(self, task: Task, node: Node) -> None:
+        """Give a task room on a node."""
+        self._place(task, node, TaskStatus.ALLOCATED)
+        self.recorder.operation(OperationKind.ALLOCATE, task)
+
+    def unplace(self, task: Task, kind: OperationKind) -> None:
+        """Take a promise or room away again."""
+        self._move(task, TaskStatus.PENDING)
+        node = self.nodes.get(task.node_name)
+        if node is not None:
+            node.remove(task.key)
+        self._tell_deallocated(task)
+        self.recorder.operation(kind, task)
+        task.node_name = ""
+
+    def bind(self, task: Task) -> None:
+        """Send a task to its node."""
+        self._move(task, TaskStatus.BINDING)
+        self.recorder.bound(task)
+
+    def _place(self, task: Task, node: Node, status: TaskStatus) -> None:
+        self._move(task, status)
+        task.node_name = node.name
+        node.add(task)
+        self._tell_allocated(task)
+
+    def _move(self, task: Task, status: TaskStatus) -> None:
+        job = self.jobs.get(task.job_id)
+        if job is not None:
+            job.move(task, status)
+
+    def _update_on_node(self, task: Task) -> None:
+        node = self.nodes.get(task.node_name)
+        if node is not None:
+            node.update(task)
+
+    def _tell_allocated(self, task: Task) -> None:
+        for handler in self._allocate_handlers:
+            handler(task)
+
+    def _tell_deallocated(self, task: Task) -> None:
+        for handler in self._deallocate_handlers:
+            handler(task)
+
+
+def has_refused(statuses: Sequence[Status], *, is_strict: bool) -> bool:
+    """Whether predicates refuse a node; those that evictions may change (Unschedulable) count if ``is_strict``."""
+    return any(not status.is_success and (is_strict or status.code != Code.UNSCHEDULABLE) for status in statuses)
+
+
+def nil(what: str) -> SchedulerPanicError:
+    """The panic of a look at something that is not there."""
+    return SchedulerPanicError(f"runtime error: invalid memory address or nil pointer dereference ({what})")
+
+
+def _created_before(left: Job | Queue, right: Job | Queue, left_id: str, right_id: str) -> bool:
+    if left.created == right.created:
+        return left_id < right_id
+    return _is_before(left.created, right.created)
+
+
+def _is_before(left: Any, right: Any) -> bool:
+    """``metav1.Time.Before``: a missing time is before any other, and nothing is before a missing one."""
+    if left is None or right is None:
+        return left is None and right is not None
+    return bool(left < right)
+
+
+def _index_in_name(task: Task) -> int | None:
+    parts = task.name.split("-")
+    return parse_int(parts[-1]) if len(parts) >= 3 else None
