@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 )
+
+// unavailable is the exit status where the modules are not there, and cannot be fetched.
+const unavailable = 3
 
 const (
 	module  = "volcano.sh/volcano"
@@ -27,6 +31,10 @@ func main() {
 	}
 	if err := run(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "volcano-reference:", err)
+		var missing missingError
+		if errors.As(err, &missing) {
+			os.Exit(unavailable)
+		}
 		os.Exit(1)
 	}
 	fmt.Println(version)
@@ -50,6 +58,11 @@ func run(folder string) error {
 	return copyTree("_added", folder)
 }
 
+// missingError says why the genuine module is not there.
+type missingError string
+
+func (e missingError) Error() string { return string(e) }
+
 // download returns the folder of the genuine module, which is fetched where it is not there yet.
 func download() (string, error) {
 	var complaint bytes.Buffer
@@ -58,10 +71,10 @@ func download() (string, error) {
 	output, err := command.Output()
 	var answer struct{ Dir, Sum, Error string }
 	if jsonErr := json.Unmarshal(output, &answer); jsonErr == nil && answer.Error != "" {
-		return "", fmt.Errorf("%s %s: %s", module, version, answer.Error)
+		return "", missingError(answer.Error)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", module, version, err, strings.TrimSpace(complaint.String()))
+		return "", missingError(fmt.Sprintf("%s %s: %v: %s", module, version, err, strings.TrimSpace(complaint.String())))
 	}
 	if answer.Sum != sum {
 		return "", fmt.Errorf("%s %s has the checksum %s, not %s", module, version, answer.Sum, sum)

@@ -64,8 +64,12 @@ func newCluster(objects []runtime.Object, recorder *recorder) *cluster {
 		}
 	}
 	for _, object := range objects {
-		if group, ok := object.(*vcv1beta1.PodGroup); ok {
-			sc.AddPodGroupV1beta1(group)
+		switch object := object.(type) {
+		case *v1.Node:
+			// As its kubelet reports every few minutes. Only then does a node know on how many others its images are.
+			sc.UpdateNode(object, object)
+		case *vcv1beta1.PodGroup:
+			sc.AddPodGroupV1beta1(object)
 		}
 	}
 	for _, object := range objects {

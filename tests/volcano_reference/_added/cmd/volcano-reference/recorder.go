@@ -138,15 +138,9 @@ func (r *recorder) closed(job *api.JobInfo) {
 // finish returns what there was to note when the session was closed.
 func (r *recorder) finish() *final {
 	sort.Slice(r.final.Events, func(i, j int) bool {
-		a, b := r.final.Events[i], r.final.Events[j]
-		for index := range a {
-			if a[index] != b[index] {
-				return a[index] < b[index]
-			}
-		}
-		return false
+		return fmt.Sprintf("%q", r.final.Events[i]) < fmt.Sprintf("%q", r.final.Events[j])
 	})
-	r.final.PodConditions = r.conditions
+	r.final.Pods = r.conditions
 	return &r.final
 }
 
@@ -162,7 +156,7 @@ func (r *recorder) Event(object runtime.Object, kind, reason, message string) {
 	if _, ok := object.(*v1.Pod); ok {
 		what = "Pod"
 	}
-	r.final.Events = append(r.final.Events, [5]string{what, on.GetNamespace() + "/" + on.GetName(), kind, reason, message})
+	r.final.Events = append(r.final.Events, event{what, on.GetNamespace() + "/" + on.GetName(), kind, reason, message})
 }
 
 // Eventf implements record.EventRecorder.

@@ -98,10 +98,18 @@ func (a amounts) MarshalJSON() ([]byte, error) {
 type final struct {
 	PodGroups map[string]podGroup          `json:"podGroups"`
 	FitErrors map[string]map[string]string `json:"fitErrors"`
-	// PodConditions are those of the type PodScheduled that are written.
-	PodConditions map[string]podCondition `json:"podConditions"`
-	// Events have kind and name of the object, type, reason and message; they are sorted.
-	Events [][5]string `json:"events"`
+	// Pods has what is written to their condition PodScheduled.
+	Pods map[string]podCondition `json:"pods"`
+	// Events are sorted.
+	Events []event `json:"events"`
+}
+
+type event struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 type podGroup struct {
