@@ -15,7 +15,7 @@ from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.subject import set_aside_namesakes
 from kpreempt.analysis.volcano_documents import Gang, as_submitted, group_name, once_enqueued
-from kpreempt.analysis.volcano_jobs import VolcanoJob
+from kpreempt.analysis.volcano_jobs import VolcanoJob, job_refusals
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -81,12 +81,14 @@ class Volcano(msgspec.Struct, frozen=True):
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that are submitted together: by id, with the object that each comes from.
 
-    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in.
+    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in; ``refused`` are those that are
+    not accepted, with the reasons.
     """
 
     cluster: ClusterSnapshot
     origins: dict[str, str]
     waiting: dict[str, VolcanoJob] = {}
+    refused: dict[str, tuple[VolcanoJob, list[str]]] = {}
     assumptions: list[Assumption] = []
 
 
@@ -116,20 +118,22 @@ def submit(
     for group in groups:
         cluster = _with_group(cluster, _stamped(admit_pod_group(group, cluster), now))
     origins = {group.key: f"PodGroup {group.key}" for group in groups}
-    waiting = {}
+    waiting, refused = {}, {}
     for job in jobs:
-        gang = as_submitted(job, cluster.priority_classes)
-        cluster = _with_gang(cluster, gang, now, decode, job)[0]
         key = f"{job.namespace}/{group_name(job)}"
-        waiting[key] = job
         origins[key] = f"Job {job.namespace}/{job.name}"
+        if refusals := job_refusals(job, cluster):
+            refused[key] = (job, refusals)
+            continue
+        waiting[key] = job
+        cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
     made = [(_for_volcano(_stamped(pod, now), assumptions), origin) for pod, origin in pods]
     cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in made)]))
     keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in made}
     for pod in cluster.pods:
         if pod.key in keys and (job_id := job_id_of(pod)):
             origins.setdefault(job_id, keys[pod.key])
-    return Submission(cluster=cluster, origins=origins, waiting=waiting, assumptions=assumptions)
+    return Submission(cluster=cluster, origins=origins, waiting=waiting, refused=refused, assumptions=assumptions)
 
 
 def _for_volcano(pod: Pod, assumptions: list[Assumption]) -> Pod:
@@ -151,6 +155,9 @@ def explain_submission(
     session places them.
     """
     cluster = submission.cluster
+    found = [_refused(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
+    if len(found) == len(submission.origins):
+        return found
     sessions = [volcano.session(cluster)]
     let_in = {key for key in submission.waiting if _is_let_in(sessions[0], key)}
     said: list[Assumption] = [*submission.assumptions, *assumptions]
@@ -167,8 +174,9 @@ def explain_submission(
     if any(action.pipelined for action in last.actions) and not last.panics:
         afterwards = volcano.session(after_session(cluster, last, now=volcano.now, is_settled=True))
     sample = volcano.sample(cluster)
-    found = []
     for key, origin in submission.origins.items():
+        if key in submission.refused:
+            continue
         answer = _answer(key, origin, cluster, sessions, afterwards)
         found.append(msgspec.structs.replace(answer, sample=sample, assumptions=[*answer.assumptions, *said]))
     return found
@@ -306,6 +314,20 @@ def _answer(
         afterwards=afterwards,
         bound_afterwards=len(after),
         assumptions=list(last.assumptions),
+    )
+
+
+def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
+    return GangAnswer(
+        job=key,
+        origin=f"Job {job.namespace}/{job.name}",
+        queue=job.queue,
+        min_available=job.min_available,
+        outcome=GangOutcome.REFUSED,
+        reason="; ".join(reasons),
+        tasks=[],
+        victims=[],
+        sessions=[],
     )
 
 

@@ -355,12 +355,14 @@ class SessionAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
 class GangOutcome(StrEnum):
     """What becomes of a job that is submitted.
 
+    ``Refused``: Volcano's webhook does not accept it, or its controller makes nothing of it.
     ``NotEnqueued``: it is not let into its queue, and its pods are not even made. ``Invalid``: it can never run as it
     is. ``Ignored``: Volcano does not look at it. ``Bound``: enough of its tasks are bound at once. ``Pipelined``:
     enough get room that victims give up, and a later session places them. ``NotPlaced``: it waits.
     ``Panic``: the scheduler dies first.
     """
 
+    REFUSED = "Refused"
     NOT_ENQUEUED = "NotEnqueued"
     INVALID = "Invalid"
     IGNORED = "Ignored"
