@@ -24,10 +24,12 @@ from kpreempt.schedulers.volcano import VolcanoConfiguration, job_id_of, run_ses
 from kpreempt.schedulers.volcano.order import Chance
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.volcano import (
+    AttemptOutcome,
     GangAnswer,
     GangOutcome,
     GangTask,
     GangVictim,
+    NodeTried,
     Placement,
     PodGroupEnd,
     Sample,
@@ -300,6 +302,7 @@ def _answer(
         if eviction.by in own
     ]
     outcome, reason = _outcome(key, last)
+    missing_for, nearest = _nearest(key, last) if outcome is GangOutcome.NOT_PLACED else ("", None)
     after = [bind for action in afterwards.actions for bind in action.binds if bind.task in own] if afterwards else []
     return GangAnswer(
         job=key,
@@ -313,8 +316,25 @@ def _answer(
         sessions=sessions,
         afterwards=afterwards,
         bound_afterwards=len(after),
+        missing=nearest.missing if nearest else {},
+        missing_for=missing_for,
+        missing_on=nearest.node if nearest else "",
         assumptions=list(last.assumptions),
     )
+
+
+def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeTried | None]:
+    """The last task of a job that found no node for lack of room, with the node that came nearest."""
+    for action in reversed(session.actions):
+        for attempt in reversed(action.attempts):
+            if attempt.job != key or attempt.outcome is not AttemptOutcome.NO_NODE:
+                continue
+            tried = [node for node in attempt.nodes if node.missing]
+            if tried:
+                return attempt.task, min(tried, key=lambda node: (len(node.missing), *sorted(node.missing.items())))
+            if attempt.nearest is not None:
+                return attempt.task, attempt.nearest
+    return "", None
 
 
 def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:

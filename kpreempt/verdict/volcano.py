@@ -191,7 +191,8 @@ class Attempt(_Record, frozen=True, kw_only=True):
     """An attempt to find room for a task, or to let a job into its queue.
 
     ``refused`` is why nodes were refused, by node. ``tied`` are the nodes with the best score where there are several,
-    of which the genuine scheduler picks one at random. ``vetoes`` is who kept a job out of its queue, with its words.
+    of which the genuine scheduler picks one at random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the
+    node that lacks least of what a task asks for, where that is why it found none.
     """
 
     purpose: Purpose
@@ -203,6 +204,7 @@ class Attempt(_Record, frozen=True, kw_only=True):
     refused: dict[str, str] = {}
     nodes: list[NodeTried] = []
     tied: list[str] = []
+    nearest: NodeTried | None = None
     vetoes: list[str] = []
 
 
@@ -307,7 +309,7 @@ class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """
 
     api_version: str = API_VERSION
-    kind: str = "VolcanoSession"
+    kind: str = "VolcanoSessionVerdict"
     algorithm: str = "volcano-1.8"
     configured_actions: list[str]
     panics: bool = False
@@ -414,6 +416,10 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
     afterwards: SessionVerdict | None = None
+    # What a task that found no node lacks, on the node that comes nearest.
+    missing: Amounts = {}
+    missing_for: str = ""
+    missing_on: str = ""
     # How many of its tasks the session afterwards binds.
     bound_afterwards: int = 0
     sample: Sample | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import PredicateHelper, fits, is_skipped
+from kpreempt.schedulers.volcano.actions.common import PredicateHelper, fits, is_skipped, nearest
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
 from kpreempt.schedulers.volcano.heap import PriorityQueue
@@ -92,7 +92,7 @@ def _allocate_task(
     if not fitting:
         errors = job.nodes_fit_errors[task.uid] = FitErrors()
         errors.by_node = refused
-        return ended(AttemptOutcome.NO_NODE, refused=refused, reason=str(errors))
+        return ended(AttemptOutcome.NO_NODE, refused=refused, reason=str(errors), nearest=nearest(task, nodes))
     idle = [node for node in fitting if fits(task, node.idle)]
     others = [node for node in fitting if not fits(task, node.idle) and fits(task, node.future_idle())]
     candidates = idle or others

@@ -9,7 +9,7 @@ from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Missing, Resource
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import Task
-from kpreempt.verdict.volcano import Amounts
+from kpreempt.verdict.volcano import Amounts, NodeOutcome, NodeTried
 
 # Why a node is refused, or an empty text.
 NodeCheck = Callable[[Task, Node], str]
@@ -60,3 +60,17 @@ def fits(task: Task, free: Resource) -> bool:
 def lacking(task: Task, free: Resource) -> Amounts:
     """How much is lacking of each resource."""
     return {name: task.request.get(name) - max(free.get(name), 0.0) for name in task.request.exceeding(free)}
+
+
+def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
+    """Of the nodes that have too little, the one that lacks the least: of the fewest resources, then the least part."""
+    short = [(node, lacks) for node in nodes if (lacks := lacking(task, node.future_idle()))]
+    if not short:
+        return None
+
+    def distance(item: tuple[Node, Amounts]) -> tuple[int, float]:
+        lacks = item[1]
+        return len(lacks), sum(amount / task.request.get(name) for name, amount in lacks.items())
+
+    node, lacks = min(short, key=distance)
+    return NodeTried(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)
