@@ -190,9 +190,10 @@ class AttemptOutcome(StrEnum):
 class Attempt(_Record, frozen=True, kw_only=True):
     """An attempt to find room for a task, or to let a job into its queue.
 
-    ``refused`` is why nodes were refused, by node. ``tied`` are the nodes with the best score where there are several,
-    of which the genuine scheduler picks one at random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the
-    node that lacks least of what a task asks for, where that is why it found none.
+    ``refused`` is why nodes were refused, by node, in the scheduler's words; ``because`` is what its predicates said.
+    ``tied`` are the nodes with the best score where there are several, of which the genuine scheduler picks one at
+    random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the node that lacks least of what a task asks
+    for, where that is why it found none.
     """
 
     purpose: Purpose
@@ -202,6 +203,7 @@ class Attempt(_Record, frozen=True, kw_only=True):
     outcome: AttemptOutcome
     reason: str = ""
     refused: dict[str, str] = {}
+    because: dict[str, str] = {}
     nodes: list[NodeTried] = []
     tied: list[str] = []
     nearest: NodeTried | None = None
