@@ -8,14 +8,18 @@ from kpreempt.admission.cluster_defaults import apply_cluster_defaults
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
+from kpreempt.admission.volcano import admit_pod_group, quota_usage, with_pod_groups
 
 __all__ = [
     "Admission",
     "admit",
     "admit_claim",
+    "admit_pod_group",
     "admit_priority",
     "apply_api_defaults",
     "apply_cluster_defaults",
     "daemon_node_names",
     "fill_budget_statuses",
+    "quota_usage",
+    "with_pod_groups",
 ]

@@ -52,23 +52,24 @@ def format_nano(nano: int, *, binary: bool = False) -> str:
 def _total(pod: Pod, of: Callable[[Container], ResourceList]) -> ResourceList:
     total: ResourceList = {}
     for container in pod.spec.containers:
-        _add(total, of(container))
+        add_amounts(total, of(container))
     sidecars: ResourceList = {}
     while_starting: ResourceList = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == "Always":
-            _add(total, of(container))
-            _add(sidecars, of(container))
+            add_amounts(total, of(container))
+            add_amounts(sidecars, of(container))
             needs = sidecars
         else:
             needs = dict(of(container))
-            _add(needs, sidecars)
-        _raise_to(while_starting, needs)
-    _raise_to(total, while_starting)
+            add_amounts(needs, sidecars)
+        raise_amounts(while_starting, needs)
+    raise_amounts(total, while_starting)
     return total
 
 
-def _add(total: ResourceList, more: ResourceList) -> None:
+def add_amounts(total: ResourceList, more: ResourceList) -> None:
+    """Add every amount of ``more`` to that of the same name in ``total``, which is changed."""
     for name, amount in more.items():
         have = total.get(name)
         total[name] = amount if have is None else _sum(have, amount)
@@ -78,7 +79,8 @@ def _sum(left: Quantity, right: Quantity) -> Quantity:
     return quantity(format_nano(left.nano + right.nano, binary=left.text.endswith("i")))
 
 
-def _raise_to(total: ResourceList, least: ResourceList) -> None:
+def raise_amounts(total: ResourceList, least: ResourceList) -> None:
+    """Raise the amounts in ``total``, which is changed, to at least those of ``least``."""
     for name, amount in least.items():
         if name not in total or amount.nano > total[name].nano:
             total[name] = amount

@@ -9,6 +9,20 @@ from kpreempt.errors import InputError
 
 Document = dict[str, Any]
 
+# Stands for what the controllers draw: hashes, the random ends of names, and uids.
+NEW = "new"
+_INT32 = range(-(2**31), 2**31)
+
+
+def describe(document: Document) -> str:
+    """An object's kind and name, as messages name it."""
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name") or metadata.get("generateName") or "without a name"
+    namespace = metadata.get("namespace")
+    kind = document.get("kind") or "object"
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
 
 class DocumentReader:
     """Reads parts of one document, and words what is wrong with them."""
@@ -44,6 +58,27 @@ class DocumentReader:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self.error(f"expected a number of pods, got {value!r}", f"spec.{key}")
+        return value
+
+    def text(self, parent: Mapping[str, Any], key: str, path: str) -> str:
+        """A text below ``parent``; a missing one and null are empty."""
+        value = parent.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.error("expected a string", f"{path}.{key}")
+        return value or ""
+
+    def texts(self, parent: Mapping[str, Any], key: str, path: str) -> dict[str, str]:
+        """A mapping of texts below ``parent``, such as labels; a missing one and null are empty."""
+        value = self.mapping(parent, key, path)
+        return {name: self.text(value, name, f"{path}.{key}") for name in value}
+
+    def int32(self, parent: Mapping[str, Any], key: str, path: str) -> int | None:
+        """A number of 32 bits below ``parent``; ``None`` where it is missing or null."""
+        value = parent.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value not in _INT32:
+            raise self.error("expected an integer of 32 bits", f"{path}.{key}")
         return value
 
     def mappings(self, parent: Mapping[str, Any], key: str, path: str) -> list[Document]:

@@ -14,11 +14,11 @@ import msgspec
 
 from kpreempt.analysis.claim_documents import stateful_claims
 from kpreempt.analysis.daemon_template import add_daemon_tolerations
-from kpreempt.analysis.document_reader import Document, DocumentReader
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.analysis.volcano_documents import claims_of_job, first_pod_of_task
+from kpreempt.analysis.volcano_jobs import is_volcano_job, read_volcano_job
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 
-# Stands for what the controllers draw: hashes and the random ends of names.
-NEW = "new"
 _MAX_NAME = 253
 _SET_BY_SERVER = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -58,8 +58,12 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
 def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodTemplate]:
     """The pod that one object asks for; an empty list for an object without a pod or a pod template.
 
+    A job of Volcano's asks for one of each of its tasks.
+
     ``document`` is not changed. Raises ``InputError`` where it has not the shape of its kind.
     """
+    if is_volcano_job(document):
+        return _pods_of_volcano_job(document, source, line)
     reader = DocumentReader(describe(document), source, line)
     kind = document.get("kind")
     if not isinstance(kind, str) or (kind not in WORKLOAD_KINDS and not _has_template(document)):
@@ -79,22 +83,31 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
     return [_Workload(document, holder, path, reader).template()]
 
 
+def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[PodTemplate]:
+    job = read_volcano_job(document, source=source, line=line)
+    return [
+        PodTemplate(
+            kind="Job",
+            name=job.name,
+            namespace=job.namespace,
+            document=first_pod_of_task(job, task),
+            origin=f"Job {job.namespace}/{job.name}",
+            replicas=task.replicas,
+            claims=claims_of_job(job),
+            source=source,
+            line=line,
+        )
+        for task in job.tasks
+        if task.replicas > 0
+    ]
+
+
 def _has_template(document: Document) -> bool:
     """Whether an object of an unknown kind has a pod template where workloads have theirs."""
     place: object = document
     for key in ("spec", "template", "spec"):
         place = place.get(key) if isinstance(place, dict) else None
     return isinstance(place, dict) and isinstance(place.get("containers"), list)
-
-
-def describe(document: Document) -> str:
-    """An object's kind and name, as messages name it."""
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = metadata.get("name") or metadata.get("generateName") or "without a name"
-    namespace = metadata.get("namespace")
-    kind = document.get("kind") or "object"
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
 def joined(name: str, end: str) -> str:

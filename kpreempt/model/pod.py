@@ -293,6 +293,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
     group_name: str = msgspec.field(name="scheduling.k8s.io/group-name", default="")
+    queue_name: str = msgspec.field(name="scheduling.volcano.sh/queue-name", default="")
     task_spec: str = msgspec.field(name="volcano.sh/task-spec", default="")
     task_priority: str | None = msgspec.field(name="volcano.sh/task-priority", default=None)
     preemptable: str | None = msgspec.field(name="volcano.sh/preemptable", default=None)

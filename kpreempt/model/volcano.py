@@ -14,19 +14,23 @@ from kpreempt.model.pod import Int32, ResourceList
 
 SCHEDULING_GROUP = "scheduling.volcano.sh"
 SCHEDULING_VERSION = f"{SCHEDULING_GROUP}/v1beta1"
-BATCH_VERSION = "batch.volcano.sh/v1alpha1"
+BATCH_GROUP = "batch.volcano.sh"
+BATCH_VERSION = f"{BATCH_GROUP}/v1alpha1"
 DEFAULT_QUEUE = "default"
 VOLCANO_SCHEDULER_NAME = "volcano"
 
 # Keys of annotations, and of labels where it says so.
 GROUP_NAME = "scheduling.k8s.io/group-name"
+# Of pods that name no group, and of namespaces: the queue of the group that is made for them.
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
-TASK_PRIORITY = "volcano.sh/task-priority"
 TEMPLATE_UID = "volcano.sh/template-uid"
 # Of pods and pod groups; also a label.
 PREEMPTABLE = "volcano.sh/preemptable"
 # Of pods and pod groups; of nodes a label.
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+# Of jobs and pods, where it also is a label.
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
 JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
 JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"

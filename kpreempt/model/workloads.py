@@ -6,15 +6,15 @@ import msgspec
 
 from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
 
 class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A namespace; its labels are what namespace selectors look at."""
+    """A namespace; its labels are what namespace selectors look at, an annotation names the queue of Volcano's."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: AnnotatedMeta = AnnotatedMeta()
 
 
 class Overhead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -39,8 +39,8 @@ from kpreempt.model.workloads import (
 class Kind(msgspec.Struct, frozen=True):
     """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served.
 
-    Where there are ``reasons``, objects with another ``reason`` are not kept. A ``version`` is the only one of the group
-    that counts; without one all do, and the kind is served as ``v1``.
+    Where there are ``reasons``, objects with another ``reason`` are not kept. A ``version`` is the only one of the
+    group that counts; without one all do, and the kind is served as ``v1``.
     """
 
     name: str

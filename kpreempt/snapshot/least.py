@@ -17,6 +17,23 @@ from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.model.volcano import (
+    HIERARCHY,
+    HIERARCHY_WEIGHTS,
+    JDB_MAX_UNAVAILABLE,
+    JDB_MIN_AVAILABLE,
+    OFFLINE_JOB_EVICTING,
+    OLD_SLA_WAITING_TIME,
+    OVERSUBSCRIPTION_CPU,
+    OVERSUBSCRIPTION_MEMORY,
+    PREEMPTABLE,
+    QUEUE_NAME,
+    REVOCABLE_ZONE,
+    SLA_WAITING_TIME,
+    PodGroup,
+    Queue,
+)
+from kpreempt.model.workloads import Namespace
 from kpreempt.snapshot.decode import Record
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -25,9 +42,22 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
-# The annotations that are read, by kind; schedulers/kube/framework/volumes.py and admission/claims.py read them.
+_OF_POD_GROUPS = (
+    PREEMPTABLE,
+    REVOCABLE_ZONE,
+    JDB_MIN_AVAILABLE,
+    JDB_MAX_UNAVAILABLE,
+    SLA_WAITING_TIME,
+    OLD_SLA_WAITING_TIME,
+)
+
+# The annotations that are read, by kind; schedulers/kube/framework/volumes.py and admission/claims.py read them, and
+# Volcano's scheduler those of nodes, pod groups and queues.
 ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
-    Node: frozenset(),
+    Node: frozenset((OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY, OFFLINE_JOB_EVICTING)),
+    Namespace: frozenset((QUEUE_NAME,)),
+    PodGroup: frozenset(_OF_POD_GROUPS),
+    Queue: frozenset((HIERARCHY, HIERARCHY_WEIGHTS)),
     PersistentVolumeClaim: frozenset((BETA_STORAGE_CLASS, SELECTED_NODE, _BIND_COMPLETED)),
     PersistentVolume: frozenset((BETA_STORAGE_CLASS,)),
     StorageClass: frozenset(_DEFAULT_CLASS),

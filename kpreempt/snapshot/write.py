@@ -58,9 +58,9 @@ def dump_pieces(cluster: ClusterSnapshot, header: DumpHeader, rewrite: Rewrite, 
 
 
 def api_version_of(kind: Kind) -> str:
-    """The version in which the API server serves a kind that is kept; all of them have reached v1."""
-    group = kind.groups[0]
-    return f"{group}/v1" if group else "v1"
+    """The version in which the API server serves a kind that is kept; all but Volcano's have reached v1."""
+    group, version = kind.groups[0], kind.version or "v1"
+    return f"{group}/{version}" if group else version
 
 
 def count_objects(cluster: ClusterSnapshot) -> dict[str, int]:

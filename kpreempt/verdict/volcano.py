@@ -301,7 +301,10 @@ class Panic(_Record, frozen=True):
 
 
 class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A whole session. After a panic there is nothing but what had happened until then."""
+    """A whole session. After a panic there is nothing but what had happened until then.
+
+    ``ignored`` are pod groups that Volcano does not look at, with the reason.
+    """
 
     api_version: str = API_VERSION
     kind: str = "VolcanoSession"
@@ -312,6 +315,7 @@ class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
     opening: Opening | None = None
     actions: list[ActionEvidence] = []
     final: Closing | None = None
+    ignored: dict[str, str] = {}
     assumptions: list[Assumption] = []
 
 
@@ -330,7 +334,7 @@ class SampledOutcome(_Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Sample(_Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Runs of a session in which everything that is left to chance was drawn anew. The most frequent end comes first."""
+    """Runs of a session in which all that is left to chance was drawn anew; the most frequent end comes first."""
 
     runs: int
     seed: int
@@ -390,8 +394,9 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """What becomes of a job that is submitted now.
 
     ``sessions``: for a job whose pods are made only once it is let in, the session that lets it in, then the one
-    with its pods; else one. ``tasks``, ``victims`` and ``missing`` are of the last. ``reason`` says why it is not
-    let in, invalid or ignored. ``missing``: of the node that comes nearest, for the task that found none.
+    with its pods; else one. ``tasks`` and ``victims`` are of the last. ``reason`` says why it is not let in, invalid or
+    ignored, or on what the scheduler dies. ``afterwards`` is the session after that, once victims and all pods that
+    were leaving are gone: a promise of room lasts one session only, and another job may take it.
     """
 
     api_version: str = API_VERSION
@@ -406,5 +411,16 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     tasks: list[GangTask]
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
+    afterwards: SessionVerdict | None = None
+    # How many of its tasks the session afterwards binds.
+    bound_afterwards: int = 0
     sample: Sample | None = None
     assumptions: list[Assumption] = []
+
+
+class GangAnswers(_Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What becomes of several jobs that are submitted together."""
+
+    api_version: str = API_VERSION
+    kind: str = "VolcanoJobVerdicts"
+    items: list[GangAnswer]

@@ -7,11 +7,12 @@ import msgspec
 from kpreempt.snapshot.kinds import Kind
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
-from kpreempt.snapshot.live.resources import INDISPENSABLE, api_versions_of, path_of
+from kpreempt.snapshot.live.resources import CUSTOM, INDISPENSABLE, api_versions_of, path_of
 
 # As kubectl; a page of pods is some megabytes.
 PAGE_SIZE = 500
 _MAX_RESTARTS = 3
+_FORBIDDEN, _NOT_FOUND = 403, 404
 # What servers answer to an exact version that they do not have (any more, or yet), or to the question itself.
 _NOT_AT_THAT_VERSION = (400, 410, 500, 504)
 
@@ -35,7 +36,8 @@ _LIST = msgspec.json.Decoder(_List)
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Some objects of a list. ``begins`` says that they are the first of the kind, and any from before do not count.
 
-    ``refusal`` stands in place of objects where the kind may not be listed (403) or is not served (404).
+    ``refusal`` stands in place of objects where the kind may not be listed (403) or is not served (404); of a custom
+    resource that is not served there are simply none, and no ``api_version``.
     """
 
     source: str
@@ -76,8 +78,24 @@ class Listing:
                     continue
                 if error.status not in (403, 404) or self.kind.name in INDISPENSABLE:
                     raise
-                return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, refusal=error)
+                refusal = None if self._is_not_installed(api, error) else error
+                return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, refusal=refusal)
             return self._page(body, f"{api.connection.server}{path}")
+
+    def _is_not_installed(self, api: Api, error: ClusterError) -> bool:
+        """Whether this is a custom resource of a group that the server does not have.
+
+        Rights are checked first, so that who has none is refused (403) either way; what groups there are everybody
+        may see.
+        """
+        if self.kind.name not in CUSTOM:
+            return False
+        if error.status == _FORBIDDEN:
+            try:
+                api.get(f"/apis/{self._api_versions[0]}")
+            except ClusterError as other:
+                return other.status == _NOT_FOUND
+        return error.status == _NOT_FOUND
 
     def _query(self) -> dict[str, str]:
         query = {"limit": str(PAGE_SIZE)}

@@ -144,7 +144,7 @@ class _Reader:
         batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
-        if page.ends and not listing.reason:
+        if page.ends and page.api_version and not listing.reason:
             self.versions[page.kind] = listing.version
         self._done += len(page.items)
         self._remaining[page.kind] = page.remaining

@@ -8,6 +8,8 @@ from kpreempt.snapshot.kinds import KINDS, Kind
 EVENTS = KINDS["Event"]
 # Without these nothing can be said.
 INDISPENSABLE = ("Pod", "Node")
+# Where the API server does not know these, Volcano is not installed, and there are none.
+CUSTOM = ("PodGroup", "Queue")
 
 # The versions of a group before v1 that clusters of the last years serve; all else has been v1 since 1.24.
 _OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1")}
@@ -35,6 +37,8 @@ _WITHOUT = {
     "ResourceClaim": "whether pods with resource claims have their devices is unknown",
     "ResourceSlice": "which devices nodes have is unknown",
     "DeviceClass": "which devices a claim can be met with is unknown",
+    "PodGroup": "which pods Volcano places together, and in which queue they wait, is unknown",
+    "Queue": "which share of the cluster Volcano gives to each queue is unknown",
     "Event": "when the scheduler last tried a pod, and for whom pods were evicted, is unknown",
 }
 
@@ -52,7 +56,8 @@ def plural_of(kind: Kind) -> str:
 def api_versions_of(kind: Kind) -> list[str]:
     """The ``apiVersion`` values under which the kind is looked for, the best first."""
     group = kind.groups[0]
-    return [f"{group}/{version}" if group else version for version in ("v1", *_OLDER.get(group, ()))]
+    versions = (kind.version,) if kind.version else ("v1", *_OLDER.get(group, ()))
+    return [f"{group}/{version}" if group else version for version in versions]
 
 
 def path_of(kind: Kind, api_version: str) -> str:

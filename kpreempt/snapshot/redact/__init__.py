@@ -29,6 +29,9 @@ class Redaction:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         """Look through the cluster once; takes a pass over all objects."""
         self._names = Names()
+        if cluster.pod_groups:
+            # The space that comes first decides what the tokens of pods look like.
+            self._names.collect(spaces.MEMBER, "")
         renamer = Renamer(cluster, self._names.collect, self._names)
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):

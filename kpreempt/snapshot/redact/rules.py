@@ -12,7 +12,20 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.model import affinity, devices, event, labels, meta, node, pod, policy, storage, taints, workloads
+from kpreempt.model import (
+    affinity,
+    devices,
+    event,
+    labels,
+    meta,
+    node,
+    pod,
+    policy,
+    storage,
+    taints,
+    volcano,
+    workloads,
+)
 from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
 from kpreempt.snapshot.redact import spaces, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
@@ -78,6 +91,11 @@ _resource_claim = name_of(_resource_claim_space)
 _pod_claim = name_of(Space("podclaim"))
 _container = name_of(Space("container"))
 _runtime_class_space = Space("runtimeclass")
+_pod_group_space = Space("podgroup")
+_pod_group = name_of(_pod_group_space)
+_queue = name_of(spaces.QUEUE)
+_task = name_of(Space("task"))
+_branch = name_of(Space("branch", "root".__eq__))
 _attributes_class = name_of(Space("attributesclass"))
 
 # The spaces of the names of objects, by kind.
@@ -94,6 +112,8 @@ _NAMES: dict[str, Space] = {
     "DeviceClass": spaces.DEVICE_CLASS,
     "ResourceClaim": _resource_claim_space,
     "PodDisruptionBudget": Space("budget"),
+    "PodGroup": _pod_group_space,
+    "Queue": spaces.QUEUE,
 }
 
 
@@ -169,12 +189,33 @@ def _event_text(renamer: Renamer, text: str) -> str:
 
 def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
     """The annotations that are read, which are all that a dump has."""
-    rules: dict[str, Rule] = {BETA_STORAGE_CLASS: _storage_class, SELECTED_NODE: _node, MIGRATED_PLUGINS: _plugins}
-    return {key: rules.get(key, _flag)(renamer, value) for key, value in annotations.items()}
+    return {key: _ANNOTATIONS.get(key, _flag)(renamer, value) for key, value in annotations.items()}
 
 
 def _plugins(renamer: Renamer, value: str) -> str:
     return ",".join(_driver(renamer, name) for name in value.split(","))
+
+
+def _shaped(shape: re.Pattern[str]) -> Rule:
+    """The rule for a text that stays where it has the shape, in which it tells nothing."""
+
+    def apply(renamer: Renamer, value: str) -> str:
+        return value if shape.fullmatch(value) else renamer.rename(spaces.TEXT, value)
+
+    return apply
+
+
+def _path_of(part: Rule) -> Rule:
+    """The rule for a path of parts with slashes between them."""
+
+    def apply(renamer: Renamer, value: str) -> str:
+        return "/".join(part(renamer, each) if each else "" for each in value.split("/"))
+
+    return apply
+
+
+def _members(renamer: Renamer, members: dict[str, int]) -> dict[str, int]:
+    return {_task(renamer, name): count for name, count in members.items()}
 
 
 def _flag(renamer: Renamer, value: str) -> str:
@@ -191,6 +232,30 @@ def _amounts(renamer: Renamer, amounts: dict[str, Any]) -> dict[str, Any]:
 
 # What an event says to a victim (framework/preemption/executor.go).
 _PREEMPTED = re.compile(r"Preempted by pod (\S+) on node (\S+)")
+
+_boolean = _shaped(re.compile("|".join(sorted(spaces.GO_BOOLEANS))))
+_number = _shaped(re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"))
+_count = _shaped(re.compile(r"[-+]?[0-9]+%?"))
+_duration = _shaped(re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:ns|us|ms|s|m|h))+"))
+_any_zone = _shaped(re.compile(r"\*"))
+
+_ANNOTATIONS: dict[str, Rule] = {
+    BETA_STORAGE_CLASS: _storage_class,
+    SELECTED_NODE: _node,
+    MIGRATED_PLUGINS: _plugins,
+    volcano.QUEUE_NAME: _queue,
+    volcano.PREEMPTABLE: _boolean,
+    volcano.OFFLINE_JOB_EVICTING: _boolean,
+    volcano.OVERSUBSCRIPTION_CPU: _number,
+    volcano.OVERSUBSCRIPTION_MEMORY: _number,
+    volcano.REVOCABLE_ZONE: _any_zone,
+    volcano.JDB_MIN_AVAILABLE: _count,
+    volcano.JDB_MAX_UNAVAILABLE: _count,
+    volcano.SLA_WAITING_TIME: _duration,
+    volcano.OLD_SLA_WAITING_TIME: _duration,
+    volcano.HIERARCHY: _path_of(_branch),
+    volcano.HIERARCHY_WEIGHTS: _path_of(_number),
+}
 
 # Whole records that need more than a rule for each field.
 RECORDS: dict[type[msgspec.Struct], Rule] = {
@@ -246,7 +311,17 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.CSIVolume: {"driver": _driver},
     pod.ImageVolume: {"reference": each(Renamer.image)},
     pod.Volume: {"name": name_of(spaces.VOLUME)},
-    pod.PodAnnotations: {"nominated_node_name": _node},
+    pod.PodAnnotations: {
+        "nominated_node_name": _node,
+        "group_name": _pod_group,
+        "queue_name": _queue,
+        "task_spec": _task,
+        "task_priority": _count,
+        "preemptable": _boolean,
+        "revocable_zone": _any_zone,
+        "template_uid": name_of(Space("template")),
+        "numa_policy": _word,
+    },
     pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
     pod.PodResourceClaim: {
@@ -254,7 +329,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "resource_claim_name": _resource_claim,
         "resource_claim_template_name": name_of(Space("claimtemplate")),
     },
-    pod.PodSchedulingGroup: {"pod_group_name": name_of(Space("podgroup"))},
+    pod.PodSchedulingGroup: {"pod_group_name": _pod_group},
     pod.PodSpec: {
         "node_name": _node,
         "priority_class_name": name_of(spaces.PRIORITY_CLASS),
@@ -295,6 +370,22 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     workloads.LimitRangeItem: {"type": _word},
     workloads.ServiceSpec: {"selector": LABELS},
     workloads.ReplicationControllerSpec: {"selector": LABELS},
+    volcano.PodGroupSpec: {
+        "min_task_member": _members,
+        "queue": _queue,
+        "priority_class_name": name_of(spaces.PRIORITY_CLASS),
+    },
+    volcano.PodGroupCondition: {
+        "type": _word,
+        "status": _word,
+        "transition_id": nothing,
+        "reason": _word,
+        "message": nothing,
+    },
+    volcano.PodGroupStatus: {"phase": _word},
+    volcano.QueueSpec: {"type": _word},
+    volcano.QueueReservation: {"nodes": _node},
+    volcano.QueueStatus: {"state": _word},
     devices.ResourceClaimAllocationStatus: {"allocation": lambda _, value: None if value is None else {}},
     event.Event: {"reason": _word, "message": _event_text, "note": _event_text},
     devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},

@@ -12,11 +12,16 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
+from kpreempt.model.volcano import DEFAULT_QUEUE
 from kpreempt.snapshot.redact import well_known
 from kpreempt.snapshot.redact.tokens import Names, Space, ending_of_key, ending_of_value
 
+# What Go takes for true or false.
+GO_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
 _ZONE_DELIMITER = "__"
 _DASHES_OF_ZONE = 2
+_DASHES_OF_MEMBER = 2
+_DIGITS = re.compile(r"\+?[0-9]+")
 _LATEST = ":latest"
 _AWS = "aws://"
 _AWS_VOLUME = re.compile(r"vol-[^/]*")
@@ -36,11 +41,19 @@ def _ending_of_resource(name: str) -> str:
     return "/r" if "/" in name else ""
 
 
+def _ending_of_member(name: str) -> str:
+    """Volcano orders the pods of a job by the number behind the last dash, where the name has two dashes or more."""
+    *others, last = name.split("-")
+    return f"-{last}" if len(others) >= _DASHES_OF_MEMBER and _DIGITS.fullmatch(last) else ""
+
+
 def _ending_of_image(name: str) -> str:
     return ":tag" if _is_tagged(name) else ""
 
 
 POD = Space("pod")
+# The same names, in a cluster with pod groups.
+MEMBER = Space(POD.stem, ending=_ending_of_member)
 NODE = Space("node", ending=ending_of_value)
 NAMESPACE = Space("namespace", well_known.NAMESPACES.__contains__, ending_of_value)
 LABEL_KEY = Space("key", well_known.is_label, ending_of_key)
@@ -66,6 +79,7 @@ POOL = Space("pool", "rbd".__eq__, is_sorted_beside_kept=False)
 HANDLE = Space("vol")
 CLAIM = Space("claim")
 VOLUME = Space("volume")
+QUEUE = Space("queue", DEFAULT_QUEUE.__eq__)
 DEVICE_CLASS = Space("deviceclass")
 TEXT = Space("text")
 """What no other space is for."""
@@ -92,6 +106,8 @@ class Renamer:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
             return self.rename(NODE, value)
+        if key in well_known.FLAGS and value in GO_BOOLEANS:
+            return self._names.keep(LABEL_VALUE, value)
         if key in self._number_labels and parse_int64(value) is not None:
             return self._names.keep(LABEL_VALUE, value)
         if key in well_known.ZONES and _ZONE_DELIMITER in value:

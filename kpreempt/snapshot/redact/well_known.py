@@ -41,9 +41,26 @@ _LABELS = frozenset(
     )
 )
 
+_VOLCANO = "volcano.sh/"
+# Labels of Volcano's that are true or false.
+FLAGS = frozenset((f"{_VOLCANO}preemptable", f"{_VOLCANO}oversubscription"))
+_VOLCANO_LABELS = frozenset(
+    f"{_VOLCANO}{each}"
+    for each in (
+        "cooldown-time",
+        "job-forwarding",
+        "job-name",
+        "job-namespace",
+        "job-type",
+        "queue-name",
+        "revocable-zone",
+        "task-spec",
+    )
+)
+
 NAMESPACES = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 PRIORITY_CLASSES = frozenset(("system-cluster-critical", "system-node-critical"))
-SCHEDULERS = frozenset(("default-scheduler",))
+SCHEDULERS = frozenset(("default-scheduler", "volcano"))
 # The drivers that took the place of in-tree volumes (framework/csi_translation.py).
 DRIVERS = frozenset(
     ("ebs.csi.aws.com", "disk.csi.azure.com", "cinder.csi.openstack.org", "pd.csi.storage.gke.io", "pxd.portworx.com")
@@ -78,7 +95,9 @@ WORDS = _words(
     KubeletReady KubeletNotReady KubeletHasSufficientMemory KubeletHasNoDiskPressure KubeletHasSufficientPID
     KubeletHasInsufficientMemory KubeletHasDiskPressure KubeletHasInsufficientPID NodeStatusUnknown RouteCreated
     ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block Shared Dedicated Managed shared
-    dedicated managed Container Pod PersistentVolumeClaim Preempted FailedScheduling
+    dedicated managed Container Pod PersistentVolumeClaim Preempted FailedScheduling Inqueue Completed Scheduled
+    NotEnoughResources NotEnoughTasks NotEnoughPodsOfTask Open Closing Closed none best-effort restricted
+    single-numa-node
     """
 )
 KINDS = _words(
@@ -91,9 +110,12 @@ KINDS = _words(
     CustomResourceDefinition APIService ComponentStatus PodTemplate FlowSchema PriorityLevelConfiguration
     MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy
     ValidatingAdmissionPolicyBinding CertificateSigningRequest VolumeAttributesClass ServiceCIDR IPAddress
+    PodGroup Queue
     """
 )
-_GROUPS = frozenset(("apps", "batch", "policy", "extensions", "autoscaling"))
+_GROUPS = frozenset(
+    ("apps", "batch", "policy", "extensions", "autoscaling", "batch.volcano.sh", "scheduling.volcano.sh")
+)
 _API_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
 
 
@@ -107,7 +129,7 @@ def is_label(key: str) -> bool:
     """Whether a label or taint key is well known; of node roles only those that installers give."""
     if key.startswith(_ROLE_PREFIX):
         return key.removeprefix(_ROLE_PREFIX) in _ROLES
-    return key in _LABELS or is_of_kubernetes(key)
+    return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS or is_of_kubernetes(key)
 
 
 def is_resource(name: str) -> bool:

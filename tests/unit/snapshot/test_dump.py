@@ -16,6 +16,7 @@ from msgspec import inspect
 
 from kpreempt.admission import claims as admission_claims
 from kpreempt.errors import InputError, UsageError
+from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.framework import volumes
 from kpreempt.snapshot import DumpHeader, dump_pieces, form_of, least, load_snapshot, packed
@@ -40,6 +41,23 @@ CLUSTER = ClusterSnapshot(
         make_pod("web-1", namespace="other"),
     ],
     pod_disruption_budgets=[make_budget("web", {"app": "web"}, 1)],
+)
+
+
+# Of nodes, namespaces, pod groups and queues, by their names in the model.
+VOLCANO_ANNOTATIONS = (
+    "OVERSUBSCRIPTION_CPU",
+    "OVERSUBSCRIPTION_MEMORY",
+    "OFFLINE_JOB_EVICTING",
+    "QUEUE_NAME",
+    "PREEMPTABLE",
+    "REVOCABLE_ZONE",
+    "JDB_MIN_AVAILABLE",
+    "JDB_MAX_UNAVAILABLE",
+    "SLA_WAITING_TIME",
+    "OLD_SLA_WAITING_TIME",
+    "HIERARCHY",
+    "HIERARCHY_WEIGHTS",
 )
 
 
@@ -209,6 +227,7 @@ def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
         volumes.SELECTED_NODE_ANNOTATION,
         volumes.MIGRATED_PLUGINS_ANNOTATION,
         *admission_claims._DEFAULT_CLASS_ANNOTATIONS,
+        *(getattr(volcano, name) for name in VOLCANO_ANNOTATIONS),
     }
     assert frozenset().union(*ANNOTATIONS.values()) == read
 

@@ -16,7 +16,7 @@ from kpreempt.model.affinity import (
 )
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube import KubeScheduler
@@ -54,7 +54,7 @@ def avoiding(weight: int, unwanted: PodAffinityTerm) -> Affinity:
 
 
 def namespace(name: str, **labels: str) -> Namespace:
-    return Namespace(ObjectMeta(name=name, labels=labels))
+    return Namespace(AnnotatedMeta(name=name, labels=labels))
 
 
 def cluster(*pods: Pod, namespaces: Sequence[Namespace] = ()) -> ClusterSnapshot:

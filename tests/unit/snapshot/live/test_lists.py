@@ -134,9 +134,13 @@ def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("Pod", "Node")])
 def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
-    paths = [path_of(KINDS[name], version) for version in api_versions_of(KINDS[name])]
-    cluster = FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path in paths else None)
-    reading, _ = read(cluster, with_events=True)
+    versions = api_versions_of(KINDS[name])
+    answers = {
+        **{path_of(KINDS[name], version): refused(403, "no") for version in versions},
+        # What everybody may ask.
+        **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
+    }
+    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), with_events=True)
     assert told(reading) == [f"{name}: list: may not be listed (403): {consequence_without(name)}"]
 
 
@@ -163,6 +167,26 @@ def test_a_kind_that_is_not_served_is_an_assumption() -> None:
     gone = "/apis/node.k8s.io/v1/runtimeclasses"
     reading, _ = read(FakeCluster({}, special=lambda asked: refused(404, "no") if asked.path == gone else None))
     assert told(reading) == [f"RuntimeClass: list: is not served (404): {consequence_without('RuntimeClass')}"]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param(404, id="lists that are not served"),
+        pytest.param(403, id="lists that would be refused, of a group that is not served"),
+    ],
+)
+def test_without_volcano_there_are_none_of_its_objects(status: int) -> None:
+    special = lambda asked: refused(status, "no") if "/scheduling.volcano.sh/v1beta1/" in asked.path else None  # noqa: E731
+    reading, _ = read(FakeCluster({}, special=special))
+    assert (reading.cluster.pod_groups, reading.cluster.queues, reading.assumptions) == ([], [], [])
+
+
+def test_pod_groups_and_queues_are_read_where_volcano_is() -> None:
+    group = {"metadata": {"name": "g", "namespace": "shop"}, "spec": {"minMember": 2, "queue": "q"}}
+    reading, _ = read(FakeCluster({"PodGroup": [group], "Queue": [{"metadata": {"name": "q"}}]}))
+    assert [(each.key, each.spec.min_member) for each in reading.cluster.pod_groups] == [("shop/g", 2)]
+    assert [each.metadata.name for each in reading.cluster.queues] == ["q"]
 
 
 def test_an_older_version_of_a_group_is_read_where_the_newest_is_not_served() -> None:

@@ -1,0 +1,154 @@
+"""The pod groups that Volcano's controller makes for pods that name none, and what a group asks room for.
+
+Follows Volcano v1.8.0 ``pkg/controllers/podgroup/pg_controller_handler.go``, ``pkg/controllers/util/util.go`` and
+``pkg/webhooks/admission/podgroups/mutate/mutate_podgroup.go``. Left out is what no plugin of the default
+configurations reads: annotations that a group takes over from the object that owns its pods, and budgets and cool-down
+times of a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from kpreempt.admission.pod_resources import add_amounts, format_nano, raise_amounts
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import is_label_key
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.pod import Container, Pod, PodAnnotations, PodSpec, ResourceList
+from kpreempt.model.quantity import quantity
+from kpreempt.model.volcano import (
+    DEFAULT_QUEUE,
+    PREEMPTABLE,
+    QUEUE_NAME,
+    REVOCABLE_ZONE,
+    VOLCANO_SCHEDULER_NAME,
+    PodGroup,
+    PodGroupSpec,
+    PodGroupStatus,
+)
+
+_REQUESTS = "requests."
+_HUGE_PAGES = "hugepages-"
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_ONE = quantity("1")
+
+
+def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHEDULER_NAME) -> ClusterSnapshot:
+    """The cluster once Volcano's controller has seen every pod: pods of its scheduler that name no group have one.
+
+    Pods with the same controller share a group of at least one member, which is new: its phase is ``Pending``. Its
+    uid in the group's name is replaced by a name where it is not known yet, and its time of creation is the pod's.
+    The very same cluster comes back where all pods have a group.
+    """
+    if all(map(_has_group, _pods_of(scheduler_name, cluster.pods))):
+        return cluster
+    groups = {each.key: each for each in cluster.pod_groups}
+    queues = {each.metadata.name: each.metadata.annotations.get(QUEUE_NAME) for each in cluster.namespaces}
+    pods = []
+    for pod in cluster.pods:
+        if pod.spec.scheduler_name != scheduler_name or _has_group(pod):
+            pods.append(pod)
+            continue
+        group = _group_for(pod, queues)
+        groups.setdefault(group.key, group)
+        pods.append(_in_group(pod, group.metadata.name))
+    return msgspec.structs.replace(cluster, pods=pods, pod_groups=list(groups.values()))
+
+
+def admit_pod_group(group: PodGroup, cluster: ClusterSnapshot) -> PodGroup:
+    """A new group with its queue filled in: that of its namespace's annotation, or ``default``."""
+    if group.spec.queue:
+        return group
+    queues = {each.metadata.name: each.metadata.annotations.get(QUEUE_NAME) for each in cluster.namespaces}
+    spec = msgspec.structs.replace(group.spec, queue=_queue_of(group.metadata.namespace, queues))
+    return msgspec.structs.replace(group, spec=spec)
+
+
+def quota_usage(spec: PodSpec, count: int = 1) -> ResourceList:
+    """What ``count`` such pods take of a quota, which is what a group asks room for before it is let in.
+
+    Follows ``k8s.io/kubernetes`` v1.25.0 ``pkg/quota/v1/evaluator/core/pods.go``: each init container counts alone,
+    sidecars like others, and what has no request counts nothing. Extended resources are there under both names.
+    """
+    requests = _total(spec, lambda container: container.resources.requests)
+    limits = _total(spec, lambda container: container.resources.limits)
+    usage: ResourceList = {"count/pods": _ONE, "pods": _ONE}
+    for name in _COMPUTE:
+        if name in requests:
+            usage[name] = usage[f"{_REQUESTS}{name}"] = requests[name]
+        if name in limits:
+            usage[f"limits.{name}"] = limits[name]
+    for name, amount in requests.items():
+        if name.startswith(_HUGE_PAGES) or _is_extended(name):
+            usage[name] = usage[f"{_REQUESTS}{name}"] = amount
+    if count == 1:
+        return usage
+    return {
+        name: quantity(format_nano(amount.nano * count, binary=amount.text.endswith("i")))
+        for name, amount in usage.items()
+    }
+
+
+def _pods_of(scheduler_name: str, pods: Iterable[Pod]) -> Iterable[Pod]:
+    return (pod for pod in pods if pod.spec.scheduler_name == scheduler_name)
+
+
+def _has_group(pod: Pod) -> bool:
+    annotations = pod.metadata.annotations
+    return annotations is not None and bool(annotations.group_name)
+
+
+def _in_group(pod: Pod, name: str) -> Pod:
+    annotations = msgspec.structs.replace(pod.metadata.annotations or PodAnnotations(), group_name=name)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+
+
+def _group_for(pod: Pod, queues: Mapping[str, str | None]) -> PodGroup:
+    meta = pod.metadata
+    controller = controller_of(meta)
+    owners = meta.owner_references
+    if controller is None:
+        controller = OwnerReference(kind="Pod", name=meta.name, uid=meta.uid, api_version="v1", controller=True)
+        owners = [controller]
+    told = meta.annotations or PodAnnotations()
+    annotations = {PREEMPTABLE: told.preemptable, REVOCABLE_ZONE: told.revocable_zone}
+    return PodGroup(
+        metadata=AnnotatedMeta(
+            name=f"podgroup-{controller.uid or controller.name}",
+            namespace=meta.namespace,
+            owner_references=owners,
+            annotations={key: value for key, value in annotations.items() if value is not None},
+            labels={PREEMPTABLE: meta.labels[PREEMPTABLE]} if PREEMPTABLE in meta.labels else {},
+            creation_timestamp=meta.creation_timestamp,
+        ),
+        spec=PodGroupSpec(
+            min_member=1,
+            queue=told.queue_name or _queue_of(meta.namespace, queues),
+            priority_class_name=pod.spec.priority_class_name,
+            min_resources=quota_usage(pod.spec),
+        ),
+        status=PodGroupStatus(phase="Pending"),
+    )
+
+
+def _queue_of(namespace: str, queues: Mapping[str, str | None]) -> str:
+    queue = queues.get(namespace)
+    return DEFAULT_QUEUE if queue is None else queue
+
+
+def _total(spec: PodSpec, of: Callable[[Container], ResourceList]) -> ResourceList:
+    total: ResourceList = {}
+    for container in spec.containers:
+        add_amounts(total, of(container))
+    for container in spec.init_containers:
+        raise_amounts(total, of(container))
+    add_amounts(total, spec.overhead)
+    return total
+
+
+def _is_extended(name: str) -> bool:
+    if "/" not in name or "kubernetes.io/" in name or name.startswith(_REQUESTS):
+        return False
+    return is_label_key(f"{_REQUESTS}{name}")

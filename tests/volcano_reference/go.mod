@@ -1,0 +1,3 @@
+module kpreempt.io/volcano-reference
+
+go 1.26.0
