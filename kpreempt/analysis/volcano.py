@@ -15,7 +15,7 @@ from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.subject import set_aside_namesakes
 from kpreempt.analysis.volcano_documents import Gang, as_submitted, group_name, once_enqueued
-from kpreempt.analysis.volcano_jobs import VolcanoJob
+from kpreempt.analysis.volcano_jobs import VolcanoJob, job_refusals
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -24,10 +24,12 @@ from kpreempt.schedulers.volcano import VolcanoConfiguration, job_id_of, run_ses
 from kpreempt.schedulers.volcano.order import Chance
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.volcano import (
+    AttemptOutcome,
     GangAnswer,
     GangOutcome,
     GangTask,
     GangVictim,
+    NodeTried,
     Placement,
     PodGroupEnd,
     Sample,
@@ -81,12 +83,14 @@ class Volcano(msgspec.Struct, frozen=True):
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that are submitted together: by id, with the object that each comes from.
 
-    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in.
+    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in; ``refused`` are those that are
+    not accepted, with the reasons.
     """
 
     cluster: ClusterSnapshot
     origins: dict[str, str]
     waiting: dict[str, VolcanoJob] = {}
+    refused: dict[str, tuple[VolcanoJob, list[str]]] = {}
     assumptions: list[Assumption] = []
 
 
@@ -116,20 +120,22 @@ def submit(
     for group in groups:
         cluster = _with_group(cluster, _stamped(admit_pod_group(group, cluster), now))
     origins = {group.key: f"PodGroup {group.key}" for group in groups}
-    waiting = {}
+    waiting, refused = {}, {}
     for job in jobs:
-        gang = as_submitted(job, cluster.priority_classes)
-        cluster = _with_gang(cluster, gang, now, decode, job)[0]
         key = f"{job.namespace}/{group_name(job)}"
-        waiting[key] = job
         origins[key] = f"Job {job.namespace}/{job.name}"
+        if refusals := job_refusals(job, cluster):
+            refused[key] = (job, refusals)
+            continue
+        waiting[key] = job
+        cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
     made = [(_for_volcano(_stamped(pod, now), assumptions), origin) for pod, origin in pods]
     cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in made)]))
     keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in made}
     for pod in cluster.pods:
         if pod.key in keys and (job_id := job_id_of(pod)):
             origins.setdefault(job_id, keys[pod.key])
-    return Submission(cluster=cluster, origins=origins, waiting=waiting, assumptions=assumptions)
+    return Submission(cluster=cluster, origins=origins, waiting=waiting, refused=refused, assumptions=assumptions)
 
 
 def _for_volcano(pod: Pod, assumptions: list[Assumption]) -> Pod:
@@ -151,6 +157,9 @@ def explain_submission(
     session places them.
     """
     cluster = submission.cluster
+    found = [_refused(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
+    if len(found) == len(submission.origins):
+        return found
     sessions = [volcano.session(cluster)]
     let_in = {key for key in submission.waiting if _is_let_in(sessions[0], key)}
     said: list[Assumption] = [*submission.assumptions, *assumptions]
@@ -167,8 +176,9 @@ def explain_submission(
     if any(action.pipelined for action in last.actions) and not last.panics:
         afterwards = volcano.session(after_session(cluster, last, now=volcano.now, is_settled=True))
     sample = volcano.sample(cluster)
-    found = []
     for key, origin in submission.origins.items():
+        if key in submission.refused:
+            continue
         answer = _answer(key, origin, cluster, sessions, afterwards)
         found.append(msgspec.structs.replace(answer, sample=sample, assumptions=[*answer.assumptions, *said]))
     return found
@@ -292,6 +302,7 @@ def _answer(
         if eviction.by in own
     ]
     outcome, reason = _outcome(key, last)
+    missing_for, nearest = _nearest(key, last) if outcome is GangOutcome.NOT_PLACED else ("", None)
     after = [bind for action in afterwards.actions for bind in action.binds if bind.task in own] if afterwards else []
     return GangAnswer(
         job=key,
@@ -305,7 +316,38 @@ def _answer(
         sessions=sessions,
         afterwards=afterwards,
         bound_afterwards=len(after),
+        missing=nearest.missing if nearest else {},
+        missing_for=missing_for,
+        missing_on=nearest.node if nearest else "",
         assumptions=list(last.assumptions),
+    )
+
+
+def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeTried | None]:
+    """The last task of a job that found no node for lack of room, with the node that came nearest."""
+    for action in reversed(session.actions):
+        for attempt in reversed(action.attempts):
+            if attempt.job != key or attempt.outcome is not AttemptOutcome.NO_NODE:
+                continue
+            tried = [node for node in attempt.nodes if node.missing]
+            if tried:
+                return attempt.task, min(tried, key=lambda node: (len(node.missing), *sorted(node.missing.items())))
+            if attempt.nearest is not None:
+                return attempt.task, attempt.nearest
+    return "", None
+
+
+def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
+    return GangAnswer(
+        job=key,
+        origin=f"Job {job.namespace}/{job.name}",
+        queue=job.queue,
+        min_available=job.min_available,
+        outcome=GangOutcome.REFUSED,
+        reason="; ".join(reasons),
+        tasks=[],
+        victims=[],
+        sessions=[],
     )
 
 

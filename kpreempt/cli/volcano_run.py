@@ -43,6 +43,7 @@ _CONFIG_KEY = "volcano-scheduler.conf"
 _EXIT_CODES = {
     GangOutcome.BOUND: 0,
     GangOutcome.PIPELINED: 10,
+    GangOutcome.REFUSED: 12,
     GangOutcome.NOT_ENQUEUED: 12,
     GangOutcome.INVALID: 12,
     GangOutcome.IGNORED: 12,
@@ -185,7 +186,7 @@ def _read_manifest(request: SubmitRequest, namespace: str) -> _Manifest:
             document = _moved(each.document, namespace, is_forced=request.namespace is not None)
             kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
             if is_volcano_job(document):
-                found.jobs.append(read_volcano_job(document, source=each.source, line=each.line))
+                found.jobs.append(read_volcano_job(document, namespace, source=each.source, line=each.line))
             elif kind in ("PodGroup", "Queue"):
                 record = decode_object(kind, document, source=each.source, line=each.line)
                 if isinstance(record, PodGroup):

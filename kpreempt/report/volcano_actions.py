@@ -323,7 +323,9 @@ def _alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
 
 
 def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
-    return tuple((node, refusal_in_words(reason)) for node, reason in attempt.refused.items())
+    """Why each node was refused: what its predicates said where that is known."""
+    because = attempt.because
+    return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.refused.items())
 
 
 def _add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, ...]], options: RenderOptions) -> None:
@@ -345,6 +347,9 @@ def _add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, 
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
         for reason, nodes in refusals.items():
             page.paragraph(Span(f"on {nodes_in_words(nodes, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2)
+        if attempt.nearest is not None and attempt.nearest.missing:
+            words = f"{attempt.nearest.node} comes nearest: short of {amounts_in_words(attempt.nearest.missing)}"
+            page.paragraph(Span(words, "dim"), indent=3 * _INDENT, hanging=2)
     _add_nodes(page, attempt, told, options)
 
 

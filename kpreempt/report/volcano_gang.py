@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
@@ -14,14 +14,11 @@ from kpreempt.report.volcano_actions import add_action, veto_in_words
 from kpreempt.report.volcano_closing import add_sample_section
 from kpreempt.report.volcano_text import add_no_eviction_note, add_panic, add_story, facts
 from kpreempt.report.volcano_words import amounts_in_words, masked, tasks_in_words
-from kpreempt.verdict.volcano import Amounts, Attempt, GangAnswer, GangOutcome, NodeTried, SessionVerdict
+from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 
 _INDENT = 2
 _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)
 _PLACED = ("Bound", "Running")
-# How far nodes are from having room is compared in cores, this many bytes of memory, and whole devices.
-_MEMORY_PER_CORE = 4 * 1024**3
-_THOUSANDTHS = 1000
 _WORDS: dict[GangOutcome, tuple[str, Style]] = {
     GangOutcome.REFUSED: ("refused", "bad"),
     GangOutcome.NOT_ENQUEUED: ("kept out of its queue", "bad"),
@@ -178,37 +175,22 @@ def _add_victims(page: Page, answer: GangAnswer, options: RenderOptions) -> None
 
 def _add_missing(page: Page, answer: GangAnswer) -> None:
     """``MISSING``: for a job that waits, the node that comes nearest to having room, and what it lacks."""
-    if answer.outcome != GangOutcome.NOT_PLACED or not answer.sessions:
+    if not answer.missing:
         return
-    found = min(_short(answer), key=lambda each: _distance(each[1].missing), default=None)
-    if found is None:
-        return
-    attempt, node = found
     page.blank()
-    task = tasks_in_words([attempt.task], home=answer.job)
-    words = f"{amounts_in_words(node.missing)} on {node.node}, where {task} comes nearest in {attempt.purpose.lower()}"
-    if node.victims:
-        words = f"{amounts_in_words(node.missing)} on {node.node}, where {task} comes nearest, even if all go who may"
-    elif node.candidates:
-        words = (
-            f"{amounts_in_words(node.missing)} on {node.node}, where {task} comes nearest; of those there nobody may go"
-        )
-    else:
-        words = f"{amounts_in_words(node.missing)} on {node.node}, where {task} comes nearest"
-    page.labelled(Span("MISSING", "heading"), words, column=LABEL_COLUMN)
+    task = tasks_in_words([answer.missing_for], home=answer.job)
+    words = f"{amounts_in_words(answer.missing)} on {answer.missing_on}, which comes nearest to having room for {task}"
+    page.labelled(Span("MISSING", "heading"), f"{words}{_even_then(answer)}", column=LABEL_COLUMN)
 
 
-def _short(answer: GangAnswer) -> Iterator[tuple[Attempt, NodeTried]]:
-    """The nodes on which its tasks lacked something."""
-    for action in answer.sessions[-1].actions:
+def _even_then(answer: GangAnswer) -> str:
+    """Whether somebody could have been evicted where the room is missing."""
+    for action in reversed(answer.sessions[-1].actions if answer.sessions else []):
         for attempt in action.attempts:
-            if attempt.job == answer.job:
-                yield from ((attempt, node) for node in attempt.nodes if node.missing)
-
-
-def _distance(missing: Amounts) -> float:
-    """How much is missing, of the resource of which it is most."""
-    return max(amount / (_MEMORY_PER_CORE if name == "memory" else _THOUSANDTHS) for name, amount in missing.items())
+            for node in attempt.nodes if attempt.task == answer.missing_for else []:
+                if node.node == answer.missing_on and node.missing == answer.missing and node.candidates:
+                    return ", even if all go there who may" if node.victims else "; of those there nobody may go"
+    return ""
 
 
 def _add_afterwards(page: Page, answer: GangAnswer) -> None:

@@ -190,8 +190,10 @@ class AttemptOutcome(StrEnum):
 class Attempt(_Record, frozen=True, kw_only=True):
     """An attempt to find room for a task, or to let a job into its queue.
 
-    ``refused`` is why nodes were refused, by node. ``tied`` are the nodes with the best score where there are several,
-    of which the genuine scheduler picks one at random. ``vetoes`` is who kept a job out of its queue, with its words.
+    ``refused`` is why nodes were refused, by node, in the scheduler's words; ``because`` is what its predicates said.
+    ``tied`` are the nodes with the best score where there are several, of which the genuine scheduler picks one at
+    random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the node that lacks least of what a task asks
+    for, where that is why it found none.
     """
 
     purpose: Purpose
@@ -201,8 +203,10 @@ class Attempt(_Record, frozen=True, kw_only=True):
     outcome: AttemptOutcome
     reason: str = ""
     refused: dict[str, str] = {}
+    because: dict[str, str] = {}
     nodes: list[NodeTried] = []
     tied: list[str] = []
+    nearest: NodeTried | None = None
     vetoes: list[str] = []
 
 
@@ -307,7 +311,7 @@ class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """
 
     api_version: str = API_VERSION
-    kind: str = "VolcanoSession"
+    kind: str = "VolcanoSessionVerdict"
     algorithm: str = "volcano-1.8"
     configured_actions: list[str]
     panics: bool = False
@@ -355,12 +359,14 @@ class SessionAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
 class GangOutcome(StrEnum):
     """What becomes of a job that is submitted.
 
+    ``Refused``: Volcano's webhook does not accept it, or its controller makes nothing of it.
     ``NotEnqueued``: it is not let into its queue, and its pods are not even made. ``Invalid``: it can never run as it
     is. ``Ignored``: Volcano does not look at it. ``Bound``: enough of its tasks are bound at once. ``Pipelined``:
     enough get room that victims give up, and a later session places them. ``NotPlaced``: it waits.
     ``Panic``: the scheduler dies first.
     """
 
+    REFUSED = "Refused"
     NOT_ENQUEUED = "NotEnqueued"
     INVALID = "Invalid"
     IGNORED = "Ignored"
@@ -412,6 +418,10 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
     afterwards: SessionVerdict | None = None
+    # What a task that found no node lacks, on the node that comes nearest.
+    missing: Amounts = {}
+    missing_for: str = ""
+    missing_on: str = ""
     # How many of its tasks the session afterwards binds.
     bound_afterwards: int = 0
     sample: Sample | None = None

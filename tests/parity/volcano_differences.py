@@ -36,7 +36,15 @@ def volcano_differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[s
         if "error" in genuine and "error" in ours:
             return []
         return [f"error: want {_short(genuine.get('error'))}, got {_short(ours.get('error'))}"]
-    return list(_session(genuine["verdict"], ours["verdict"]))
+    return list(_session(_plain(genuine["verdict"]), _plain(ours["verdict"])))
+
+
+def _plain(value: Any) -> Any:
+    """The value without keys that hold nothing."""
+    if isinstance(value, dict):
+        items = {name: _plain(item) for name, item in value.items()}
+        return {name: item for name, item in items.items() if item not in (None, [], {}, "")}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _session(want: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
@@ -79,7 +87,6 @@ def _end(verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(where: str, want: Any, got: Any) -> Iterator[str]:
-    want, got = want or None, got or None
     if isinstance(want, dict) and isinstance(got, dict):
         for key in sorted(want.keys() | got.keys()):
             yield from _differences(f"{where}.{key}", want.get(key), got.get(key))

@@ -68,6 +68,14 @@ var files = []file{
 		},
 	},
 	{
+		path:    scheduler + "api/resource_info.go",
+		imports: []string{canonical},
+		// The first of the resources that are short is the one that a message names.
+		changes: []change{
+			walkKeys("Resource.LessEqualWithResourcesName", "r.ScalarResources", "canonical.Keys", 1),
+		},
+	},
+	{
 		path:    scheduler + "framework/job_updater.go",
 		imports: []string{canonical},
 		unused:  []string{"k8s.io/client-go/util/workqueue"},

@@ -152,6 +152,32 @@ func walk(function, expression, order string, times int) change {
 	}
 }
 
+// walkKeys does the same to loops over a map's keys and values.
+func walkKeys(function, expression, order string, times int) change {
+	return func(s *source) error {
+		in, err := s.function(function)
+		if err != nil {
+			return err
+		}
+		found := 0
+		ast.Inspect(in, func(node ast.Node) bool {
+			loop, ok := node.(*ast.RangeStmt)
+			if !ok || s.slice(loop.X) != expression || loop.Value == nil || s.slice(loop.Key) == "_" {
+				return true
+			}
+			found++
+			key, value := s.slice(loop.Key), s.slice(loop.Value)
+			body := offset(loop.Body.Lbrace) + 1
+			s.edits = append(s.edits,
+				edit{offset(loop.Key.Pos()), offset(loop.X.End()), "_, " + key + " := range " + order + "(" + expression + ")"},
+				edit{body, body, "\n" + value + " := " + expression + "[" + key + "]"},
+			)
+			return true
+		})
+		return expected(found, times, function, expression)
+	}
+}
+
 // call makes a function call another one in place of a third.
 func call(function, genuine, ours string) change {
 	return func(s *source) error {

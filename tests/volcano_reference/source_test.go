@@ -26,6 +26,9 @@ func (t *thing) Each() error {
 			_ = value
 		}
 	}()
+	for key, value := range t.values {
+		t.values[key] = value
+	}
 	return nil
 }
 
@@ -37,6 +40,7 @@ func TestChangesAreMadeInTheFunctionThatTheyName(t *testing.T) {
 		path: "sample.go", imports: []string{"example.com/canonical"}, unused: []string{"math/rand"},
 		changes: []change{
 			walk("thing.Each", "t.values", "canonical.ByKey", 2),
+			walkKeys("thing.Each", "t.values", "canonical.Keys", 1),
 			call("pick", "rand.Intn", "canonical.First"),
 			first("pick", "begin()"),
 			last("thing.Each", "tell()"),
@@ -47,10 +51,11 @@ func TestChangesAreMadeInTheFunctionThatTheyName(t *testing.T) {
 	}
 	changed := string(text)
 	for part, times := range map[string]int{
-		"range canonical.ByKey(t.values) {":                2,
-		"for key := range t.values {":                      1,
-		"return canonical.First(count)":                    1,
-		`_ "math/rand"`:                                    1,
+		"range canonical.ByKey(t.values) {":                                        2,
+		"for key := range t.values {":                                              1,
+		"return canonical.First(count)":                                            1,
+		"for _, key := range canonical.Keys(t.values) {\nvalue := t.values[key]\n": 1,
+		`_ "math/rand"`: 1,
 		"package sample\n\nimport (\n\t\"example.com/cano": 1,
 		"func pick(count int) int {\n\tbegin()\n":          1,
 		"\ttell()\n\treturn nil\n}":                        1,

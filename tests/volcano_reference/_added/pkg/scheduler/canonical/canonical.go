@@ -7,16 +7,21 @@ import (
 	"sort"
 )
 
+// Keys returns a map's keys in order.
+func Keys[K ~string, V any](values map[K]V) []K {
+	keys := make([]K, 0, len(values))
+	for key := range values {
+		keys = append(keys, key)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	return keys
+}
+
 // ByKey returns a map's values in the order of their keys.
 func ByKey[K ~string, V any](values map[K]V) []V {
-	keys := make([]string, 0, len(values))
-	for key := range values {
-		keys = append(keys, string(key))
-	}
-	sort.Strings(keys)
-	ordered := make([]V, len(keys))
-	for index, key := range keys {
-		ordered[index] = values[K(key)]
+	ordered := make([]V, 0, len(values))
+	for _, key := range Keys(values) {
+		ordered = append(ordered, values[key])
 	}
 	return ordered
 }
