@@ -40,8 +40,11 @@ _INDENT = 2
 _EVICTING = (Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB, Purpose.RECLAIM)
 # What overcommit and proportion mean when they keep a job out (``overcommit.go``, ``proportion.go`` of Volcano v1.8.0).
 _VETOES = {
-    "overcommit": "what has been let in and it would ask for more than the nodes have idle, with the overcommit factor",
-    "proportion": "its queue would hold more than it may",
+    "overcommit": (
+        "resource in cluster is overused",
+        "what has been let in and it would ask for more than the nodes have idle, with the overcommit factor",
+    ),
+    "proportion": ("queue resource quota insufficient", "its queue would hold more than it may"),
 }
 
 
@@ -69,7 +72,7 @@ def add_action(
         _add_enqueued(page, enqueues, action, session, options)
     _add_turns(page, [turn for turn in turns_of(action) if only in ("", turn.job)], options)
     if not only:
-        _add_skipped(page, action, options)
+        _add_skipped(page, action, session, options)
 
 
 def turns_of(action: ActionEvidence) -> list[Turn]:
@@ -90,7 +93,7 @@ def turns_of(action: ActionEvidence) -> list[Turn]:
             while at < len(attempts) and _is_of(attempts[at], end, following, len(mine)):
                 mine.append(attempts[at])
                 at += 1
-        if mine or end.operations:
+        if mine or end.operations or _has_no_task_left(end, turns):
             turns.append(Turn(end.job, mine[0].queue if mine else "", end.purpose, mine, end))
     turns += [_alone(attempt) for attempt in attempts[at:]]
     return _joined(turns)
@@ -104,6 +107,16 @@ def _is_of(attempt: Attempt, end: StatementEnd, following: StatementEnd | None, 
     if following is None or (following.job, following.purpose) != (end.job, end.purpose):
         return True
     return attempt.task not in {by for _, _, _, by in following.operations}
+
+
+def _has_no_task_left(end: StatementEnd, turns: Sequence[Turn]) -> bool:
+    """Whether a job's turn among its queue came to nothing because its tasks had had theirs among themselves before.
+
+    That happens where another queue was served first: after each queue all starving jobs ask their own tasks.
+    """
+    return end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
+        (turn.job, turn.purpose) == (end.job, Purpose.PREEMPT_WITHIN_JOB) for turn in turns
+    )
 
 
 def _comes_before(attempts: Sequence[Attempt], end: StatementEnd) -> bool:
@@ -179,16 +192,11 @@ def tried_evictions(action: ActionEvidence) -> int:
 
 
 def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
-    """Why a plugin keeps a job out: its event, and what that means."""
+    """Who keeps a job out, with the event that says so, and what that means."""
+    said, meaning = _VETOES.get(plugin, ("", ""))
     events = session.final.events if session.final else []
-    said = {
-        "overcommit": "resource in cluster is overused",
-        "proportion": "queue resource quota insufficient",
-    }.get(plugin, "")
-    is_said = any(event.subject == job and event.message == said for event in events)
-    meaning = _VETOES.get(plugin, "")
-    quoted = f'"{said}"' if is_said else ""
-    return ": ".join(part for part in (quoted, meaning) if part)
+    quoted = f' ("{said}")' if any(event.subject == job and event.message == said for event in events) else ""
+    return f"{plugin}{quoted}" + (f": {meaning}" if meaning else "")
 
 
 def _add_enqueued(
@@ -212,22 +220,22 @@ def _add_enqueued(
     for (queue, plugins), jobs in out.items():
         page.paragraph(
             Span("out", "bad"),
-            f" {tasks_in_words(jobs, limit=None if options.verbose else 4)} of queue {queue}, by {plugins}: "
+            f" {tasks_in_words(jobs, limit=None if options.verbose else 4)} of queue {queue}, by "
             f"{veto_in_words(plugins, jobs[0], session)}",
             indent=_INDENT,
             hanging=4,
         )
-        state = action.queues.get(queue)
-        if "proportion" in plugins and state is not None:
-            page.paragraph(
-                Span(
-                    f"the queue may hold {amounts_in_words(state.capability)}; it has "
-                    f"{amounts_in_words(state.allocated)}, and let in {amounts_in_words(state.inqueue)} more",
-                    "dim",
-                ),
-                indent=_INDENT + 4,
-                hanging=2,
-            )
+        if room := queue_room_in_words(plugins, queue, action):
+            page.paragraph(Span(room, "dim"), indent=_INDENT + 4, hanging=2)
+
+
+def queue_room_in_words(plugin: str, queue: str, action: ActionEvidence) -> str:
+    """What a queue may hold, has and has let in, where that is why a job was kept out; else an empty text."""
+    state = action.queues.get(queue)
+    if plugin != "proportion" or state is None:
+        return ""
+    holds, has, let_in = map(amounts_in_words, (state.capability, state.allocated, state.inqueue))
+    return f"the queue may hold {holds}; it has {has}, and jobs that it let in are to get {let_in}"
 
 
 def _is_in_vain(turn: Turn) -> bool:
@@ -240,7 +248,7 @@ def _is_in_vain(turn: Turn) -> bool:
 
 def _asks_too_much(turn: Turn) -> bool:
     """Whether all that is to say is that its queue has too little left: told in a line for each queue."""
-    return all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
+    return bool(turn.attempts) and all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
 
 
 def _is_placed(turn: Turn) -> bool:
@@ -283,19 +291,23 @@ def _most_telling(turns: Sequence[Turn]) -> list[Turn]:
     return [turns[at] for at in sorted(ranked[:_TURNS_SHOWN])]
 
 
-_TITLES: dict[Purpose, str] = {
-    Purpose.ENQUEUE: "",
-    Purpose.ALLOCATE: "",
-    Purpose.BACKFILL: ", tasks that ask for nothing",
-    Purpose.PREEMPT_BETWEEN_JOBS: " asks the other jobs of its queue",
-    Purpose.PREEMPT_WITHIN_JOB: " asks its own tasks",
-    Purpose.RECLAIM: " asks the other queues",
-}
+def _title(turn: Turn) -> Phrase:
+    """The job, and whom it asks."""
+    queue = f"queue {turn.queue}" if turn.queue else "its queue"
+    words = {
+        Purpose.BACKFILL: f"  {queue}, tasks that ask for nothing",
+        Purpose.PREEMPT_BETWEEN_JOBS: f" asks the other jobs of {queue}",
+        Purpose.PREEMPT_WITHIN_JOB: " asks its own tasks",
+        Purpose.RECLAIM: f" of {queue} asks the other queues",
+    }.get(turn.purpose)
+    return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
 
 def _add_turn(page: Page, turn: Turn, options: RenderOptions) -> None:
-    queue = Span(f"  queue {turn.queue}" if turn.queue else "", "dim")
-    page.paragraph(strong(turn.job), _TITLES[turn.purpose], queue, indent=_INDENT, hanging=2)
+    page.paragraph(*_title(turn), indent=_INDENT, hanging=2)
+    if not turn.attempts:
+        words = "in vain: its tasks have had their turn among themselves, when another queue was served before"
+        page.paragraph(Span(words, "warn"), indent=2 * _INDENT, hanging=2)
     groups = _alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
     told: set[tuple[object, ...]] = set()
@@ -438,15 +450,8 @@ def _add_placed_turn(page: Page, turn: Turn, options: RenderOptions) -> None:
     """A job whose tasks all found a node: in a line, where it fits in one."""
     lines = [line for group in _alike(turn.attempts) for line in _placements(group, options)]
     end = turn.statement
-    numbers = f"  {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
-    title = "" if turn.purpose == Purpose.ALLOCATE else _TITLES[turn.purpose]
-    page.paragraph(
-        strong(turn.job),
-        title,
-        Span(f"  queue {turn.queue}{numbers and ','}{numbers}", "dim"),
-        indent=_INDENT,
-        hanging=2,
-    )
+    numbers = f", {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
+    page.paragraph(*_title(turn), Span(numbers, "dim"), indent=_INDENT, hanging=2)
     for line in lines:
         page.paragraph(*line, indent=2 * _INDENT, hanging=2)
 
@@ -483,20 +488,31 @@ _PLURALS = {
     "it is not in its queue yet": "they are not in their queues yet",
 }
 _OF_QUEUE = "the queue "
+_ENDS_QUEUE = "which ends the queue's turns"
 
 
-def _add_skipped(page: Page, action: ActionEvidence, options: RenderOptions) -> None:
-    """Jobs and queues that were passed over, by reason."""
+def _add_skipped(page: Page, action: ActionEvidence, session: SessionVerdict, options: RenderOptions) -> None:
+    """Jobs and queues that were passed over, by reason; not again where an earlier action did so, unless verbose."""
+    said: set[str] = set()
+    if not options.verbose:
+        for earlier in session.actions:
+            if earlier is action:
+                break
+            said.update(_skips(earlier, options))
+    for words in _skips(action, options):
+        if words not in said:
+            page.paragraph(Span(words, "dim"), indent=_INDENT, hanging=2)
+
+
+def _skips(action: ActionEvidence, options: RenderOptions) -> list[str]:
     reasons: dict[str, dict[str, None]] = {}
     for skip in action.skipped:
         reasons.setdefault(skip.reason, {})[skip.subject] = None
+    lines = []
     for reason, subjects in reasons.items():
         names = tasks_in_words(subjects, limit=None if options.verbose else _NAMES_SHOWN)
         if reason.startswith(_OF_QUEUE) or _ENDS_QUEUE in reason:
-            words = f"passed over queue {names}: {reason.replace(_OF_QUEUE, 'it ', 1)}"
+            lines.append(f"passed over queue {names}: {reason.replace(_OF_QUEUE, 'it ', 1)}")
         else:
-            words = f"passed over {names}: {_PLURALS.get(reason, reason) if len(subjects) > 1 else reason}"
-        page.paragraph(Span(words, "dim"), indent=_INDENT, hanging=2)
-
-
-_ENDS_QUEUE = "which ends the queue's turns"
+            lines.append(f"passed over {names}: {_PLURALS.get(reason, reason) if len(subjects) > 1 else reason}")
+    return lines

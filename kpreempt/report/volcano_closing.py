@@ -106,10 +106,10 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
     )
     shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
     if number > 1:
-        width = len(f"{sample.runs:,}")
-        for outcome in shown:
-            label = f"{outcome.times:>{width},} of {sample.runs:,}  "
-            page.paragraph(strong(label), *_outcome(outcome, options), indent=_INDENT, hanging=len(label))
+        rows: list[tuple[Phrase, ...]] = [
+            ((strong(f"{outcome.times:,} of {sample.runs:,}"),), _outcome(outcome, options)) for outcome in shown
+        ]
+        page.table(rows, aligns=("right", "left"), indent=_INDENT)
         if rest := number - len(shown):
             times = sum(outcome.times for outcome in sample.outcomes[len(shown) :])
             page.paragraph(

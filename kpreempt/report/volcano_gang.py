@@ -10,7 +10,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano_actions import add_action, veto_in_words
+from kpreempt.report.volcano_actions import add_action, queue_room_in_words, veto_in_words
 from kpreempt.report.volcano_closing import add_sample_section
 from kpreempt.report.volcano_text import add_no_eviction_note, add_panic, add_story, facts
 from kpreempt.report.volcano_words import amounts_in_words, masked, tasks_in_words
@@ -88,7 +88,6 @@ def headline_of_gang(answer: GangAnswer) -> Phrase:
     """The outcome in one sentence."""
     job, why = strong(answer.job), f": {answer.reason}" if answer.reason else ""
     total, victims = len(answer.tasks), len(answer.victims)
-    tasks = f"its {count(total, 'task')}" if total == 1 else f"of its {total:,} tasks"
     if answer.outcome == GangOutcome.REFUSED:
         return (job, " would be ", Span("refused", "bad"), f"{why}.")
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
@@ -102,19 +101,23 @@ def headline_of_gang(answer: GangAnswer) -> Phrase:
     if answer.outcome == GangOutcome.BOUND:
         bound = sum(task.status in _PLACED for task in answer.tasks)
         whom = f"evicts {count(victims, 'task')} besides" if victims else "nobody is evicted"
-        number = f"{bound:,} {tasks}" if total > 1 else tasks
-        return (job, " would be ", Span("bound at once", "good"), f": {number}; {whom}.")
+        return (job, " would be ", Span("bound at once", "good"), f": {_part(bound, total)}; {whom}.")
     if answer.outcome == GangOutcome.PIPELINED:
         promised = sum(task.status == "Pipelined" for task in answer.tasks)
-        number = f"{promised:,} {tasks}" if total > 1 else tasks
+        verb = agree(victims, "is")
         whom = (
-            f" that {count(victims, 'other task')} {agree(victims, 'is')} evicted for"
-            if victims
-            else ", where others leave already"
+            f", for which {count(victims, 'other task')} {verb} evicted" if victims else ", where others leave already"
         )
-        return (job, " would be ", Span("promised room", "warn"), f"{whom}: {number}.")
+        return (job, " would be ", Span("promised room", "warn"), f"{whom}: {_part(promised, total)}.")
     evicts = f", and yet {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
     return (job, " would be let in, and ", Span("wait", "bad"), f": too few of its tasks find room{evicts}{why}.")
+
+
+def _part(number: int, total: int) -> str:
+    """So many of its tasks."""
+    if total == 1:
+        return "its only task"
+    return f"all {total:,} tasks" if number == total else f"{number:,} of {total:,} tasks"
 
 
 def _add_tasks(page: Page, answer: GangAnswer, options: RenderOptions) -> None:
@@ -146,9 +149,11 @@ def _add_veto(page: Page, answer: GangAnswer) -> None:
     page.blank()
     label: Span | str = Span("KEPT OUT", "bad")
     for plugin in plugins if answer.sessions else []:
-        words = veto_in_words(plugin, answer.job, answer.sessions[-1])
-        page.labelled(label, f"by {plugin}: {words}" if words else f"by {plugin}", column=LABEL_COLUMN)
+        page.labelled(label, f"by {veto_in_words(plugin, answer.job, answer.sessions[-1])}", column=LABEL_COLUMN)
         label = ""
+        for action in answer.sessions[-1].actions:
+            if action.action == "enqueue" and (room := queue_room_in_words(plugin, answer.queue, action)):
+                page.labelled("", room, column=LABEL_COLUMN)
     made = "Its pods stay as they are" if answer.tasks else "Its pods are not even made"
     page.labelled(label, f"{made}; every later session asks again.", column=LABEL_COLUMN)
 
@@ -225,12 +230,20 @@ def _add_session(page: Page, answer: GangAnswer, session: SessionVerdict, number
     if options.verbose:
         add_story(page, session, options)
         return
+    if answer.outcome == GangOutcome.NOT_ENQUEUED:
+        return
     for action in session.actions:
         if any(attempt.job == answer.job for attempt in action.attempts):
             add_action(page, action, session, options, only=answer.job)
-    silent = [
-        action.action for action in session.actions if not any(attempt.job == answer.job for attempt in action.attempts)
-    ]
-    if silent and number == len(answer.sessions):
+    if number < len(answer.sessions):
+        return
+    active = {
+        action.action
+        for each in answer.sessions
+        for action in each.actions
+        if any(attempt.job == answer.job for attempt in action.attempts)
+    }
+    if silent := [action.action for action in session.actions if action.action not in active]:
         page.blank()
-        page.paragraph(Span(f"{join_names(silent)} {agree(len(silent), 'does')} not come to this job.", "dim"))
+        words = f"{join_names(silent)} {agree(len(silent), 'has')} nothing to do with this job."
+        page.paragraph(Span(words[0].upper() + words[1:], "dim"))

@@ -6,7 +6,7 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano_actions import add_action, tried_evictions
 from kpreempt.report.volcano_closing import add_sample_section, add_shown_section
@@ -44,20 +44,19 @@ def add_story(page: Page, session: SessionVerdict, options: RenderOptions) -> No
 
 
 def headline(session: SessionVerdict) -> Phrase:
-    """What the session did, in one sentence."""
-    parts = _deeds(session)
+    """What the session did, in a sentence or two."""
+    deeds = _deeds(session)
     if session.panic is not None:
-        until = f" Until then it {join_names(parts, limit=len(parts))}." if parts else ""
-        return (
-            Span(f"The scheduler dies {_where(session, session.panic)}", "bad"),
-            f": {session.panic.message}.",
-            until,
-        )
-    if parts:
-        return ("The session ", join_names(parts, limit=len(parts)), ".")
+        before = f" Before that it {join_names(deeds, limit=len(deeds))}." if deeds else ""
+        return (Span(f"The scheduler dies {_where(session, session.panic)}", "bad"), f".{before}")
+    if deeds:
+        in_vain = ""
+        if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
+            in_vain = " Nobody is promised the room."
+        return ("The session ", strong(join_names(deeds, limit=len(deeds))), f".{in_vain}")
     undone = sum(map(tried_evictions, session.actions))
     tries = f" It tries {count(undone, 'eviction')} and takes {'it' if undone == 1 else 'them'} back." if undone else ""
-    return ("The session changes nothing.", tries)
+    return ("The session ", strong("changes nothing"), f".{tries}")
 
 
 def _deeds(session: SessionVerdict) -> list[str]:

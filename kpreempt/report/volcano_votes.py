@@ -92,7 +92,11 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
     why = f": {'; '.join(parts)}{rest}" if vote.effect == VoteEffect.EMPTIED else f"; {'; '.join(parts)}{rest}"
     left = ""
     if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
-        left = f"; both lists name {tasks_in_words(vote.left, home=home)}" if vote.left else "; no list names the same"
+        left = (
+            f"; both lists name {tasks_in_words(vote.left, home=home)}"
+            if vote.left
+            else "; none of them is on the list"
+        )
     return (*words, Span(why if parts else "", "dim"), left)
 
 
@@ -100,6 +104,8 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     """How the votes came to the victims: tiers that were skipped, the one that decided."""
     if not tried.votes:
         return (Span("no plugin has a say, so nobody may go", "dim"),)
+    if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
+        return ("→ ", Span("no tier names anybody" if len(tried.votes) > 1 else "so nobody may go", "warn"))
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
@@ -111,10 +117,10 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
         sentences.append(
             f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))} may go"
         )
-    elif any(vote.effect == VoteEffect.FIRST for vote in tried.votes):
+    elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
         sentences.append("a list that was made and emptied is never filled again: nobody may go")
     else:
-        sentences.append("no tier names anybody: nobody may go")
+        sentences.append("nobody may go")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
 
 
