@@ -35,7 +35,7 @@ golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden
 	@$(PYTHON) -m tests.golden.rewrite
 
 conformance: $(VENV)/.development ## Compare with the verdicts recorded from the real schedulers
-	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl $(CONFORMANCE)/legacy/*.jsonl))
+	@$(PYTHON) $(CONFORMANCE)/check.py $(KPREEMPT) batch - -- $(sort $(wildcard $(CONFORMANCE)/kube-1.36/generated/*.jsonl $(CONFORMANCE)/legacy/*.jsonl $(CONFORMANCE)/volcano-1.8/*.jsonl))
 
 bench: $(VENV)/.development ## Measure start-up, loading and writing of big clusters, and answers
 	@$(PYTHON) -m benchmarks.startup

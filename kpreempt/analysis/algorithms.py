@@ -17,6 +17,8 @@ DEFAULT_ALGORITHM = "kube-1.36"
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
+# Plays sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
+VOLCANO = "volcano-1.8"
 
 
 class Scheduler(Protocol):
@@ -72,8 +74,11 @@ def scheduler_for(
         package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
         made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy)
         return made
+    if algorithm == VOLCANO:
+        hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
+        raise UsageError(f"{VOLCANO} plays whole sessions, and is not asked about one pod after the other", hint=hint)
     if algorithm != DEFAULT_ALGORITHM:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALGORITHMS))
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join((*ALGORITHMS, VOLCANO)))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)

@@ -44,12 +44,11 @@ class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy_config: str | None = None
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """The shared options, understood."""
+class Understood(msgspec.Struct, frozen=True):
+    """The shared options, understood, but for the scheduler."""
 
     request: AnswerRequest
     outputs: list[Output]
-    scheduler: ConfiguredScheduler
     colour: bool
 
     def now(self) -> datetime:
@@ -92,16 +91,28 @@ class Asked(msgspec.Struct, frozen=True):
             stopwatch.write(self.request.profile_json)
 
 
+class Asked(Understood, frozen=True):
+    """The shared options, understood."""
+
+    scheduler: ConfiguredScheduler
+
+
 def understand(request: AnswerRequest) -> Asked:
     """Make sense of the shared options. Raises ``UsageError`` and what ``read_scheduler`` raises."""
+    understood = understand_outputs(request)
+    scheduler = read_scheduler(
+        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+    )
+    return Asked(request, understood.outputs, understood.colour, scheduler)
+
+
+def understand_outputs(request: AnswerRequest) -> Understood:
+    """Make sense of the shared options without reading a scheduler. Raises ``UsageError``."""
     outputs = parse_outputs(request.outputs, ANSWER_FORMATS)
     check_profile_path(request.profile_json, outputs)
     colour = wants_colour(request.colour, sys.stdout)
     time_of_answer(request.now)
-    scheduler = read_scheduler(
-        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
-    )
-    return Asked(request, outputs, scheduler, colour)
+    return Understood(request, outputs, colour)
 
 
 def select_pods(namespace: str | None, selector: str | None, *, is_everywhere: bool) -> PodSelection:

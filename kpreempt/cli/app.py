@@ -15,6 +15,7 @@ from kpreempt.cli.explain import explain
 from kpreempt.cli.pending import pending
 from kpreempt.cli.queue import queue
 from kpreempt.cli.snapshot import snapshot
+from kpreempt.cli.volcano import volcano
 from kpreempt.cli.who_preempted import who_preempted
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command()(pending)
 app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
+app.command()(volcano)
 app.command()(batch)
 app.command()(algorithms)
 app.command()(compare)

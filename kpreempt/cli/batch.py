@@ -36,6 +36,9 @@ def batch(
     defaults is filled in. With --snapshot, or an option that names a live cluster (--context, --kubeconfig,
     ...), that cluster is read once, and each line's objects are laid over it.
 
+    With "algorithm": "volcano-1.8" the answer is a whole session, "conf" is Volcano's configuration as text (empty: the
+    default one), and the pod may be left out.
+
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
     """

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
@@ -26,14 +26,17 @@ from kpreempt.cli.scenarios import (
     pod_of,
     read_lines,
     source_of,
+    volcano_configuration_of,
 )
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
 from kpreempt.report import render
+from kpreempt.report.document import encode_json
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.volcano import SessionVerdict
 
 
 class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +148,12 @@ class Answerer:
                 raise line
             with self._phases.phase("read"):
                 scenario = decode_scenario(line, self._source, number)
-            verdict = self._verdict(scenario, f"{self._source}:{number}")
+            source = f"{self._source}:{number}"
+            verdict: Verdict | SessionVerdict
+            if scenario.algorithm == VOLCANO:
+                verdict = self._session(scenario, source)
+            else:
+                verdict = self._verdict(scenario, source)
         except KpreemptError as error:
             return self._failed(line, error.message)
         except RecursionError:
@@ -156,7 +164,8 @@ class Answerer:
             return self._failed(line, report.partition("\n")[0], is_bug=True)
         name = msgspec.json.encode(scenario.name).decode()
         with self._phases.phase("report"):
-            text = f'{{"name":{name},"verdict":{render([verdict], "jsonl").rstrip()}}}\n'
+            body = encode_json(verdict) if isinstance(verdict, SessionVerdict) else render([verdict], "jsonl").rstrip()
+            text = f'{{"name":{name},"verdict":{body}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
@@ -172,6 +181,20 @@ class Answerer:
         return explain_pod(
             cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
         )
+
+    def _session(self, scenario: Scenario, source: str) -> SessionVerdict:
+        """The session of Volcano's scheduler on the cluster of a line, to which its pod is added if there is one."""
+        from kpreempt.schedulers.volcano import run_session
+
+        configuration = volcano_configuration_of(scenario)
+        with self._phases.phase("decode"):
+            cluster = cluster_of(scenario, source, self._base.cluster if self._base else None)
+            if scenario.has_pod:
+                cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario, source)])
+        with self._phases.phase("session"):
+            verdict = run_session(cluster, configuration, now=self._now)
+        said = self._base.assumptions if self._base else []
+        return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *said])
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         scheduler = scheduler_for(scenario.algorithm or "", configuration_of(scenario), scenario.feature_gates)

@@ -8,15 +8,18 @@ from typer import Argument, Option
 
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
-    Algorithm,
+    AnyAlgorithm,
     Colour,
     Now,
     Outputs,
     PolicyConfig,
     ProfileJson,
+    Runs,
+    Seed,
     SkipBadObjects,
     Snapshots,
     Strict,
+    VolcanoActions,
 )
 
 if TYPE_CHECKING:
@@ -66,10 +69,17 @@ def explain(
     budget: Annotated[
         Texts, Option(metavar="NS/NAME=ALLOWED", help="What if a budget allowed so many disruptions. Repeatable.")
     ] = None,
-    algorithm: Algorithm = None,
+    algorithm: AnyAlgorithm = None,
     scheduler_config: Annotated[
-        Text, Option(metavar="FILE", help="What if the scheduler had this KubeSchedulerConfiguration.")
+        Text,
+        Option(
+            metavar="FILE",
+            help="What if the scheduler had this KubeSchedulerConfiguration, or Volcano's own configuration.",
+        ),
     ] = None,
+    actions: VolcanoActions = None,
+    runs: Runs = 0,
+    seed: Seed = 0,
     policy_config: PolicyConfig = None,
     feature_gates: Annotated[
         Texts, Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
@@ -95,7 +105,8 @@ def explain(
 ) -> int:
     """Say where a pod lands, or whom it evicts to land, or why it never will.
 
-    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource.
+    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. With
+    --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.
     """
     from kpreempt.cli.explain_run import ExplainRequest, run_explain
 
@@ -120,6 +131,9 @@ def explain(
             uncordons=uncordon or [],
             budgets=budget or [],
             algorithm=algorithm,
+            actions=actions,
+            runs=runs,
+            seed=seed,
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],

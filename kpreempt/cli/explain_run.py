@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
 
 import msgspec
 
+from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -17,9 +18,9 @@ from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags,
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
-from kpreempt.cli.manifests import picked, read_subjects
+from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.process import EXIT_GATE, complain
+from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
 from kpreempt.cli.strictness import rests_on
@@ -70,6 +71,9 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     outputs: list[str]
     verbose: bool
     algorithm: str | None = None
+    actions: str | None = None
+    runs: int = 0
+    seed: int = 0
     scheduler_config: str | None
     policy_config: str | None = None
     feature_gates: list[str]
@@ -83,6 +87,9 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
+    if request.algorithm == VOLCANO:
+        return _submit_to_volcano(request)
+    _refuse_options("is for --algorithm volcano-1.8", {"--actions": request.actions, "--runs": request.runs})
     stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, FORMATS)
     check_profile_path(request.profile_json, outputs)
@@ -125,6 +132,62 @@ def run_explain(request: ExplainRequest) -> int:
     if request.profile_json:
         stopwatch.write(request.profile_json)
     return _exit_code(verdicts, request)
+
+
+def _submit_to_volcano(request: ExplainRequest) -> int:
+    """Answer the request as a question about a job that is submitted to Volcano."""
+    from kpreempt.cli.volcano_run import SubmitRequest, run_submission
+
+    _check(request)
+    _refuse_options(
+        "says nothing to volcano-1.8, which plays whole jobs; change the manifest instead",
+        {
+            "--priority": request.priority,
+            "--priority-class": request.priority_class,
+            "--preemption-policy": request.preemption_policy,
+            "--set": request.settings,
+            "--budget": request.budgets,
+            "--node": request.node,
+            "--policy-config": request.policy_config,
+            "--feature-gates": request.feature_gates,
+        },
+    )
+    named = request.pod or request.files
+    return run_submission(
+        SubmitRequest(
+            snapshots=request.snapshots,
+            connection=request.connection,
+            namespace=request.namespace,
+            scheduler_config=request.scheduler_config,
+            feature_gates=[],
+            outputs=request.outputs,
+            colour=request.colour,
+            skip_bad_objects=request.skip_bad_objects,
+            now=request.now,
+            profile_json=request.profile_json,
+            verbose=request.verbose,
+            actions=request.actions,
+            runs=request.runs,
+            seed=request.seed,
+            additions=request.additions,
+            without=request.without,
+            strict=request.strict,
+            pod=request.pod,
+            files=request.files,
+            select=request.select,
+            amounts=None if named else _pod_of_amounts(request),
+            cordons=request.cordons,
+            uncordons=request.uncordons,
+            exit_code=request.exit_code,
+        )
+    )
+
+
+def _refuse_options(why: str, options: Mapping[str, object]) -> None:
+    """Raise ``UsageError`` for the first of these options that was given."""
+    for name, value in options.items():
+        if value not in (None, [], "", 0) or (name == "--priority" and value == 0):
+            raise UsageError(f"{name} {why}")
 
 
 def _asked(
@@ -176,7 +239,7 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
         return picked([in_namespace(_pod_of_amounts(request), namespace)], (), request.namespace)
     subjects = read_subjects(request.files, namespace)
     if not request.select:
-        _tell_ignored(subjects.notes, verbose=request.verbose)
+        tell_ignored(subjects.notes, verbose=request.verbose)
     return picked(subjects.templates, request.select, request.namespace)
 
 
@@ -201,14 +264,6 @@ def _check_quantity(option: str, text: str, example: str) -> None:
         quantity(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}", hint=example) from None
-
-
-def _tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
-    if len(notes) > 1 and not verbose:
-        complain(f"{len(notes)} objects of the manifest have no pod template and are ignored (--verbose lists them)")
-        return
-    for note in notes:
-        complain(note)
 
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSnapshot:

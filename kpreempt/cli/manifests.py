@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
+from kpreempt.cli.process import complain
 from kpreempt.snapshot import read_manifest
 
 
@@ -30,3 +31,12 @@ def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str |
     if wanted:
         templates = [each for name in wanted for each in select(templates, name)]
     return [in_namespace(each, namespace) for each in templates] if namespace else templates
+
+
+def tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
+    """Say on standard error what of the manifests is ignored; several are counted, and listed only if ``verbose``."""
+    if len(notes) > 1 and not verbose:
+        complain(f"{len(notes)} objects of the manifest have no pod template and are ignored (--verbose lists them)")
+        return
+    for note in notes:
+        complain(note)

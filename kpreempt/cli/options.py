@@ -50,6 +50,29 @@ Algorithm = Annotated[
         help="Which version's scheduler decides (default: kube-1.36); kpreempt algorithms says how they differ.",
     ),
 ]
+# That of explain, which answers for Volcano, too.
+AnyAlgorithm = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="kube-1.8|kube-1.13|kube-1.18|kube-1.36|volcano-1.8",
+        help="Which scheduler decides (default: kube-1.36); kpreempt algorithms says how they differ.",
+    ),
+]
+VolcanoActions = Annotated[
+    str | None,
+    typer.Option(
+        "--actions",
+        metavar="NAME,NAME,...",
+        help="What if Volcano's actions were these: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
+    ),
+]
+Runs = Annotated[
+    int, typer.Option("--runs", metavar="N", min=0, help="Play N sessions with chance drawn anew (volcano-1.8).")
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")
+]
 SchedulerConfig = Annotated[
     str | None, typer.Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
 ]

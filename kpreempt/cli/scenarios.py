@@ -6,16 +6,20 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
+from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.volcano import VolcanoConfiguration
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _MAX_DIGITS = 400
@@ -25,17 +29,24 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it.
 
-    ``queued`` says that pending pods wait in the scheduler's queue, as they do in a cluster that runs; without a
-    queue the scheduler knows nominated pods by name only.
+    For Volcano there may be no pod, and ``conf`` is its configuration. ``queued`` says that pending pods wait in the
+    scheduler's queue, as they do in a cluster that runs; without a queue the scheduler knows nominated pods by name
+    only.
     """
 
-    pod: msgspec.Raw
+    pod: msgspec.Raw = msgspec.Raw(b"")
     name: str = ""
     objects: list[msgspec.Raw] | None = None
     config: str | None = None
+    conf: str | None = None
     feature_gates: dict[str, bool] | None = None
     algorithm: str | None = None
     queued: bool = False
+
+    @property
+    def has_pod(self) -> bool:
+        """Whether there is a pod."""
+        return bool(bytes(self.pod))
 
 
 class _Named(msgspec.Struct):
@@ -92,7 +103,10 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        return msgspec.json.decode(line, type=Scenario)
+        scenario = msgspec.json.decode(line, type=Scenario)
+        if not scenario.has_pod and scenario.algorithm != VOLCANO:
+            raise msgspec.ValidationError("Object missing required field `pod`")
+        return scenario
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 (byte {error.start + 1})"
     except json.JSONDecodeError as error:
@@ -120,6 +134,13 @@ def cluster_of(scenario: Scenario, source: str, base: ClusterSnapshot | None) ->
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
     """The scheduler configuration of a scenario as plain data. Raises ``InputError``."""
     return parse_document(scenario.config, "config") if scenario.config else None
+
+
+def volcano_configuration_of(scenario: Scenario) -> VolcanoConfiguration:
+    """Volcano's configuration of a scenario. Raises ``InputError`` and ``ConfigurationError``."""
+    from kpreempt.schedulers.volcano import configuration_of as volcano_configuration
+
+    return volcano_configuration(parse_document(scenario.conf, "conf") if scenario.conf else None)
 
 
 def name_of(line: bytes) -> str:

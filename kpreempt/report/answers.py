@@ -11,17 +11,28 @@ from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
-Answer = PendingPods | PodsAtRisk | PreemptionsOfPod | SchedulingQueueState | Comparison
+Answer = (
+    PendingPods
+    | PodsAtRisk
+    | PreemptionsOfPod
+    | SchedulingQueueState
+    | Comparison
+    | SessionAnswer
+    | GangAnswer
+    | GangAnswers
+)
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
     """The answer in one of ``ANSWER_FORMATS``.
 
-    ``jsonl`` has a line for each of the answer's items, or for each step where events were played; ``name`` has the
-    pods as kubectl prints them: those that are pending, at risk, the preemptors, or on which algorithms differ. Raises
-    ``UsageError`` for a format that there is not.
+    ``jsonl`` has a line for each of the answer's items, or for each step where events were played, and one for a whole
+    session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
+    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks end.
+    Raises ``UsageError`` for a format that there is not.
     """
     if format == "json":
         from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
@@ -33,6 +44,10 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
         return block_style(answer)
     if format == "jsonl":
         return "".join(f"{encode_json(item)}\n" for item in _items(answer))
+    if format == "name" and isinstance(answer, GangAnswer | GangAnswers):
+        gangs = answer.items if isinstance(answer, GangAnswers) else [answer]
+        nodes = dict.fromkeys(task.node for gang in gangs for task in gang.tasks if task.node)
+        return "".join(f"node/{printable(node)}\n" for node in nodes)
     if format == "name":
         return "".join(f"pod/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
     if format not in ANSWER_FORMATS:
@@ -57,6 +72,16 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
 
         return render_comparison(answer, options)
+    if isinstance(answer, SessionAnswer):
+        from kpreempt.report.volcano_text import render_session  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_session(answer, options)
+    if isinstance(answer, GangAnswer):
+        from kpreempt.report.volcano_gang import render_gang  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_gang(answer, options)
+    if isinstance(answer, GangAnswers):
+        return "\n".join(_text(item, options) for item in answer.items)
     if isinstance(answer, SchedulingQueueState):
         from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
 
@@ -69,6 +94,8 @@ def _text(answer: Answer, options: RenderOptions) -> str:
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
     if isinstance(answer, SchedulingQueueState) and answer.steps:
         return answer.steps
+    if isinstance(answer, SessionAnswer | GangAnswer):
+        return [answer]
     return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
 
 
@@ -78,4 +105,9 @@ def _names(answer: Answer) -> list[str]:
         return list(dict.fromkeys(filter(None, keys)))
     if isinstance(answer, Comparison):
         return [item.pod for item in answer.items if not item.is_same]
+    if isinstance(answer, SessionAnswer):
+        evicted = [each.task for action in answer.session.actions for each in action.evictions]
+        return list(dict.fromkeys(evicted))
+    if isinstance(answer, GangAnswer | GangAnswers):
+        return []
     return [item.pod for item in answer.items]

@@ -18,6 +18,7 @@ from kpreempt.verdict import (
     Verdict,
     VerdictList,
 )
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer, SessionVerdict
 
 SCHEMA_FILE = "verdict.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -30,6 +31,10 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     PodsAtRisk: "PodsAtRisk",
     SchedulingQueueState: "SchedulingQueue",
     Comparison: "Comparison",
+    SessionVerdict: "VolcanoSessionVerdict",
+    SessionAnswer: "VolcanoSession",
+    GangAnswer: "VolcanoJobVerdict",
+    GangAnswers: "VolcanoJobVerdicts",
 }
 _REFERENCE = "#/$defs/{name}"
 

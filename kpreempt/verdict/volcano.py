@@ -190,8 +190,10 @@ class AttemptOutcome(StrEnum):
 class Attempt(_Record, frozen=True, kw_only=True):
     """An attempt to find room for a task, or to let a job into its queue.
 
-    ``refused`` is why nodes were refused, by node. ``tied`` are the nodes with the best score where there are several,
-    of which the genuine scheduler picks one at random. ``vetoes`` is who kept a job out of its queue, with its words.
+    ``refused`` is why nodes were refused, by node, in the scheduler's words; ``because`` is what its predicates said.
+    ``tied`` are the nodes with the best score where there are several, of which the genuine scheduler picks one at
+    random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the node that lacks least of what a task asks
+    for, where that is why it found none.
     """
 
     purpose: Purpose
@@ -201,8 +203,10 @@ class Attempt(_Record, frozen=True, kw_only=True):
     outcome: AttemptOutcome
     reason: str = ""
     refused: dict[str, str] = {}
+    because: dict[str, str] = {}
     nodes: list[NodeTried] = []
     tied: list[str] = []
+    nearest: NodeTried | None = None
     vetoes: list[str] = []
 
 
@@ -301,10 +305,13 @@ class Panic(_Record, frozen=True):
 
 
 class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A whole session. After a panic there is nothing but what had happened until then."""
+    """A whole session. After a panic there is nothing but what had happened until then.
+
+    ``ignored`` are pod groups that Volcano does not look at, with the reason.
+    """
 
     api_version: str = API_VERSION
-    kind: str = "VolcanoSession"
+    kind: str = "VolcanoSessionVerdict"
     algorithm: str = "volcano-1.8"
     configured_actions: list[str]
     panics: bool = False
@@ -312,6 +319,7 @@ class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
     opening: Opening | None = None
     actions: list[ActionEvidence] = []
     final: Closing | None = None
+    ignored: dict[str, str] = {}
     assumptions: list[Assumption] = []
 
 
@@ -330,7 +338,7 @@ class SampledOutcome(_Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Sample(_Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Runs of a session in which everything that is left to chance was drawn anew. The most frequent end comes first."""
+    """Runs of a session in which all that is left to chance was drawn anew; the most frequent end comes first."""
 
     runs: int
     seed: int
@@ -351,12 +359,14 @@ class SessionAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
 class GangOutcome(StrEnum):
     """What becomes of a job that is submitted.
 
+    ``Refused``: Volcano's webhook does not accept it, or its controller makes nothing of it.
     ``NotEnqueued``: it is not let into its queue, and its pods are not even made. ``Invalid``: it can never run as it
     is. ``Ignored``: Volcano does not look at it. ``Bound``: enough of its tasks are bound at once. ``Pipelined``:
     enough get room that victims give up, and a later session places them. ``NotPlaced``: it waits.
     ``Panic``: the scheduler dies first.
     """
 
+    REFUSED = "Refused"
     NOT_ENQUEUED = "NotEnqueued"
     INVALID = "Invalid"
     IGNORED = "Ignored"
@@ -390,8 +400,9 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """What becomes of a job that is submitted now.
 
     ``sessions``: for a job whose pods are made only once it is let in, the session that lets it in, then the one
-    with its pods; else one. ``tasks``, ``victims`` and ``missing`` are of the last. ``reason`` says why it is not
-    let in, invalid or ignored. ``missing``: of the node that comes nearest, for the task that found none.
+    with its pods; else one. ``tasks`` and ``victims`` are of the last. ``reason`` says why it is not let in, invalid or
+    ignored, or on what the scheduler dies. ``afterwards`` is the session after that, once victims and all pods that
+    were leaving are gone: a promise of room lasts one session only, and another job may take it.
     """
 
     api_version: str = API_VERSION
@@ -406,5 +417,20 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     tasks: list[GangTask]
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
+    afterwards: SessionVerdict | None = None
+    # What a task that found no node lacks, on the node that comes nearest.
+    missing: Amounts = {}
+    missing_for: str = ""
+    missing_on: str = ""
+    # How many of its tasks the session afterwards binds.
+    bound_afterwards: int = 0
     sample: Sample | None = None
     assumptions: list[Assumption] = []
+
+
+class GangAnswers(_Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What becomes of several jobs that are submitted together."""
+
+    api_version: str = API_VERSION
+    kind: str = "VolcanoJobVerdicts"
+    items: list[GangAnswer]

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration, configuration_of
 from kpreempt.schedulers.volcano.run import run_session
+from kpreempt.schedulers.volcano.task import job_id_of
 
-__all__ = ["VolcanoConfiguration", "configuration_of", "run_session"]
+__all__ = ["VolcanoConfiguration", "configuration_of", "job_id_of", "run_session"]

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
-from kpreempt.schedulers.volcano.cache import Cache, cache_of
+from kpreempt.schedulers.volcano.cache import cache_of
 from kpreempt.schedulers.volcano.closing import close_session
 from kpreempt.schedulers.volcano.configuration import PluginOption, VolcanoConfiguration
 from kpreempt.schedulers.volcano.evidence import State, state_of
@@ -28,7 +28,6 @@ from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
 from kpreempt.schedulers.volcano.resources import SchedulerPanicError
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import TaskStatus
-from kpreempt.verdict import Assumption
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     Opening,
@@ -59,19 +58,32 @@ _PLUGINS: Mapping[str, Callable[[Session, PluginOption], object]] = {
 
 
 def run_session(
-    cluster: ClusterSnapshot, configuration: VolcanoConfiguration, *, now: datetime, chance: Chance | None = None
+    cluster: ClusterSnapshot,
+    configuration: VolcanoConfiguration,
+    *,
+    now: datetime,
+    chance: Chance | None = None,
+    with_scores: bool = True,
 ) -> SessionVerdict:
     """What Volcano would do with the cluster in one session.
 
     ``chance`` takes one of the ways through what the genuine scheduler leaves to it; without, everything goes by name.
+    ``with_scores`` tells what every node scores for every pending task when the session opens.
     """
-    return _Run(cluster, configuration, now, Order(chance)).verdict()
+    return _Run(cluster, configuration, now, Order(chance), with_scores=with_scores).verdict()
 
 
 class _Run:
     def __init__(
-        self, cluster: ClusterSnapshot, configuration: VolcanoConfiguration, now: datetime, order: Order
+        self,
+        cluster: ClusterSnapshot,
+        configuration: VolcanoConfiguration,
+        now: datetime,
+        order: Order,
+        *,
+        with_scores: bool,
     ) -> None:
+        self._with_scores = with_scores
         self._cache = cache_of(cluster, now=now)
         self._configuration = configuration
         self._order = order
@@ -98,7 +110,8 @@ class _Run:
             opening=self._opening,
             actions=self._actions,
             final=final,
-            assumptions=[*self._configuration.assumptions, *_ignored(self._cache)],
+            ignored=dict(sorted(self._cache.ignored.items())),
+            assumptions=list(self._configuration.assumptions),
         )
 
     def _open(self, session: Session) -> State:
@@ -112,6 +125,7 @@ class _Run:
             task.key: session.scores(task, list(session.nodes.values()))
             for job in session.jobs.values()
             for task in job.with_status(TaskStatus.PENDING)
+            if self._with_scores
         }
         self._opening = Opening(jobs, queues, {key: found for key, found in sorted(scores.items()) if found})
         return state
@@ -159,10 +173,3 @@ def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement
         if node:
             by_kind[kind].append(Placement(task, node))
     return by_kind[OperationKind.PIPELINE], by_kind[OperationKind.ALLOCATE]
-
-
-def _ignored(cache: Cache) -> list[Assumption]:
-    return [
-        Assumption(f"PodGroup {key}", "", f"Volcano ignores it: {reason}")
-        for key, reason in sorted(cache.ignored.items())
-    ]

@@ -59,12 +59,17 @@ class Session:
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
         self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
+        # What has been asked for, until something else is registered.
+        self._tiers: dict[Vote, list[list[tuple[str, Any]]]] = {}
+        self._functions: dict[Vote, list[tuple[str, Any]]] = {}
         self._allocate_handlers: list[TaskHandler] = []
         self._deallocate_handlers: list[TaskHandler] = []
 
     def register(self, vote: Vote, plugin: str, function: Any) -> None:
         """Let a plugin have a say; a second function of the same plugin replaces the first."""
         self._registered[vote][plugin] = function
+        self._tiers.clear()
+        self._functions.clear()
 
     def on_change(self, allocate: TaskHandler, deallocate: TaskHandler) -> None:
         """Have a plugin told of every task that is given room, or gives it up."""
@@ -77,19 +82,23 @@ class Session:
 
     def tiers(self, vote: Vote) -> list[list[tuple[str, Any]]]:
         """The plugins that have a say and are let, with their functions, tier by tier."""
-        registered = self._registered[vote]
-        return [
-            [
-                (option.name, registered[option.name])
-                for option in tier
-                if option.name in registered and (not vote.switch or option.is_on(vote.switch))
+        if vote not in self._tiers:
+            registered, switch = self._registered[vote], vote.switch
+            self._tiers[vote] = [
+                [
+                    (option.name, registered[option.name])
+                    for option in tier
+                    if option.name in registered and (not switch or option.is_on(switch))
+                ]
+                for tier in self.configuration.tiers
             ]
-            for tier in self.configuration.tiers
-        ]
+        return self._tiers[vote]
 
     def functions(self, vote: Vote) -> list[tuple[str, Any]]:
         """The same without tiers."""
-        return [named for tier in self.tiers(vote) for named in tier]
+        if vote not in self._functions:
+            self._functions[vote] = [named for tier in self.tiers(vote) for named in tier]
+        return self._functions[vote]
 
     def walk_jobs(self) -> list[Job]:
         """All jobs, in the order of a map."""

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import PredicateHelper, fits, is_skipped
+from kpreempt.schedulers.volcano.actions.common import (
+    PredicateHelper,
+    Refused,
+    because,
+    fits,
+    is_skipped,
+    nearest,
+    said_of,
+)
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
 from kpreempt.schedulers.volcano.heap import PriorityQueue
@@ -91,8 +99,8 @@ def _allocate_task(
     fitting, refused = helper.fitting(task, nodes, lambda task, node: _refusal(session, task, node))
     if not fitting:
         errors = job.nodes_fit_errors[task.uid] = FitErrors()
-        errors.by_node = refused
-        return ended(AttemptOutcome.NO_NODE, refused=refused, reason=str(errors))
+        errors.by_node = {name: reason.message for name, reason in refused.items()}
+        return ended(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors), nearest=nearest(task, nodes))
     idle = [node for node in fitting if fits(task, node.idle)]
     others = [node for node in fitting if not fits(task, node.idle) and fits(task, node.future_idle())]
     candidates = idle or others
@@ -109,7 +117,7 @@ def _allocate_task(
         score=scores.get(node.name),
     )
     outcome = AttemptOutcome.ALLOCATED if goes_at_once else AttemptOutcome.PIPELINED
-    return ended(outcome, refused=refused, nodes=[tried], tied=tied if len(tied) > 1 else [])
+    return ended(outcome, **said_of(refused), nodes=[tried], tied=tied if len(tied) > 1 else [])
 
 
 def best_node(session: Session, nodes: list[Node], scores: dict[str, float]) -> tuple[Node, list[str]]:
@@ -128,14 +136,16 @@ def best_node(session: Session, nodes: list[Node], scores: dict[str, float]) -> 
     return session.order.pick(tied), [node.name for node in tied]
 
 
-def _refusal(session: Session, task: Task, node: Node) -> str:
+def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
     if missing := task.request.exceeding(node.future_idle()):
-        return f"Insufficient {missing[0]}"
+        return Refused(f"Insufficient {missing[0]}")
     where = f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return f"predicates failed in allocate for {where}: {error}"
+        return Refused(f"predicates failed in allocate for {where}: {error}")
     if has_refused(statuses, is_strict=True):
-        return f"predicates failed in allocate for {where}, status is not success"
-    return ""
+        return Refused(
+            f"predicates failed in allocate for {where}, status is not success", because(statuses, is_strict=True)
+        )
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import is_skipped
+from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, because, is_skipped, said_of
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
@@ -24,6 +24,7 @@ def execute(session: Session) -> None:
 def _place(session: Session, job: Job, task: Task) -> bool:
     """Place a task where a node is found; False where the job's turn is over."""
     errors = FitErrors()
+    refused: Refusals = {}
 
     def note(outcome: AttemptOutcome, **found: object) -> None:
         session.recorder.record.attempts.append(
@@ -39,26 +40,29 @@ def _place(session: Session, job: Job, task: Task) -> bool:
         return False
     for node in session.order.walk(session.nodes.values()):
         if reason := _refusal(session, task, node):
-            errors.by_node[node.name] = reason
+            refused[node.name] = reason
+            errors.by_node[node.name] = reason.message
             continue
         session.allocate(task, node)
         if session.is_ready(job):
             for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
                 session.bind(allocated)
         tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
-        note(AttemptOutcome.ALLOCATED, refused=errors.by_node, nodes=[tried])
+        note(AttemptOutcome.ALLOCATED, **said_of(refused), nodes=[tried])
         return True
     job.nodes_fit_errors[task.uid] = errors
-    note(AttemptOutcome.NO_NODE, refused=errors.by_node, reason=str(errors))
+    note(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors))
     return True
 
 
-def _refusal(session: Session, task: Task, node: Node) -> str:
+def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
     where = f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return str(error)
+        return Refused(str(error))
     if has_refused(statuses, is_strict=True):
-        return f"predicates failed in backfill for {where}, status is not success"
-    return ""
+        return Refused(
+            f"predicates failed in backfill for {where}, status is not success", because(statuses, is_strict=True)
+        )
+    return None

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Missing, Resource
-from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.session import Session, has_refused
 from kpreempt.schedulers.volcano.task import Task
-from kpreempt.verdict.volcano import Amounts
+from kpreempt.verdict.status import Status
+from kpreempt.verdict.volcano import Amounts, NodeOutcome, NodeTried
 
-# Why a node is refused, or an empty text.
-NodeCheck = Callable[[Task, Node], str]
+
+class Refused(NamedTuple):
+    """Why a node is refused, in the genuine scheduler's words, and what the predicates said of it."""
+
+    message: str
+    because: str = ""
+
+
+# Why a node is refused, or ``None``.
+NodeCheck = Callable[[Task, Node], Refused | None]
 
 
 def is_skipped(session: Session, job: Job) -> bool:
@@ -26,13 +36,31 @@ def is_skipped(session: Session, job: Job) -> bool:
     return False
 
 
+# Refusals by node.
+Refusals = dict[str, Refused]
+
+
+def said_of(refused: Refusals) -> dict[str, dict[str, str]]:
+    """The refusals of an attempt, as its fields."""
+    return {
+        "refused": {name: reason.message for name, reason in refused.items()},
+        "because": {name: reason.because for name, reason in refused.items() if reason.because},
+    }
+
+
+def because(statuses: Sequence[Status], *, is_strict: bool) -> str:
+    """Which predicates refuse a node, each with its reasons."""
+    against = [status for status in statuses if has_refused([status], is_strict=is_strict)]
+    return "; ".join(f"{status.plugin}: {status.message}" for status in against)
+
+
 class PredicateHelper:
     """Checks nodes, and keeps what it finds for other tasks of the same job and spec (``util/predicate_helper.go``)."""
 
     def __init__(self) -> None:
-        self._failed: dict[tuple[str, str], dict[str, str]] = {}
+        self._failed: dict[tuple[str, str], dict[str, Refused]] = {}
 
-    def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], dict[str, str]]:
+    def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], Refusals]:
         """The nodes that are not refused, and why the others are, by name.
 
         A node that refused a task of the same job and spec before gives the reason that it gave then.
@@ -40,13 +68,14 @@ class PredicateHelper:
         group = (task.job_id, task.spec_name)
         # What earlier tasks found. The first task of a group sees none of it, even where it refuses a node itself.
         known = dict(self._failed.get(group, {}))
-        fitting, refused = [], {}
+        fitting: list[Node] = []
+        refused: Refusals = {}
         for node in nodes:
             reason = known.get(node.name) or check(task, node)
-            if reason:
-                refused[node.name] = reason
-            else:
+            if reason is None:
                 fitting.append(node)
+            else:
+                refused[node.name] = reason
         if refused:
             self._failed.setdefault(group, {}).update(refused)
         return fitting, refused
@@ -60,3 +89,17 @@ def fits(task: Task, free: Resource) -> bool:
 def lacking(task: Task, free: Resource) -> Amounts:
     """How much is lacking of each resource."""
     return {name: task.request.get(name) - max(free.get(name), 0.0) for name in task.request.exceeding(free)}
+
+
+def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
+    """Of the nodes that have too little, the one that lacks the least: of the fewest resources, then the least part."""
+    short = [(node, lacks) for node in nodes if (lacks := lacking(task, node.future_idle()))]
+    if not short:
+        return None
+
+    def distance(item: tuple[Node, Amounts]) -> tuple[int, float]:
+        lacks = item[1]
+        return len(lacks), sum(amount / task.request.get(name) for name, amount in lacks.items())
+
+    node, lacks = min(short, key=distance)
+    return NodeTried(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)

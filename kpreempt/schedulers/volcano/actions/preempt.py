@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kpreempt.schedulers.volcano.actions.common import PredicateHelper, fits, is_skipped, lacking
+from kpreempt.schedulers.volcano.actions.common import (
+    PredicateHelper,
+    Refused,
+    because,
+    fits,
+    is_skipped,
+    lacking,
+    said_of,
+)
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
@@ -125,9 +133,9 @@ class Preemption:
             attempt = self._try_node(statement, queue, task, node, scores[node.name], is_candidate)
             tried.append(attempt)
             if attempt.outcome is NodeOutcome.PIPELINED:
-                note(AttemptOutcome.PIPELINED, refused=refused, nodes=tried)
+                note(AttemptOutcome.PIPELINED, **said_of(refused), nodes=tried)
                 return True
-        note(AttemptOutcome.NO_NODE, refused=refused, nodes=tried)
+        note(AttemptOutcome.NO_NODE, **said_of(refused), nodes=tried)
         return False
 
     def _try_node(
@@ -177,12 +185,15 @@ class Preemption:
         return tried(NodeOutcome.PIPELINED, evicted=evicted)
 
 
-def _refusal(session: Session, task: Task, node: Node) -> str:
+def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
     where = f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return f"preempt predicates failed for {where}: {error}"
+        return Refused(f"preempt predicates failed for {where}: {error}")
     if has_refused(statuses, is_strict=False):
-        return f"predicates failed in preempt for {where}, status is not success or unschedulable"
-    return ""
+        return Refused(
+            f"predicates failed in preempt for {where}, status is not success or unschedulable",
+            because(statuses, is_strict=False),
+        )
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import fits, is_skipped, lacking
+from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, because, fits, is_skipped, lacking, said_of
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
@@ -68,7 +68,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
         session.pre_predicate(task)
     except PredicateError as error:
         return ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
-    refused: dict[str, str] = {}
+    refused: Refusals = {}
     tried: list[NodeTried] = []
     for node in session.order.walk(session.nodes.values()):
         if reason := _refusal(session, task, node):
@@ -77,8 +77,8 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
         attempt = _try_node(session, job, task, node)
         tried.append(attempt)
         if attempt.outcome is NodeOutcome.PIPELINED:
-            return ended(AttemptOutcome.PIPELINED, refused=refused, nodes=tried)
-    return ended(AttemptOutcome.NO_NODE, refused=refused, nodes=tried)
+            return ended(AttemptOutcome.PIPELINED, **said_of(refused), nodes=tried)
+    return ended(AttemptOutcome.NO_NODE, **said_of(refused), nodes=tried)
 
 
 def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
@@ -128,12 +128,15 @@ def _is_candidate(session: Session, job: Job, other: Task) -> bool:
     return other_job is not None and other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable
 
 
-def _refusal(session: Session, task: Task, node: Node) -> str:
+def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
     where = f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return f"reclaim predicates failed for {where}: {error}"
+        return Refused(f"reclaim predicates failed for {where}: {error}")
     if has_refused(statuses, is_strict=False):
-        return f"predicates failed in reclaim for {where}, status is not success or unschedulable"
-    return ""
+        return Refused(
+            f"predicates failed in reclaim for {where}, status is not success or unschedulable",
+            because(statuses, is_strict=False),
+        )
+    return None

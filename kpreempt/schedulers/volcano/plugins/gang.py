@@ -30,7 +30,8 @@ def open_session(session: Session, _option: PluginOption) -> None:
                 left[job.uid] = ready - 1
                 reasons.append("")
             else:
-                reasons.append(f"job {job.uid} has {ready} ready tasks and needs {job.min_available}")
+                tasks = "task" if ready == 1 else "tasks"
+                reasons.append(f"job {job.uid} has {ready} ready {tasks} and needs {job.min_available}")
         return reasons
 
     session.register(Vote.JOB_VALID, NAME, _invalid_reason)

@@ -1,0 +1,247 @@
+"""Answering ``kpreempt volcano``, and ``kpreempt explain --algorithm volcano-1.8``."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.analysis.cluster_overrides import cordon, uncordon, without
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.questions import question_in_cluster, questions_of
+from kpreempt.analysis.subject import (
+    PodTemplate,
+    in_namespace,
+    pod_in_cluster,
+    pods_of,
+    select,
+    subjects_of,
+)
+from kpreempt.analysis.volcano import Submission, Volcano, explain_submission, play, submit
+from kpreempt.analysis.volcano_jobs import VolcanoJob, is_volcano_job, read_volcano_job
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.cli.answering import AnswerRequest, understand_outputs
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input, usual_namespace
+from kpreempt.cli.manifests import tell_ignored
+from kpreempt.cli.output import parse_outputs
+from kpreempt.cli.process import EXIT_GATE
+from kpreempt.cli.profile import Stopwatch
+from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.volcano_configuration import read_volcano_configuration
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
+from kpreempt.report.answers import ANSWER_FORMATS
+from kpreempt.snapshot import decode_object, read_manifest
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
+
+_EXIT_CODES = {
+    GangOutcome.BOUND: 0,
+    GangOutcome.PIPELINED: 10,
+    GangOutcome.REFUSED: 12,
+    GangOutcome.NOT_ENQUEUED: 12,
+    GangOutcome.INVALID: 12,
+    GangOutcome.IGNORED: 12,
+    GangOutcome.NOT_PLACED: 12,
+    GangOutcome.PANIC: 12,
+}
+_UNCERTAIN = 13
+_JOB_KINDS = ("job", "jobs", "vcjob", "vj")
+# Pods are made one by one; more than any cluster has would take all memory.
+_MAX_PODS = 200_000
+
+
+class VolcanoRequest(AnswerRequest, frozen=True, kw_only=True):
+    """What the options of ``kpreempt volcano`` ask for."""
+
+    actions: str | None
+    runs: int
+    seed: int
+    additions: list[str]
+    without: list[str]
+    strict: bool
+
+
+class SubmitRequest(VolcanoRequest, frozen=True, kw_only=True):
+    """What the options of ``kpreempt explain`` ask for with Volcano as the algorithm.
+
+    ``amounts`` is the pod that is made from options, if there is one.
+    """
+
+    pod: str | None
+    files: list[str]
+    select: list[str]
+    amounts: PodTemplate | None
+    cordons: list[str]
+    uncordons: list[str]
+    exit_code: bool
+
+
+def run_volcano(request: VolcanoRequest) -> int:
+    """Answer the request, and return the exit code."""
+    stopwatch = Stopwatch()
+    understood = understand_outputs(request)
+    single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
+    volcano = _volcano(request, understood.now())
+    live = live_connection(request.snapshots, request.connection)
+    loaded = load_cluster(
+        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
+    )
+    cluster = _without(loaded.cluster, request, usual_namespace(live))
+    with stopwatch.phase("session"):
+        answer = play(cluster, volcano, loaded.assumptions)
+    understood.write_once(answer, volcano.now, stopwatch)
+    return EXIT_GATE if request.strict and rests_on(set(answer.session.assumptions)) else 0
+
+
+def run_submission(request: SubmitRequest) -> int:
+    """Answer what becomes of the jobs of a request, and return the exit code."""
+    stopwatch = Stopwatch()
+    understood = understand_outputs(request)
+    single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
+    volcano = _volcano(request, understood.now())
+    live = live_connection(request.snapshots, request.connection)
+    namespace = request.namespace or usual_namespace(live)
+    manifest = _read_manifest(request, namespace)
+    loaded = load_cluster(
+        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
+    )
+    cluster = _without(loaded.cluster, request, namespace)
+    for node in request.cordons:
+        cluster = cordon(cluster, node)
+    for node in request.uncordons:
+        cluster = uncordon(cluster, node)
+    with stopwatch.phase("admission"):
+        submission = _submission(request, manifest, cluster, namespace, volcano.now)
+    with stopwatch.phase("session"):
+        answers = explain_submission(submission, volcano, decode_object, loaded.assumptions)
+    answer = answers[0] if len(answers) == 1 else GangAnswers(items=answers)
+    understood.write_once(answer, volcano.now, stopwatch)
+    assumptions = {assumption for each in answers for assumption in each.assumptions}
+    if request.strict and rests_on(assumptions):
+        return EXIT_GATE
+    return max(map(_exit_code, answers), default=0) if request.exit_code else 0
+
+
+def _volcano(request: VolcanoRequest, now: datetime) -> Volcano:
+    if request.runs < 0:
+        raise UsageError("--runs is a number of sessions, 0 or more")
+    configuration = read_volcano_configuration(request.scheduler_config, request.actions)
+    formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
+    with_scores = bool(formats & {"json", "jsonl", "yaml"})
+    return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
+
+
+def _without(cluster: ClusterSnapshot, request: VolcanoRequest, namespace: str) -> ClusterSnapshot:
+    for target in request.without:
+        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
+    return cluster
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    queues: list[Queue] = []
+    jobs: list[VolcanoJob] = []
+    groups: list[PodGroup] = []
+    templates: list[PodTemplate] = []
+
+
+def _read_manifest(request: SubmitRequest, namespace: str) -> _Manifest:
+    """The jobs, groups and pods of the manifests, in ``namespace`` if they say none."""
+    if request.amounts is not None:
+        return _Manifest(templates=[in_namespace(request.amounts, namespace)])
+    found = _Manifest([], [], [], [])
+    others: list[tuple[Document, str, int]] = []
+    for path in request.files:
+        for each in read_manifest(path, stdin=standard_input() if path == "-" else None):
+            document = _moved(each.document, namespace, is_forced=request.namespace is not None)
+            kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
+            if is_volcano_job(document):
+                found.jobs.append(read_volcano_job(document, namespace, source=each.source, line=each.line))
+            elif kind in ("PodGroup", "Queue"):
+                record = decode_object(kind, document, source=each.source, line=each.line)
+                if isinstance(record, PodGroup):
+                    found.groups.append(record)
+                elif isinstance(record, Queue):
+                    found.queues.append(record)
+            else:
+                others.append((document, each.source, each.line))
+    if found.jobs or found.groups:
+        others = [each for each in others if pods_of(each[0], source=each[1], line=each[2])]
+    if others:
+        subjects = subjects_of(others, namespace)
+        tell_ignored(subjects.notes, verbose=request.verbose)
+        found.templates.extend(subjects.templates)
+    if request.files and not (found.jobs or found.groups or found.templates):
+        raise InputError("no job, pod group or pod in it", source=", ".join(request.files))
+    return _selected(found, request.select)
+
+
+def _selected(manifest: _Manifest, wanted: list[str]) -> _Manifest:
+    if not wanted:
+        return manifest
+    jobs: list[VolcanoJob] = []
+    templates: list[PodTemplate] = []
+    for text in wanted:
+        kind, _, name = text.partition("/")
+        found = [job for job in manifest.jobs if job.name == name and kind.lower() in _JOB_KINDS]
+        jobs += found
+        if not found:
+            templates += select(manifest.templates, text)
+    return _Manifest(manifest.queues, jobs, manifest.groups, templates)
+
+
+def _moved(document: Document, namespace: str, *, is_forced: bool) -> Document:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or (metadata.get("namespace") and not is_forced):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _submission(
+    request: SubmitRequest, manifest: _Manifest, cluster: ClusterSnapshot, namespace: str, now: datetime
+) -> Submission:
+    if request.pod:
+        asked = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
+        pods = [(question.pod, "") for question in asked.questions]
+        return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
+    if sum(template.replicas for template in manifest.templates) > _MAX_PODS:
+        raise InputError(f"asks for more than {_MAX_PODS} pods", source=", ".join(request.files))
+    cluster = _with_queues(cluster, manifest.queues)
+    replicas = [copy for template in manifest.templates for copy in _replicas(template)]
+    asked = questions_of(cluster, replicas, Overrides(), decode_object)
+    pods = [(question.pod, question.origin) for question in asked.questions]
+    said = [assumption for question in asked.questions for assumption in question.assumptions]
+    submission = submit(
+        asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
+    )
+    return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *said])
+
+
+def _with_queues(cluster: ClusterSnapshot, queues: list[Queue]) -> ClusterSnapshot:
+    """The cluster with these queues, in the place of those of their names."""
+    names = {queue.metadata.name for queue in queues}
+    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
+    return msgspec.structs.replace(cluster, queues=[*kept, *queues])
+
+
+def _replicas(template: PodTemplate) -> list[PodTemplate]:
+    """The template once for each pod that its object asks for, numbered."""
+    if template.replicas <= 1:
+        return [template]
+    metadata = template.document["metadata"]
+    # A StatefulSet's first pod is numbered already.
+    name = metadata["name"].removesuffix("-0")
+    return [
+        msgspec.structs.replace(
+            template, document={**template.document, "metadata": {**metadata, "name": f"{name}-{index}"}}
+        )
+        for index in range(template.replicas)
+    ]
+
+
+def _exit_code(answer: GangAnswer) -> int:
+    if answer.sample is not None and len(answer.sample.outcomes) > 1:
+        return _UNCERTAIN
+    return _EXIT_CODES[answer.outcome]
