@@ -31,8 +31,10 @@ from kpreempt.verdict.volcano import (
     StatementOutcome,
 )
 
+_TURNS_IN_FULL = 2
 _TURNS_SHOWN = 6
-_ATTEMPTS_SHOWN = 4
+_ATTEMPTS_SHOWN = 3
+_PLACES_SHOWN = 4
 _NODES_SHOWN = 2
 _NODES_TIED = 3
 _NAMES_SHOWN = 3
@@ -261,14 +263,19 @@ def _add_turns(page: Page, turns: Sequence[Turn], options: RenderOptions) -> Non
     """The turns that tell something, then in a line each those that tell the same."""
     too_much = [turn for turn in turns if _asks_too_much(turn)]
     in_vain = [] if options.verbose else [turn for turn in turns if _is_in_vain(turn)]
-    told = [turn for turn in turns if turn not in too_much and turn not in in_vain]
-    shown = told if options.verbose else _most_telling(told)
+    others = [turn for turn in turns if turn not in too_much and turn not in in_vain]
+    shown = others if options.verbose else _most_telling(others)
+    full = 0
+    told: set[tuple[object, ...]] = set()
     for turn in shown:
         if _is_placed(turn):
             _add_placed_turn(page, turn, options)
+        elif full < _TURNS_IN_FULL or options.verbose:
+            full += 1
+            _add_turn(page, turn, told, options)
         else:
-            _add_turn(page, turn, options)
-    if rest := len({turn.job for turn in told} - {turn.job for turn in shown}):
+            _add_turn_in_short(page, turn)
+    if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
         page.paragraph(Span(f"… and {count(rest, 'more job')} (--verbose)", "dim"), indent=_INDENT)
     queues: dict[str, list[str]] = {}
     for turn in too_much:
@@ -303,18 +310,40 @@ def _title(turn: Turn) -> Phrase:
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
 
-def _add_turn(page: Page, turn: Turn, options: RenderOptions) -> None:
+def _add_turn(page: Page, turn: Turn, told: set[tuple[object, ...]], options: RenderOptions) -> None:
+    """What the job tried; ``told`` are the votes that stand above."""
     page.paragraph(*_title(turn), indent=_INDENT, hanging=2)
     if not turn.attempts:
         words = "in vain: its tasks have had their turn among themselves, when another queue was served before"
         page.paragraph(Span(words, "warn"), indent=2 * _INDENT, hanging=2)
     groups = _alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
-    told: set[tuple[object, ...]] = set()
     for group in shown:
         _add_attempts(page, group, told, options)
     if rest := sum(map(len, groups[len(shown) :])):
         page.paragraph(Span(f"… and {count(rest, 'more task')} (--verbose)", "dim"), indent=2 * _INDENT)
+    if turn.statement is not None:
+        _add_statement(page, turn.statement)
+
+
+def _add_turn_in_short(page: Page, turn: Turn) -> None:
+    """How many of the job's tasks found room, how many others went, and what its statement came to."""
+    outcomes = Counter(attempt.outcome for attempt in turn.attempts)
+    evicted = [task for attempt in turn.attempts for node in attempt.nodes for task in node.evicted]
+    parts = [
+        f"{words} {count(outcomes[outcome], 'task')}"
+        for outcome, words in (
+            (AttemptOutcome.ALLOCATED, "places"),
+            (AttemptOutcome.PIPELINED, "promises room to"),
+            (AttemptOutcome.NO_NODE, "finds no node for"),
+            (AttemptOutcome.PRE_PREDICATE_FAILED, "refuses at once"),
+            (AttemptOutcome.NOT_ALLOCATABLE, "asks too much of the queue for"),
+        )
+        if outcomes[outcome]
+    ]
+    if evicted:
+        parts.insert(0, f"evicts {tasks_in_words(evicted, home=turn.job)}")
+    page.paragraph(*_title(turn), ": ", join_names(parts, limit=len(parts)), indent=_INDENT, hanging=2)
     if turn.statement is not None:
         _add_statement(page, turn.statement)
 
@@ -349,20 +378,31 @@ def _add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, 
         return
     tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=None if options.verbose else 4)
     refusals = by_text(dict(_refusals(attempt)))
-    if len(attempt.nodes) == 1 and not (refusals and attempt.outcome == AttemptOutcome.NO_NODE):
-        node = attempt.nodes[0]
+    nodes = _telling_nodes(attempt, options)
+    if len(nodes) == 1 and not (refusals and attempt.outcome == AttemptOutcome.NO_NODE):
+        node = nodes[0]
         outcome = outcome_in_words(node, attempt.job, attempt.purpose, options)
         page.paragraph(tasks, f", on {_scored(node)}: ", *outcome, indent=2 * _INDENT, hanging=2)
         _add_votes_once(page, node, attempt, told, 3 * _INDENT, options)
         return
     page.paragraph(tasks, *_attempt_in_words(attempt, len(group)), indent=2 * _INDENT, hanging=2)
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
-        for reason, nodes in refusals.items():
-            page.paragraph(Span(f"on {nodes_in_words(nodes, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2)
+        for reason, refusing in refusals.items():
+            page.paragraph(
+                Span(f"on {nodes_in_words(refusing, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2
+            )
         if attempt.nearest is not None and attempt.nearest.missing:
             words = f"{attempt.nearest.node} comes nearest: short of {amounts_in_words(attempt.nearest.missing)}"
             page.paragraph(Span(words, "dim"), indent=3 * _INDENT, hanging=2)
-    _add_nodes(page, attempt, told, options)
+    _add_nodes(page, attempt, nodes, told, options)
+
+
+def _telling_nodes(attempt: Attempt, options: RenderOptions) -> Sequence[NodeTried]:
+    """The nodes to tell of: where room was found in the end, not those on which there was nobody to ask."""
+    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED:
+        return attempt.nodes
+    *earlier, last = attempt.nodes
+    return [*(node for node in earlier if node.candidates), last]
 
 
 def _scored(node: NodeTried) -> str:
@@ -373,7 +413,11 @@ def _add_votes_once(
     page: Page, node: NodeTried, attempt: Attempt, told: set[tuple[object, ...]], indent: int, options: RenderOptions
 ) -> None:
     """The votes on a node; in short where the plugins said the same above."""
-    pattern = (node.node, *votes_pattern(node)[-1:], len(node.candidates) == len(node.victims))
+    if not node.candidates:
+        return
+    # Where a plugin tells tasks apart, the same reasons are of other tasks on another node.
+    is_divided = any(vote.victims and vote.refused for vote in node.votes)
+    pattern = (*votes_pattern(node)[-1:], node.node if is_divided else "")
     if pattern in told and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
         page.paragraph(Span(f"asked: {named}; the plugins say the same", "dim"), indent=indent, hanging=2)
@@ -398,10 +442,16 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
     return (": ", Span(text, style))
 
 
-def _add_nodes(page: Page, attempt: Attempt, told: set[tuple[object, ...]], options: RenderOptions) -> None:
+def _add_nodes(
+    page: Page,
+    attempt: Attempt,
+    nodes: Sequence[NodeTried],
+    told: set[tuple[object, ...]],
+    options: RenderOptions,
+) -> None:
     """The nodes in the order of trying: in full where somebody goes, others by what the plugins said there."""
     groups: dict[tuple[object, ...], list[NodeTried]] = {}
-    for node in attempt.nodes:
+    for node in nodes:
         key = (node.node,) if node.evicted or options.verbose else votes_pattern(node)
         groups.setdefault(key, []).append(node)
     others = 0
@@ -412,9 +462,9 @@ def _add_nodes(page: Page, attempt: Attempt, told: set[tuple[object, ...]], opti
             if others > _NODES_SHOWN:
                 continue
         rest = [node.node for node in group[1:]]
-        nodes = _scored(first) if not rest or first.candidates else nodes_in_words([first.node, *rest], options)
+        named = _scored(first) if not rest or first.candidates else nodes_in_words([first.node, *rest], options)
         outcome = outcome_in_words(first, attempt.job, attempt.purpose, options)
-        page.paragraph(f"on {nodes}: ", *outcome, indent=3 * _INDENT, hanging=2)
+        page.paragraph(f"on {named}: ", *outcome, indent=3 * _INDENT, hanging=2)
         _add_votes_once(page, first, attempt, told, 4 * _INDENT, options)
         if rest and first.candidates:
             page.paragraph(Span(f"the like on {nodes_in_words(rest, options)}", "dim"), indent=3 * _INDENT, hanging=2)
@@ -434,6 +484,12 @@ def _placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase
             tied = f" (or any of {len(others):,} others, at random)"
         by_node.setdefault((attempt.nodes[-1].node, tied), []).append(attempt.task)
     words = Span("promised room on ", "warn") if is_promised else Span("placed on ", "good")
+    if len(by_node) > _PLACES_SHOWN and not options.verbose:
+        tasks = tasks_in_words([attempt.task for attempt in group], home=group[0].job)
+        nodes = list(dict.fromkeys(node for node, _ in by_node))
+        drawn = sum(len(attempt.tied) > 1 for attempt in group)
+        luck = f" (for {drawn:,} of them at random among equals)" if drawn else ""
+        return [(f"{tasks}: ", words, nodes_in_words(nodes, options), Span(luck, "dim"))]
     once = " once it is free" if is_promised else ""
     return [
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
@@ -11,8 +12,10 @@ from kpreempt.report.volcano_words import masked, tasks_in_words
 from kpreempt.verdict.volcano import Placement, Sample, SampledOutcome, SessionVerdict
 
 _INDENT = 2
-_GROUPS_SHOWN = 8
-_MESSAGES_SHOWN = 6
+# Where tasks wait for several nodes, which one matters less than how many tasks do.
+_ASSIGNED = re.compile(r"(can possibly be assigned to )[^\s,]+")
+_GROUPS_SHOWN = 4
+_MESSAGES_SHOWN = 4
 _OUTCOMES_SHOWN = 5
 
 
@@ -66,11 +69,16 @@ def _pod_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
     assert session.final is not None
     groups: dict[tuple[str, str], list[str]] = {}
     for task, said in session.final.pods.items():
-        groups.setdefault((said.reason, masked(said.message, task)), []).append(task)
+        message = masked(said.message, task)
+        if not options.verbose:
+            message = _ASSIGNED.sub(r"\1…", message)
+        groups.setdefault((said.reason, message), []).append(task)
     known = {condition.message for group in session.final.pod_groups.values() for condition in group.conditions}
     lines: list[Phrase] = []
     for (reason, message), tasks in groups.items():
-        words = session.final.pods[tasks[0]].message if len(tasks) == 1 else message
+        exact = dict.fromkeys(masked(session.final.pods[task].message, task) for task in tasks)
+        words = next(iter(exact)) if len(exact) == 1 else message
+        words = session.final.pods[tasks[0]].message if len(tasks) == 1 else words
         words = "the same as its pod group" if words in known else words
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
         noun = "pod " if len(tasks) == 1 else "pods "

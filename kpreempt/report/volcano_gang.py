@@ -101,14 +101,15 @@ def headline_of_gang(answer: GangAnswer) -> Phrase:
     if answer.outcome == GangOutcome.BOUND:
         bound = sum(task.status in _PLACED for task in answer.tasks)
         whom = f"evicts {count(victims, 'task')} besides" if victims else "nobody is evicted"
-        return (job, " would be ", Span("bound at once", "good"), f": {_part(bound, total)}; {whom}.")
+        return (job, " would be ", Span("bound at once", "good"), f", {_part(bound, total)}; {whom}.")
     if answer.outcome == GangOutcome.PIPELINED:
         promised = sum(task.status == "Pipelined" for task in answer.tasks)
-        verb = agree(victims, "is")
         whom = (
-            f", for which {count(victims, 'other task')} {verb} evicted" if victims else ", where others leave already"
+            f"{count(victims, 'other task')} {agree(victims, 'is')} evicted for it"
+            if victims
+            else "others leave already"
         )
-        return (job, " would be ", Span("promised room", "warn"), f"{whom}: {_part(promised, total)}.")
+        return (job, " would be ", Span("promised room", "warn"), f" for {_part(promised, total)}; {whom}.")
     evicts = f", and yet {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
     return (job, " would be let in, and ", Span("wait", "bad"), f": too few of its tasks find room{evicts}{why}.")
 

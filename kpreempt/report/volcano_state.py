@@ -15,7 +15,7 @@ from kpreempt.verdict.volcano import JobState, QueueState, SessionVerdict
 
 _INDENT = 2
 _QUEUES_SHOWN = 8
-_JOBS_SHOWN = 12
+_JOBS_SHOWN = 8
 
 
 def add_queues_section(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
@@ -51,7 +51,7 @@ def _queue_rows(name: str, before: QueueState, after: QueueState, options: Rende
             amounts.get(resource) for amounts in (before.deserved, before.allocated, before.request, after.allocated)
         )
     ]
-    overused = "overused" if after.overused else "no longer overused" if before.overused else ""
+    overused = "overused" if after.overused else "was overused" if before.overused else ""
     rows: list[tuple[Phrase, ...]] = []
     for number, resource in enumerate(resources or ["cpu"]):
         has = change(*(volcano_amount(resource, state.allocated.get(resource, 0)) for state in (before, after)))
