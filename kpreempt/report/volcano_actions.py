@@ -301,14 +301,15 @@ def _add_attempts(page: Page, group: Sequence[Attempt], options: RenderOptions) 
     attempt = group[0]
     home = attempt.job
     tasks = tasks_in_words([each.task for each in group], home=home, limit=None if options.verbose else 4)
-    if attempt.purpose not in _EVICTING and attempt.nodes:
+    if attempt.purpose not in _EVICTING and attempt.nodes and attempt.outcome != AttemptOutcome.NO_VOLUMES:
         _add_placed(page, group, options)
         return
     page.paragraph(tasks, *_attempt_in_words(attempt, len(group)), indent=2 * _INDENT, hanging=2)
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
         for reason, nodes in by_text({node: refusal_in_words(why) for node, why in attempt.refused.items()}).items():
             page.paragraph(Span(f"{nodes_in_words(nodes, options)}: ", "dim"), reason, indent=3 * _INDENT, hanging=2)
-    _add_nodes(page, attempt, options)
+    if attempt.outcome != AttemptOutcome.NO_VOLUMES:
+        _add_nodes(page, attempt, options)
 
 
 def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
@@ -319,6 +320,11 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
         ),
         AttemptOutcome.PRE_PREDICATE_FAILED: (f"{agree(number, 'is')} refused at once: {attempt.reason}", "bad"),
         AttemptOutcome.NO_NODE: (f"{agree(number, 'finds')} no node", "bad"),
+        AttemptOutcome.NO_VOLUMES: (
+            f"{agree(number, 'gets')} no room on {' '.join(node.node for node in attempt.nodes)}, for lack of volumes: "
+            f"{attempt.reason}",
+            "bad",
+        ),
         AttemptOutcome.PIPELINED: (f"{agree(number, 'is')} promised room", "warn"),
     }
     text, style = plain.get(attempt.outcome, (str(attempt.outcome), ""))
