@@ -35,7 +35,11 @@ class Missing(Enum):
 
 
 class SchedulerPanicError(Exception):
-    """The genuine scheduler dies here; the message is its own."""
+    """The genuine scheduler dies here; the message is its own. ``on`` is what it dies on, where that is known."""
+
+    def __init__(self, message: str, on: str = "") -> None:
+        super().__init__(message)
+        self.on = on
 
 
 class Resource:
@@ -121,10 +125,10 @@ class Resource:
             self.scalars = {}
         self.scalars[name] = self.scalars.get(name, 0.0) + amount
 
-    def sub(self, other: Resource) -> Resource:
-        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much."""
+    def sub(self, other: Resource, on: str = "") -> Resource:
+        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much ``on`` something."""
         if not other.less_equal(self, Missing.ZERO):
-            raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>")
+            raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>", on)
         return self.sub_unchecked(other)
 
     def sub_unchecked(self, other: Resource) -> Resource:

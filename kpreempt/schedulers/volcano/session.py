@@ -338,7 +338,7 @@ def has_refused(statuses: Sequence[Status], *, is_strict: bool) -> bool:
 
 def nil(what: str) -> SchedulerPanicError:
     """The panic of a look at something that is not there."""
-    return SchedulerPanicError(f"runtime error: invalid memory address or nil pointer dereference ({what})")
+    return SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference", what)
 
 
 def _created_before(left: Job | Queue, right: Job | Queue, left_id: str, right_id: str) -> bool:

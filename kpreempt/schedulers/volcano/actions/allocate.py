@@ -128,10 +128,10 @@ def best_node(session: Session, nodes: list[Node], scores: dict[str, float]) -> 
     if not scores:
         if len(nodes) == 1:
             return nodes[0], [nodes[0].name]
-        raise nil("no node has a score")
+        raise nil("the best node, as no node has a score")
     best = max(scores.values())
     if not best > -1.0:
-        raise nil("the best score of a node is not above -1")
+        raise nil("the best node, as no score is above -1")
     tied = [node for node in nodes if scores[node.name] == best]
     return session.order.pick(tied), [node.name for node in tied]
 
