@@ -17,7 +17,9 @@ from tests.parity.volcano_reference import volcano_program_for_tests
 from tests.parity.volcano_scenarios import SLOW_FEATURES
 from tests.parity.volcano_search import volcano_search
 
-RECORDED = sorted((CHECKOUT / "fixtures" / "conformance" / "volcano-1.8").glob("*.jsonl.gz"))
+RECORDED = [
+    CHECKOUT / "fixtures" / "conformance" / "volcano-1.8" / f"{name}.jsonl.gz" for name in ("generated", "upstream")
+]
 # What is not yet decided as the genuine scheduler does.
 OPEN_FEATURES = {
     "affinity": "its list of nodes with pods that have (anti-)affinity is as old as the session",
