@@ -93,7 +93,9 @@ class Resource:
         found = [CPU] if self.cpu >= EPSILON else []
         if self.memory >= EPSILON:
             found.append(MEMORY)
-        return found + sorted(name for name, amount in (self.scalars or {}).items() if amount >= EPSILON)
+        if not self.scalars:
+            return found
+        return found + sorted(name for name, amount in self.scalars.items() if amount >= EPSILON)
 
     def get(self, name: str) -> float:
         """The amount of a resource, 0 for one that is not named."""

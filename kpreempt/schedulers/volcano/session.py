@@ -159,6 +159,9 @@ class Session:
         Once a plugin has named victims, later ones can only take some away, in later tiers too; a plugin that names
         none skips the rest of its tier, and leaves the decision to the next.
         """
+        if not candidates:
+            # Whatever plugins would say, nobody is named.
+            return Victims([], [], 0)
         votes: list[VoteEvidence] = []
         victims: list[Task] | None = None
         is_first = True
