@@ -129,7 +129,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for volume in pod.spec.volumes:
             name = claim_name_of(pod, volume)
             if name is None:
-                handle = self._inline_handle(volume, csi_node)
+                handle = self.inline_handle(volume, csi_node)
             elif not name:
                 raise PluginError("PersistentVolumeClaim had no name")
             else:
@@ -163,7 +163,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         except TranslationError:
             return None
 
-    def _inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
+    def inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
         """An in-line disk as a CSI volume, on nodes that take it for one."""
         plugin = in_tree_plugin(volume)
         if plugin is None or not self.is_migrated(plugin, csi_node):

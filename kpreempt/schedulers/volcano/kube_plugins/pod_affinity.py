@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.schedulers.kube.framework.interface import Handle
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import Handle, PreFilterResult
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.volcano.kube_plugins.selector_words import in_older_words
+from kpreempt.verdict import Status
 
 
 class PodAffinity(InterPodAffinity):
@@ -32,3 +36,10 @@ class PodAffinity(InterPodAffinity):
     def nodes_with_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
         """Those that had pods with any affinity when the session opened."""
         return self._with_affinity
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Count matching pods per topology; refuse pods with a selector that cannot be parsed."""
+        result, status = super().pre_filter(state, pod, nodes)
+        return result, status if status.is_skip or status.is_success else in_older_words(status)

@@ -10,6 +10,7 @@ from kpreempt.schedulers.kube.framework.interface import Handle, PluginError, Pr
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import Action, SpreadConstraint
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.volcano.kube_plugins.selector_words import in_older_words
 from kpreempt.verdict import Code, Status
 
 
@@ -30,5 +31,5 @@ class TopologySpread(PodTopologySpread):
         try:
             self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
-            return None, Status(Code.ERROR, [str(error)])
+            return None, in_older_words(Status(Code.ERROR, [str(error)]))
         return super().pre_filter(state, pod, nodes)

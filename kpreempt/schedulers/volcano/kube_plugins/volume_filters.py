@@ -8,16 +8,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode
-from kpreempt.schedulers.kube.framework.csi_translation import PORTWORX
+from kpreempt.schedulers.kube.framework.csi_translation import PORTWORX, CSIHandle, in_tree_plugin
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import Handle, PreFilterResult
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import ATTACHABLE_VOLUMES_PREFIX
-from kpreempt.schedulers.kube.framework.volumes import MIGRATED_PLUGINS_ANNOTATION
+from kpreempt.schedulers.kube.framework.volumes import MIGRATED_PLUGINS_ANNOTATION, claim_name_of
 from kpreempt.schedulers.kube.plugins.node_volume_limits import AttachedVolumes, NodeVolumeLimits, volume_limits
 from kpreempt.schedulers.kube.plugins.volume_zone import VolumeTopology, VolumeZone, has_topology, out_of_zone
+from kpreempt.schedulers.volcano.resources import SchedulerPanicError
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -77,6 +78,15 @@ class VolumeLimits(NodeVolumeLimits):
     def __init__(self, handle: Handle) -> None:
         super().__init__({}, handle)
 
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Skip pods of whose volumes none can count."""
+        volumes = pod.spec.volumes
+        return None, SUCCESS if any(
+            _is_in_tree(each) or claim_name_of(pod, each) is not None for each in volumes
+        ) else SKIP
+
     def limits_of(self, node_info: NodeInfo, csi_node: CSINode | None, new: AttachedVolumes) -> dict[str, int]:
         """By driver, those of the CSINode first. Of other kinds of volumes the limit is there under its own name."""
         of_node = {
@@ -96,6 +106,20 @@ class VolumeLimits(NodeVolumeLimits):
         if csi_node is None or plugin == PORTWORX:
             return False
         return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
+
+    def inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
+        """An in-line disk as a CSI volume, on nodes that take it for one.
+
+        Raises ``SchedulerPanicError`` on a node without a CSINode: upstream logs the name of that which is not there.
+        """
+        if csi_node is None and _is_in_tree(volume):
+            raise SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference (no CSINode)")
+        return super().inline_handle(volume, csi_node)
+
+
+def _is_in_tree(volume: Volume) -> bool:
+    """Whether there is a CSI driver for this kind of in-line volume, used or not."""
+    return in_tree_plugin(volume) is not None or volume.rbd is not None or volume.vsphere_volume is not None
 
 
 def attach_limit_key(driver: str) -> str:
