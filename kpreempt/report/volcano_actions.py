@@ -372,6 +372,10 @@ def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
 def _add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, ...]], options: RenderOptions) -> None:
     """What became of tasks alike; ``told`` are the votes that stand above."""
     attempt = group[0]
+    if attempt.outcome == AttemptOutcome.NO_VOLUMES:
+        tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=None if options.verbose else 4)
+        page.paragraph(tasks, *_attempt_in_words(attempt, len(group)), indent=2 * _INDENT, hanging=2)
+        return
     if attempt.purpose not in _EVICTING and attempt.nodes:
         for line in _placements(group, options):
             page.paragraph(*line, indent=2 * _INDENT, hanging=2)
@@ -436,6 +440,10 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
         ),
         AttemptOutcome.PRE_PREDICATE_FAILED: (f"{agree(number, 'is')} refused at once: {attempt.reason}", "bad"),
         AttemptOutcome.NO_NODE: (f"{agree(number, 'finds')} no node", "bad"),
+        AttemptOutcome.NO_VOLUMES: (
+            f"{agree(number, 'gets')} no room on {node}, for lack of volumes: {attempt.reason}",
+            "bad",
+        ),
         AttemptOutcome.PIPELINED: (f"promised room on {node}", "warn"),
     }
     text, style = words.get(attempt.outcome, (str(attempt.outcome), ""))

@@ -136,6 +136,7 @@ class NodeOutcome(StrEnum):
     ``NoCandidates``: nothing on it could be asked to leave. ``NotEnough``: all victims together would not make room.
     ``StillOverused``: room was made, but the queue has all that it deserves. ``Wasted``: victims were evicted, and the
     task does not fit still. ``Pipelined``: it gets the room once that is free. ``Allocated``: it goes there at once.
+    ``NoVolumes``: it was to go there, and its claims cannot be bound there.
     """
 
     NO_CANDIDATES = "NoCandidates"
@@ -144,6 +145,7 @@ class NodeOutcome(StrEnum):
     WASTED = "Wasted"
     PIPELINED = "Pipelined"
     ALLOCATED = "Allocated"
+    NO_VOLUMES = "NoVolumes"
 
 
 class NodeTried(_Record, frozen=True, kw_only=True):
@@ -176,6 +178,7 @@ class AttemptOutcome(StrEnum):
 
     ``Enqueued``/``NotEnqueued`` are of jobs, the others of tasks. ``NotAllocatable``: the task asks for more than its
     queue has left of what it deserves. ``PrePredicateFailed`` and ``NoNode``: refused before or by every node.
+    ``NoVolumes``: refused by the node that was chosen, as its claims cannot be bound there; ``reason`` says why.
     """
 
     ENQUEUED = "Enqueued"
@@ -185,6 +188,7 @@ class AttemptOutcome(StrEnum):
     NOT_ALLOCATABLE = "NotAllocatable"
     PRE_PREDICATE_FAILED = "PrePredicateFailed"
     NO_NODE = "NoNode"
+    NO_VOLUMES = "NoVolumes"
 
 
 class Attempt(_Record, frozen=True, kw_only=True):

@@ -12,15 +12,31 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node as ClusterNode
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import Handle
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task
 
-# Gates that 1.25 has off, or does not have, and that change what the plugins do.
-FEATURES = FeatureGates()
+# 1.25 has all of these off, or does not have them.
+FEATURES = FeatureGates(
+    in_place_pod_vertical_scaling=False,
+    in_place_pod_level_resources_vertical_scaling=False,
+    pod_level_resources=False,
+    sidecar_containers=False,
+    dynamic_resource_allocation=False,
+    dra_extended_resource=False,
+    node_declared_features=False,
+    match_label_keys_in_pod_topology_spread=False,
+    node_inclusion_policy_in_pod_topology_spread=False,
+    taint_toleration_comparison_operators=False,
+    storage_capacity_scoring=False,
+    volume_limit_scaling=False,
+    volume_attributes_class=False,
+)
 
 
 class KubeView:
@@ -28,10 +44,11 @@ class KubeView:
 
     def __init__(self, cluster: ClusterSnapshot, nodes: Iterable[Node], now: datetime) -> None:
         nodes = list(nodes)
-        pods = [task.pod for node in nodes for task in node.tasks_in_order()]
+        pods = [without_sidecars(task.pod) for node in nodes for task in node.tasks_in_order()]
         seen = msgspec.structs.replace(cluster, nodes=[node.node for node in nodes], pods=pods)
         self.state = ClusterState(seen, FEATURES, now=now, scheduler_names=frozenset())
         self.handle = Handle(self.state, FEATURES)
+        self._spread_images(cluster.nodes)
 
     @property
     def node_infos(self) -> list[NodeInfo]:
@@ -46,7 +63,7 @@ class KubeView:
         """A task was given room on its node."""
         node_info = self.state.by_name.get(task.node_name)
         if node_info is not None:
-            node_info.add_pod(PodInfo(task.pod, FEATURES))
+            node_info.add_pod(PodInfo(without_sidecars(task.pod), FEATURES))
 
     def remove(self, task: Task) -> None:
         """A task gave its room up."""
@@ -57,3 +74,31 @@ class KubeView:
             if pod_info.key == task.key:
                 node_info.remove_pod(pod_info)
                 return
+
+    def _spread_images(self, nodes: Iterable[ClusterNode]) -> None:
+        """Count on how many nodes images are; those that are not ready count, though the session lacks them.
+
+        So it is in a scheduler that runs for a while: it counts anew for each node that changes. One that has just
+        started counts for each node only those that it read before.
+        """
+        images: dict[str, ImageState] = {}
+        for node in nodes:
+            for image in node.status.images:
+                for name in image.names:
+                    # The first node that has it tells the size.
+                    images.setdefault(name, ImageState(image.size_bytes, 0))
+            for name in {name for image in node.status.images for name in image.names}:
+                images[name].num_nodes += 1
+        if not images:
+            return
+        for node_info in self.node_infos:
+            names = (name for image in node_info.node.status.images for name in image.names)
+            node_info.image_states = {name: images[name] for name in names}
+
+
+def without_sidecars(pod: Pod) -> Pod:
+    """The pod as 1.25 reads it: an init container that never ends is none in particular."""
+    if not any(container.restart_policy for container in pod.spec.init_containers):
+        return pod
+    plain = [msgspec.structs.replace(container, restart_policy="") for container in pod.spec.init_containers]
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, init_containers=plain))

@@ -18,6 +18,7 @@ from kpreempt.schedulers.volcano.parsing import parse_int
 from kpreempt.schedulers.volcano.recorder import Recorder
 from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
+from kpreempt.schedulers.volcano.volumes import SessionVolumes
 from kpreempt.schedulers.volcano.votes import Vote
 from kpreempt.verdict.status import Code, Status
 from kpreempt.verdict.volcano import OperationKind, Refusal, VoteEffect
@@ -33,6 +34,10 @@ PERMIT, ABSTAIN, REJECT = 1, 0, -1
 
 class PredicateError(Exception):
     """A predicate ended in an error, which the message tells."""
+
+
+class ScoreError(Exception):
+    """A plugin could not score, which the message tells."""
 
 
 class Victims(NamedTuple):
@@ -58,6 +63,7 @@ class Session:
         for node in self.nodes.values():
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
+        self.volumes = SessionVolumes(cache.cluster, cache.now)
         self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
         # What has been asked for, until something else is registered.
         self._tiers: dict[Vote, list[list[tuple[str, Any]]]] = {}
@@ -252,18 +258,32 @@ class Session:
         return statuses
 
     def scores(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
-        """The score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``)."""
+        """The score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``).
+
+        Where a plugin cannot score a node, none that scores nodes one by one counts for it. Where one cannot score
+        nodes beside each other, no node has a score.
+        """
         if not nodes:
             return {}
-        by_node = {node.name: 0.0 for node in nodes}
-        for _, function in self.functions(Vote.NODE_ORDER):
-            for node in nodes:
-                by_node[node.name] += function(task, node)
+        by_node = {node.name: self._score(task, node) for node in nodes}
         batches: dict[str, float] = {}
         for _, function in self.functions(Vote.BATCH_NODE_ORDER):
-            for name, score in function(task, nodes).items():
+            try:
+                found = function(task, nodes)
+            except ScoreError:
+                return {}
+            for name, score in found.items():
                 batches[name] = batches.get(name, 0.0) + score
         return {name: score + batches.get(name, 0.0) for name, score in by_node.items()}
+
+    def _score(self, task: Task, node: Node) -> float:
+        total = 0.0
+        for _, function in self.functions(Vote.NODE_ORDER):
+            try:
+                total += function(task, node)
+            except ScoreError:
+                return 0.0
+        return total
 
     # Changes, which both statements and the session itself make.
 
@@ -287,12 +307,14 @@ class Session:
         self.recorder.operation(OperationKind.PIPELINE, task)
 
     def allocate(self, task: Task, node: Node) -> None:
-        """Give a task room on a node."""
+        """Give a task room on a node, with its volumes; raises ``VolumeError`` where it cannot have these."""
+        self.volumes.take(task, node)
         self._place(task, node, TaskStatus.ALLOCATED)
         self.recorder.operation(OperationKind.ALLOCATE, task)
 
     def unplace(self, task: Task, kind: OperationKind) -> None:
         """Take a promise or room away again."""
+        self.volumes.give_back(task)
         self._move(task, TaskStatus.PENDING)
         node = self.nodes.get(task.node_name)
         if node is not None:

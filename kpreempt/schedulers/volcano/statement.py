@@ -34,7 +34,7 @@ class Statement:
         self._note(OperationKind.PIPELINE, task)
 
     def allocate(self, task: Task, node: Node) -> None:
-        """Give a task room."""
+        """Give a task room; raises ``VolumeError``, and then has done nothing."""
         self._session.allocate(task, node)
         self._note(OperationKind.ALLOCATE, task)
 

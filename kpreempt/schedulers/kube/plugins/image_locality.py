@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -22,15 +22,21 @@ class ImageLocality(ScorePlugin):
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """0 below 23 MiB in all, 100 from 1000 MiB a container."""
-        containers = (*pod.spec.init_containers, *pod.spec.containers)
         total = 0
         if node_info.image_states:
-            names = [container.image for container in containers]
-            names += [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
-            total = sum(self._scaled_size(name, node_info) for name in names)
-        most = MAX_CONTAINER_THRESHOLD_BYTES * len(containers)
+            total = sum(self._scaled_size(name, node_info) for name in self.images_of(pod))
+        most = MAX_CONTAINER_THRESHOLD_BYTES * len(self.containers_of(pod))
         total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
         return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
+
+    def containers_of(self, pod: Pod) -> list[Container]:
+        """The containers whose images count."""
+        return [*pod.spec.init_containers, *pod.spec.containers]
+
+    def images_of(self, pod: Pod) -> list[str]:
+        """The images that count, as the pod names them."""
+        names = [container.image for container in self.containers_of(pod)]
+        return names + [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
 
     def _scaled_size(self, name: str, node_info: NodeInfo) -> int:
         state = node_info.image_states.get(normalized_image_name(name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim
@@ -62,6 +63,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Counts the CSI volumes of the node's pods and attachments against the limits of its CSINode."""
 
     name = "NodeVolumeLimits"
+    code_of_missing_claim: ClassVar[Code] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
@@ -83,7 +85,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             missing = self._missing_driver(new, csi_node)
             if missing is not None:
                 return Status(Code.UNSCHEDULABLE, [f"{missing} CSI driver is not installed on the node"])
-            limits = volume_limits(csi_node)
+            limits = self.limits_of(node_info, csi_node, new)
             if not limits:
                 return SUCCESS
             used: AttachedVolumes = {}
@@ -92,15 +94,27 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                     used |= self._volumes_of(pod_info.pod, csi_node, is_incoming=False)
         except ClaimNotFoundError as error:
             conflict = details.VolumeConflict(claim=error.claim, problem="does not exist")
-            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [str(error)], detail=conflict)
+            return Status(self.code_of_missing_claim, [str(error)], detail=conflict)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
         return self._compare(limits, new, used, node_info.name)
 
+    def limits_of(self, node_info: NodeInfo, csi_node: CSINode | None, new: AttachedVolumes) -> dict[str, int]:
+        """How many volumes drivers take on the node, those of the pod's ``new`` volumes in any case."""
+        return volume_limits(csi_node)
+
+    def attached_to(self, node_name: str) -> AttachedVolumes:
+        """The volumes that are attached to the node, or to be attached, whether or not a pod there has them."""
+        return self._attachments.get(node_name, {})
+
+    def is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
+        """Whether an in-tree plugin's volumes are CSI volumes in truth on the node."""
+        return csi_node is not None
+
     def _compare(self, limits: dict[str, int], new: AttachedVolumes, used: AttachedVolumes, node_name: str) -> Status:
         """Volumes that are attached without a pod count too, even those that the incoming pod brings, as upstream."""
         counts = Counter(used.values())
-        attached = self._attachments.get(node_name, {})
+        attached = self.attached_to(node_name)
         counts.update(driver for name, driver in attached.items() if name not in used)
         requested = Counter(driver for name, driver in new.items() if name not in used)
         for driver, count in requested.items():
@@ -115,7 +129,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for volume in pod.spec.volumes:
             name = claim_name_of(pod, volume)
             if name is None:
-                handle = _inline_handle(volume, csi_node)
+                handle = self._inline_handle(volume, csi_node)
             elif not name:
                 raise PluginError("PersistentVolumeClaim had no name")
             else:
@@ -141,12 +155,23 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return self._handle_of_unbound(claim, csi_node)
         if volume.spec.csi is not None:
             return CSIHandle(volume.spec.csi.driver, volume.spec.csi.volume_handle)
-        if csi_node is None:
+        plugin = in_tree_plugin(volume.spec)
+        if plugin is None or not self.is_migrated(plugin, csi_node):
             return None
         try:
             return translate_volume(volume)
         except TranslationError:
             return None
+
+    def _inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
+        """An in-line disk as a CSI volume, on nodes that take it for one."""
+        plugin = in_tree_plugin(volume)
+        if plugin is None or not self.is_migrated(plugin, csi_node):
+            return None
+        try:
+            return translate_inline(volume)
+        except TranslationError as error:
+            raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error
 
     def _handle_of_unbound(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> CSIHandle | None:
         storage_class = self._cluster.storage_classes.get(class_of_claim(claim))
@@ -154,7 +179,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return None
         driver = storage_class.provisioner
         if driver in IN_TREE_PLUGINS:
-            if csi_node is None or driver not in DRIVERS:
+            if driver not in DRIVERS or not self.is_migrated(driver, csi_node):
                 return None
             driver = DRIVERS[driver]
         return CSIHandle(driver, f"{_UNBOUND}{claim.key}")
@@ -194,13 +219,3 @@ def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
 
 def _may_be_attached(volume: Volume) -> bool:
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None or bool(in_tree_plugin(volume))
-
-
-def _inline_handle(volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
-    """An in-line disk as a CSI volume, on nodes that have any CSI driver at all."""
-    if csi_node is None:
-        return None
-    try:
-        return translate_inline(volume)
-    except TranslationError as error:
-        raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error

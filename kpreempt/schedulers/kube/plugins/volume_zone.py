@@ -58,30 +58,38 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Collect the labels of the volumes behind the pod's claims; skip where there are none."""
+        topologies, problem = self.topologies_of(pod)
+        if problem is not None:
+            return None, problem
+        if not topologies:
+            return None, SKIP
+        state.write(self.name, topologies)
+        return None, SUCCESS
+
+    def topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
+        """The topology labels of the volumes behind the pod's claims, up to the first claim that refuses the pod."""
         topologies: list[VolumeTopology] = []
         for each in pod.spec.volumes:
             if each.persistent_volume_claim is None:
                 continue
             name = each.persistent_volume_claim.claim_name
             if not name:
-                return None, _refused("PersistentVolumeClaim had no name")
+                return topologies, _refused("PersistentVolumeClaim had no name")
             claim = self._cluster.persistent_volume_claims.get(f"{pod.metadata.namespace}/{name}")
             if claim is None:
-                return None, _refused(not_found("persistentvolumeclaim", name))
+                return topologies, _refused(not_found("persistentvolumeclaim", name))
             if not claim.spec.volume_name:
                 problem = self._problem_of_unbound(claim)
                 if problem is not None:
-                    return None, _refused(problem, details.VolumeConflict(claim=claim.key, problem="not bound"))
+                    unbound = details.VolumeConflict(claim=claim.key, problem="not bound")
+                    return topologies, _refused(problem, unbound)
                 continue
             volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
             if volume is None:
                 missing = details.VolumeConflict(claim.key, claim.spec.volume_name, "the volume does not exist")
-                return None, _refused(not_found("persistentvolume", claim.spec.volume_name), missing)
+                return topologies, _refused(not_found("persistentvolume", claim.spec.volume_name), missing)
             topologies += _topologies(claim, volume)
-        if not topologies:
-            return None, SKIP
-        state.write(self.name, topologies)
-        return None, SUCCESS
+        return topologies, None
 
     def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> str | None:
         """Why a claim without a volume refuses the pod; ``None`` where it waits for the pod's node."""
@@ -98,14 +106,24 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all volumes."""
         labels = node_info.node.labels
-        if not any(label in labels for label in _TOPOLOGY_LABELS):
+        if not has_topology(labels):
             return SUCCESS
         topologies = state.read(self.name)
         assert isinstance(topologies, list)
         for topology in topologies:
             if not topology.admits(labels):
-                return _refused(REASON_ZONE, _conflict(topology, labels))
+                return out_of_zone(topology, labels)
         return SUCCESS
+
+
+def has_topology(labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels is in any zone or region."""
+    return any(label in labels for label in _TOPOLOGY_LABELS)
+
+
+def out_of_zone(topology: VolumeTopology, labels: Mapping[str, str]) -> Status:
+    """The refusal of a node with these labels, which lack the volume's."""
+    return _refused(REASON_ZONE, _conflict(topology, labels))
 
 
 def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:

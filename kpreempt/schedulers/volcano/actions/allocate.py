@@ -19,6 +19,7 @@ from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused, nil
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task
+from kpreempt.schedulers.volcano.volumes import VolumeError
 from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
 
@@ -103,37 +104,45 @@ def _allocate_task(
         return ended(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors), nearest=nearest(task, nodes))
     idle = [node for node in fitting if fits(task, node.idle)]
     others = [node for node in fitting if not fits(task, node.idle) and fits(task, node.future_idle())]
-    candidates = idle or others
-    scores = session.scores(task, candidates) if len(candidates) > 1 else {}
-    node, tied = best_node(session, candidates, scores)
-    goes_at_once = fits(task, node.idle)
-    if goes_at_once:
-        statement.allocate(task, node)
-    else:
+    node, score, tied = _best_of(session, task, idle, others)
+
+    def chosen(outcome: AttemptOutcome, on_node: NodeOutcome, reason: str = "") -> AttemptOutcome:
+        tried = NodeTried(node=node.name, outcome=on_node, score=score)
+        return ended(outcome, **said_of(refused), nodes=[tried], tied=tied if len(tied) > 1 else [], reason=reason)
+
+    if not fits(task, node.idle):
         statement.pipeline(task, node)
-    tried = NodeTried(
-        node=node.name,
-        outcome=NodeOutcome.ALLOCATED if goes_at_once else NodeOutcome.PIPELINED,
-        score=scores.get(node.name),
-    )
-    outcome = AttemptOutcome.ALLOCATED if goes_at_once else AttemptOutcome.PIPELINED
-    return ended(outcome, **said_of(refused), nodes=[tried], tied=tied if len(tied) > 1 else [])
+        return chosen(AttemptOutcome.PIPELINED, NodeOutcome.PIPELINED)
+    try:
+        statement.allocate(task, node)
+    except VolumeError as error:
+        # Upstream only logs it: no other node is tried for the task, and the next one has its turn.
+        return chosen(AttemptOutcome.NO_VOLUMES, NodeOutcome.NO_VOLUMES, str(error))
+    return chosen(AttemptOutcome.ALLOCATED, NodeOutcome.ALLOCATED)
 
 
-def best_node(session: Session, nodes: list[Node], scores: dict[str, float]) -> tuple[Node, list[str]]:
-    """The node with the best score, and all that have it; without scores there is one node only.
+def _best_of(
+    session: Session, task: Task, idle: list[Node], others: list[Node]
+) -> tuple[Node, float | None, list[str]]:
+    """The node to take, of those with idle room first, with its score, if it needed one, and all that have it.
 
-    Raises ``SchedulerPanicError`` where no score is above -1: the genuine scheduler then goes on without a node.
+    Raises ``SchedulerPanicError`` where there is none: the genuine scheduler then goes on without a node.
     """
-    if not scores:
-        if len(nodes) == 1:
-            return nodes[0], [nodes[0].name]
-        raise nil("the best node, as no node has a score")
-    best = max(scores.values())
-    if not best > -1.0:
-        raise nil("the best node, as no score is above -1")
-    tied = [node for node in nodes if scores[node.name] == best]
-    return session.order.pick(tied), [node.name for node in tied]
+    for nodes in (idle, others):
+        scores = session.scores(task, nodes) if len(nodes) > 1 else {}
+        tied = _best(nodes, scores)
+        if tied:
+            node = session.order.pick(tied)
+            return node, scores.get(node.name), [each.name for each in tied]
+    raise nil("the best node, as no score is above -1")
+
+
+def _best(nodes: list[Node], scores: dict[str, float]) -> list[Node]:
+    """The nodes with the best score, or the only one, which needs none. A score up to -1 is as good as none."""
+    if len(nodes) == 1:
+        return nodes
+    best = max(scores.values(), default=-1.0)
+    return [node for node in nodes if scores[node.name] == best] if best > -1.0 else []
 
 
 def _refusal(session: Session, task: Task, node: Node) -> Refused | None:

@@ -8,6 +8,7 @@ from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
+from kpreempt.schedulers.volcano.volumes import VolumeError
 from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
 
@@ -43,10 +44,18 @@ def _place(session: Session, job: Job, task: Task) -> bool:
             refused[node.name] = reason
             errors.by_node[node.name] = reason.message
             continue
-        session.allocate(task, node)
+        try:
+            session.allocate(task, node)
+        except VolumeError as error:
+            refused[node.name] = Refused(str(error))
+            errors.by_node[node.name] = str(error)
+            continue
         if session.is_ready(job):
             for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
                 session.bind(allocated)
+        else:
+            # Upstream keeps its room, but lets go of its volumes.
+            session.volumes.give_back(task)
         tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
         note(AttemptOutcome.ALLOCATED, **said_of(refused), nodes=[tried])
         return True

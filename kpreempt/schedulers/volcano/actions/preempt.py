@@ -129,7 +129,8 @@ class Preemption:
         fitting, refused = self._helper.fitting(task, nodes, lambda task, node: _refusal(session, task, node))
         scores = session.scores(task, fitting)
         tried: list[NodeTried] = []
-        for node in sorted(fitting, key=lambda node: -scores[node.name]):
+        scored = [node for node in fitting if node.name in scores]
+        for node in sorted(scored, key=lambda node: -scores[node.name]):
             attempt = self._try_node(statement, queue, task, node, scores[node.name], is_candidate)
             tried.append(attempt)
             if attempt.outcome is NodeOutcome.PIPELINED:

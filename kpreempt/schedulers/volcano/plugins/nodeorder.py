@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.resource_scoring import (
-    ResourceScorer,
-    ResourceWeight,
-    Usage,
-    balance,
-    least_allocated,
-    most_allocated,
-    weighted,
-)
-from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
-from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
 from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.kube_plugins.images import Images
+from kpreempt.schedulers.volcano.kube_plugins.pod_affinity import PodAffinity
+from kpreempt.schedulers.volcano.kube_plugins.resource_scores import (
+    RequestedScorer,
+    balanced,
+    least_requested,
+    most_requested,
+)
+from kpreempt.schedulers.volcano.kube_plugins.selector_spread import SelectorSpread
+from kpreempt.schedulers.volcano.kube_plugins.taints import Taints
+from kpreempt.schedulers.volcano.kube_plugins.topology_spread import TopologySpread
+from kpreempt.schedulers.volcano.kube_view import without_sidecars
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.session import ScoreError, Session
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.schedulers.volcano.votes import Vote
 
 NAME = "nodeorder"
-_CPU_AND_MEMORY = [ResourceWeight("cpu", 50), ResourceWeight("memory", 50)]
-_MOST_WEIGHTS = [ResourceWeight("cpu", 1), ResourceWeight("memory", 1)]
-_BALANCED = [ResourceWeight("cpu", 1), ResourceWeight("memory", 1), ResourceWeight("nvidia.com/gpu", 1)]
+
+
+class _Turn(NamedTuple):
+    """What scores of single nodes need to know of a pod: the same on all nodes."""
+
+    pod: Pod
+    # Scorers with what the pod asks for, and their weights.
+    requests: list[tuple[RequestedScorer, list[int], int]]
+    state: CycleState
+    # Why the pod's node preferences cannot be read; ``None`` where there are none.
+    preferences: str | None
 
 
 class NodeOrder:
@@ -39,53 +48,61 @@ class NodeOrder:
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._view = session.view
         handle = session.view.handle
-        self._weights = {
-            "leastrequested": option.integer("leastrequested.weight", 1),
-            "mostrequested": option.integer("mostrequested.weight", 0),
-            "balancedresource": option.integer("balancedresource.weight", 1),
-        }
-        self._least = _scorer(_CPU_AND_MEMORY, least=True)
-        self._most = _scorer(_MOST_WEIGHTS, least=False)
-        self._balanced = ResourceScorer(_BALANCED, _balanced_score, counts_pod_level=False, use_requested=True)
-        self._single: list[tuple[ScorePlugin, int]] = [
-            (ImageLocality({}, handle), option.integer("imagelocality.weight", 1)),
-            (NodeAffinity({}, handle), option.integer("nodeaffinity.weight", 2)),
+        scorers = [
+            (least_requested(), option.integer("leastrequested.weight", 1)),
+            (most_requested(), option.integer("mostrequested.weight", 0)),
+            (balanced(), option.integer("balancedresource.weight", 1)),
         ]
+        self._scorers = [(scorer, weight) for scorer, weight in scorers if weight]
+        self._images, self._images_weight = Images(handle), option.integer("imagelocality.weight", 1)
+        self._affinity, self._affinity_weight = NodeAffinity({}, handle), option.integer("nodeaffinity.weight", 2)
+        # With what all nodes score where the plugin has nothing to say of the pod.
         self._batch: list[tuple[ScorePlugin, int, int]] = [
-            (InterPodAffinity({"hardPodAffinityWeight": 0}, handle), option.integer("podaffinity.weight", 2), 0),
-            (TaintToleration({}, handle), option.integer("tainttoleration.weight", 3), MAX_NODE_SCORE),
-            (
-                PodTopologySpread({"defaultingType": "System"}, handle),
-                option.integer("podtopologyspread.weight", 2),
-                MAX_NODE_SCORE,
-            ),
+            (PodAffinity(handle), option.integer("podaffinity.weight", 2), 0),
+            (Taints({}, handle), option.integer("tainttoleration.weight", 3), MAX_NODE_SCORE),
+            (TopologySpread(handle), option.integer("podtopologyspread.weight", 2), MAX_NODE_SCORE),
         ]
+        if weight := option.integer("selectorspread.weight", 0):
+            self._batch.append((SelectorSpread(handle), weight, 0))
+        self._turn: tuple[Pod, _Turn] | None = None
 
     def score(self, task: Task, node: Node) -> float:
-        """What a node scores by itself."""
+        """What a node scores by itself; raises ``ScoreError``."""
         node_info = self._view.node_info(node.name)
+        turn = self._turn_of(task)
         total = 0.0
-        for name, scorer in (
-            ("leastrequested", self._least),
-            ("mostrequested", self._most),
-            ("balancedresource", self._balanced),
-        ):
-            if weight := self._weights[name]:
-                total += float(scorer.score(scorer.requests_of(task.pod), node_info)) * weight
-        state = CycleState()
-        for plugin, weight in self._single:
-            if weight:
-                total += float(plugin.score(state, task.pod, node_info)) * weight
+        if self._images_weight and node_info.image_states:
+            total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
+        for scorer, requests, weight in turn.requests:
+            total += float(scorer.score(requests, node_info)) * weight
+        if self._affinity_weight and turn.preferences is not None:
+            if turn.preferences:
+                raise ScoreError(turn.preferences)
+            total += float(self._affinity.score(turn.state, turn.pod, node_info)) * self._affinity_weight
         return total
 
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
-        """What nodes score beside each other."""
+        """What nodes score beside each other; raises ``ScoreError``."""
         totals = dict.fromkeys((node.name for node in nodes), 0.0)
         node_infos = [self._view.node_info(node.name) for node in nodes]
+        pod = without_sidecars(task.pod)
         for plugin, weight, without in self._batch:
-            for node_info, score in zip(node_infos, _normalized(plugin, task, node_infos, without), strict=True):
+            for node_info, score in zip(node_infos, _normalized(plugin, pod, node_infos, without), strict=True):
                 totals[node_info.name] += float(score * weight)
         return totals
+
+    def _turn_of(self, task: Task) -> _Turn:
+        if self._turn is None or self._turn[0] is not task.pod:
+            pod, state = without_sidecars(task.pod), CycleState()
+            status = self._affinity.pre_score(state, pod, ())
+            turn = _Turn(
+                pod,
+                [(scorer, scorer.requests_of(pod), weight) for scorer, weight in self._scorers],
+                state,
+                None if status.is_skip else status.message,
+            )
+            self._turn = task.pod, turn
+        return self._turn[1]
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -95,20 +112,14 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Vote.BATCH_NODE_ORDER, NAME, plugin.score_batch)
 
 
-def _normalized(plugin: ScorePlugin, task: Task, nodes: Sequence[NodeInfo], without: int) -> list[int]:
+def _normalized(plugin: ScorePlugin, pod: Pod, nodes: Sequence[NodeInfo], without: int) -> list[int]:
     """Scores from 0 to 100; ``without`` for all nodes where the pod states nothing that the plugin looks at."""
     state = CycleState()
-    if isinstance(plugin, PreScorePlugin) and plugin.pre_score(state, task.pod, nodes).is_skip:
-        return [without] * len(nodes)
-    scores = [plugin.score(state, task.pod, node) for node in nodes]
-    return plugin.normalize_scores(state, task.pod, scores, nodes)
-
-
-def _scorer(weights: list[ResourceWeight], *, least: bool) -> ResourceScorer:
-    rate = least_allocated if least else most_allocated
-    return ResourceScorer(weights, weighted(weights, rate), counts_pod_level=False, use_requested=False)
-
-
-def _balanced_score(usages: Sequence[Usage]) -> int:
-    """How evenly resources would be used: 100 where all shares are equal."""
-    return balance([usage.requested / usage.allocatable for usage in usages if usage.allocatable])
+    if isinstance(plugin, PreScorePlugin):
+        status = plugin.pre_score(state, pod, nodes)
+        if status.is_skip:
+            return [without] * len(nodes)
+        if not status.is_success:
+            raise ScoreError(status.message)
+    scores = [plugin.score(state, pod, node) for node in nodes]
+    return plugin.normalize_scores(state, pod, scores, nodes)

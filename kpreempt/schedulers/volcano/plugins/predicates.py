@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, PluginError, PreFilterPlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
 from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
-from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
-from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
-from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
 from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.kube_plugins.pod_affinity import PodAffinity
+from kpreempt.schedulers.volcano.kube_plugins.taints import Taints
+from kpreempt.schedulers.volcano.kube_plugins.topology_spread import TopologySpread
+from kpreempt.schedulers.volcano.kube_plugins.volume_filters import VolumeLimits, VolumeZones
+from kpreempt.schedulers.volcano.kube_view import without_sidecars
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session
 from kpreempt.schedulers.volcano.task import Task
@@ -38,28 +39,29 @@ class Predicates:
         if option.boolean("predicate.NodeAffinityEnable", True):
             self._stable.append(NodeAffinity({}, handle))
         if option.boolean("predicate.TaintTolerationEnable", True):
-            self._stable.append(TaintToleration({}, handle))
+            self._stable.append(Taints({}, handle))
         self._others: list[FilterPlugin] = []
         if option.boolean("predicate.NodePortsEnable", True):
             self._others.append(NodePorts({}, handle))
         if option.boolean("predicate.PodAffinityEnable", True):
-            self._others.append(InterPodAffinity({"hardPodAffinityWeight": 0}, handle))
+            self._others.append(PodAffinity(handle))
         if option.boolean("predicate.NodeVolumeLimitsEnable", True):
-            self._others.append(NodeVolumeLimits({}, handle))
+            self._others.append(VolumeLimits(handle))
         if option.boolean("predicate.VolumeZoneEnable", True):
-            self._others.append(VolumeZone({}, handle))
+            self._others.append(VolumeZones(handle))
         if option.boolean("predicate.PodTopologySpreadEnable", True):
-            self._others.append(PodTopologySpread({"defaultingType": "System"}, handle))
+            self._others.append(TopologySpread(handle))
         self._state = CycleState()
+        self._pod = Pod()
         self._active: list[FilterPlugin] = []
 
     def prepare(self, task: Task) -> None:
         """Look at the pod once, before the nodes; raises ``PredicateError``."""
-        self._state, self._active = CycleState(), []
+        self._state, self._active, self._pod = CycleState(), [], without_sidecars(task.pod)
         for plugin in self._others:
             status = SUCCESS
             if isinstance(plugin, PreFilterPlugin):
-                _, status = plugin.pre_filter(self._state, task.pod, self._session.view.node_infos)
+                _, status = plugin.pre_filter(self._state, self._pod, self._session.view.node_infos)
             if status.is_skip:
                 continue
             if not status.is_success:
@@ -74,7 +76,7 @@ class Predicates:
             reason = f"Task <{task.key}> on Node <{node.name}> failed, reason: node(s) pod number exceeded"
             statuses.append(Status(Code.UNSCHEDULABLE, [reason], plugin=NAME))
         statuses += self._check_stable(task, node_info)
-        statuses += [self._filter(plugin, task, node_info) for plugin in self._active]
+        statuses += [self._filter(plugin, node_info) for plugin in self._active]
         self._check_proportion(task, node)
         return statuses
 
@@ -89,7 +91,7 @@ class Predicates:
                 raise PredicateError("plugin equivalence cache predicates failed")
             return []
         try:
-            statuses = [self._filter(plugin, task, node_info) for plugin in self._stable]
+            statuses = [self._filter(plugin, node_info) for plugin in self._stable]
         except PredicateError:
             self._remember(key, False)
             raise
@@ -100,9 +102,9 @@ class Predicates:
         if self._caches and key[1]:
             self._cached[key] = has_run
 
-    def _filter(self, plugin: FilterPlugin, task: Task, node_info: NodeInfo) -> Status:
+    def _filter(self, plugin: FilterPlugin, node_info: NodeInfo) -> Status:
         try:
-            status = plugin.filter(self._state, task.pod, node_info)
+            status = plugin.filter(self._state, self._pod, node_info)
         except PluginError as error:
             status = Status(Code.ERROR, [str(error)])
         if not status.is_success and not status.is_rejected:

@@ -74,15 +74,18 @@ class FilterState:
             matching = (term for term in incoming.anti_affinity_terms if term.matches(pod, None))
             _count(self.anti_affinity, matching, labels, delta)
 
-    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None) -> None:
+    def add_all(
+        self, nodes: Sequence[NodeInfo], table: PodTable | None, *, refusing: Sequence[NodeInfo] | None = None
+    ) -> None:
         """Count all pods of all nodes; those that cannot matter are not looked at.
 
-        ``table`` has the pods of ``nodes`` in columns, where the cluster is big.
+        ``table`` has the pods of ``nodes`` in columns, where the cluster is big. ``refusing`` are the nodes on which
+        somebody may refuse the incoming pod, where they are not all of them.
         """
         if table is not None:
             self._add_table(nodes, table)
             return
-        for node_info in nodes:
+        for node_info in nodes if refusing is None else refusing:
             for pod_info in node_info.pods_with_required_anti_affinity:
                 self._update_existing(pod_info, node_info.node.labels, 1)
         if not self.incoming.affinity_terms and not self.incoming.anti_affinity_terms:

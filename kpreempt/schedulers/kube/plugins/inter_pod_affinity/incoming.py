@@ -3,7 +3,7 @@
 The namespaces that a term's selector picks are looked up once and added to the term. Upstream means to drop the
 selector then, but drops it on a copy: it stays, and is matched against no labels at all. So a selector that holds for
 a namespace without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace, and so it does
-here.
+here, unless a caller wants it dropped.
 """
 
 from __future__ import annotations
@@ -26,19 +26,35 @@ class IncomingPod:
 
     __slots__ = ("affinity_terms", "anti_affinity_terms", "namespace_labels", "pod")
 
-    def __init__(self, pod_info: PodInfo, namespaces: Sequence[Namespace], namespace_labels: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        pod_info: PodInfo,
+        namespaces: Sequence[Namespace],
+        namespace_labels: Mapping[str, str],
+        *,
+        drops_selectors: bool = False,
+    ) -> None:
         self.pod = pod_info.pod
-        self.affinity_terms = with_selected_namespaces(pod_info.required_affinity_terms, namespaces)
-        self.anti_affinity_terms = with_selected_namespaces(pod_info.required_anti_affinity_terms, namespaces)
+        self.affinity_terms = with_selected_namespaces(
+            pod_info.required_affinity_terms, namespaces, drops_selectors=drops_selectors
+        )
+        self.anti_affinity_terms = with_selected_namespaces(
+            pod_info.required_anti_affinity_terms, namespaces, drops_selectors=drops_selectors
+        )
         self.namespace_labels = namespace_labels
 
 
-def with_selected_namespaces(terms: Sequence[_Term], namespaces: Sequence[Namespace]) -> list[_Term]:
-    """The terms, each with the namespaces that its selector picks added to those that it names."""
-    return [_with_selected_namespaces(term, namespaces) for term in terms]
+def with_selected_namespaces(
+    terms: Sequence[_Term], namespaces: Sequence[Namespace], *, drops_selectors: bool = False
+) -> list[_Term]:
+    """The terms, each with the namespaces that its selector picks added to those that it names.
+
+    ``drops_selectors`` leaves nothing but these names, as upstream means to.
+    """
+    return [_with_selected_namespaces(term, namespaces, drops_selectors) for term in terms]
 
 
-def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace]) -> _Term:
+def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace], drops_selector: bool) -> _Term:
     selector = term.namespace_selector
     if selector is None or selector.is_empty():
         return term
@@ -46,6 +62,8 @@ def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace]) -> _
     merged.namespaces = term.namespaces | {
         namespace.metadata.name for namespace in namespaces if selector.matches(namespace.metadata.labels)
     }
+    if drops_selector:
+        merged.namespace_selector = None
     return merged
 
 

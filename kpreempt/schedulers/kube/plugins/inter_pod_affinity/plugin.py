@@ -6,6 +6,7 @@ Follows ``plugins/interpodaffinity`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -41,6 +42,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     name = "InterPodAffinity"
     has_extensions = True
+    # Whether a term of the incoming pod keeps but the names of the namespaces that its selector picks.
+    drops_namespace_selectors: ClassVar[bool] = False
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         weight = args.get("hardPodAffinityWeight", 1)
@@ -59,13 +62,26 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if error is not None:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"parsing pod: {error}"])
         namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
-        incoming = IncomingPod(PodInfo(pod, self._features), self._cluster.cluster.namespaces, namespace_labels)
+        incoming = IncomingPod(
+            PodInfo(pod, self._features),
+            self._cluster.cluster.namespaces,
+            namespace_labels,
+            drops_selectors=self.drops_namespace_selectors,
+        )
         counts = FilterState(incoming, Evidence(incoming, nodes))
-        counts.add_all(nodes, self._handle.pod_table)
+        counts.add_all(nodes, self._handle.pod_table, refusing=self.nodes_with_anti_affinity(nodes))
         if counts.is_indifferent:
             return None, SKIP
         state.write(_PRE_FILTER_KEY, counts)
         return None, SUCCESS
+
+    def nodes_with_anti_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
+        """The nodes on which pods may refuse the incoming one."""
+        return nodes
+
+    def nodes_with_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
+        """The nodes on which pods may prefer or avoid the incoming one."""
+        return nodes
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Count the pod that was put on the node."""
@@ -92,8 +108,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             self._cluster.cluster.namespaces,
             self._cluster.namespace_labels(pod.metadata.namespace),
             self._hard_affinity_weight,
+            drops_selectors=self.drops_namespace_selectors,
         )
-        preferences.add_all(self._cluster.node_infos, has_preferences=own)
+        nodes = self._cluster.node_infos
+        preferences.add_all(nodes if own else self.nodes_with_affinity(nodes), has_preferences=own)
         if not preferences.weights:
             return SKIP
         state.write(_PRE_SCORE_KEY, preferences.weights)

@@ -28,11 +28,17 @@ class Preferences:
         namespaces: Sequence[Namespace],
         namespace_labels: Mapping[str, str],
         hard_affinity_weight: int,
+        *,
+        drops_selectors: bool = False,
     ) -> None:
         self.weights: TopologyWeights = {}
         self._pod = pod_info.pod
-        self._wanted = with_selected_namespaces(pod_info.preferred_affinity_terms, namespaces)
-        self._unwanted = with_selected_namespaces(pod_info.preferred_anti_affinity_terms, namespaces)
+        self._wanted = with_selected_namespaces(
+            pod_info.preferred_affinity_terms, namespaces, drops_selectors=drops_selectors
+        )
+        self._unwanted = with_selected_namespaces(
+            pod_info.preferred_anti_affinity_terms, namespaces, drops_selectors=drops_selectors
+        )
         self._namespace_labels = namespace_labels
         self._hard_affinity_weight = hard_affinity_weight
 

@@ -28,7 +28,10 @@ SYSTEM_DEFAULTS = (
 
 
 class SpreadConstraint(NamedTuple):
-    """One constraint with its defaults filled in; ``selector`` ``None`` matches no pod."""
+    """One constraint with its defaults filled in; ``selector`` ``None`` matches no pod.
+
+    ``counts_all``: a selector that matches everything counts every pod, as it did of old, and not none.
+    """
 
     max_skew: int
     topology_key: str
@@ -36,6 +39,7 @@ class SpreadConstraint(NamedTuple):
     min_domains: int
     honors_node_affinity: bool
     honors_taints: bool
+    counts_all: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether a pod with these labels is one of those to spread."""
@@ -83,8 +87,7 @@ def count_matching(pods: Sequence[PodInfo], constraint: SpreadConstraint, namesp
     Pods that are being deleted do not. A selector that matches everything counts none here, although the incoming pod
     does match it (``countPodsMatchSelector``).
     """
-    selector = constraint.selector
-    if selector is None or selector.is_empty() or not pods:
+    if _counts_none(constraint) or not pods:
         return 0
     return sum(
         1
@@ -95,10 +98,14 @@ def count_matching(pods: Sequence[PodInfo], constraint: SpreadConstraint, namesp
 
 def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
     """Whether a pod that is not being deleted counts for the constraint of a pod in ``namespace``."""
-    selector = constraint.selector
-    if selector is None or selector.is_empty() or pod.metadata.namespace != namespace:
+    if _counts_none(constraint) or pod.metadata.namespace != namespace:
         return False
-    return selector.matches(pod.metadata.labels)
+    return constraint.matches(pod.metadata.labels)
+
+
+def _counts_none(constraint: SpreadConstraint) -> bool:
+    selector = constraint.selector
+    return selector is None or (selector.is_empty() and not constraint.counts_all)
 
 
 class NodeInclusion:

@@ -64,7 +64,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     ) -> tuple[PreFilterResult | None, Status]:
         """Count matching pods per domain; Skip where the pod has no hard constraint."""
         try:
-            constraints = self._constraints(pod, "DoNotSchedule")
+            constraints = self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
             return None, Status(Code.ERROR, [f"get constraints from pod: {error}"])
         if not constraints:
@@ -89,7 +89,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""
         try:
-            constraints = self._constraints(pod, "ScheduleAnyway")
+            constraints = self.constraints_of(pod, "ScheduleAnyway")
         except PluginError as error:
             return Status(Code.ERROR, [f"calculating preScoreState: {error}"])
         if not constraints:
@@ -109,8 +109,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         """Turn crowding around: the least crowded node has the most."""
         return _score_state(state).normalized(scores, nodes)
 
-    def _constraints(self, pod: Pod, action: Action) -> list[SpreadConstraint]:
-        """The pod's own constraints or, where it has none at all, the default ones."""
+    def constraints_of(self, pod: Pod, action: Action) -> list[SpreadConstraint]:
+        """The pod's own constraints or, where it has none at all, the default ones; raises ``PluginError``."""
         stated, labels = pod.spec.topology_spread_constraints, pod.metadata.labels
         kind = "hard" if action == "DoNotSchedule" else "soft"
         if stated:

@@ -1,0 +1,150 @@
+"""The volumes that a session takes for the tasks that it gives room.
+
+Follows ``defaultVolumeBinder`` (``pkg/scheduler/cache/cache.go``) and ``capabilities/volumebinding/binder.go`` of
+Volcano v1.8.0. No predicate looks whether a pod's claims can be bound: that is seen when a task is given room on a
+node, and where they can't be, it gets none. The capacity of storage pools does not count, as the option
+``--csi-storage`` is off unless set.
+
+Where a cluster is told of without any claims, volumes and storage classes, all claims count as bound here, as they do
+in the scheduler's own tests.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.interface import PluginError
+from kpreempt.schedulers.kube.framework.volumes import (
+    SELECTED_NODE_ANNOTATION,
+    claim_name_of,
+    is_ephemeral,
+    ownership_error,
+)
+from kpreempt.schedulers.kube.plugins.volume_binding.binder import REASON_NODE_AFFINITY, ClaimMatches, VolumeBinder
+from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims, sort_claims
+from kpreempt.schedulers.volcano.kube_view import FEATURES
+from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.task import Task
+
+_Claimed = TypeVar("_Claimed", PersistentVolumeClaim, PersistentVolume)
+
+REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+# Where 1.25 has other words than 1.36.
+_REASONS = {REASON_NODE_AFFINITY: "node(s) had volume node affinity conflict"}
+
+
+class VolumeError(Exception):
+    """A task's volumes cannot be had on a node; the message is the genuine scheduler's."""
+
+
+class _Taken(NamedTuple):
+    """What a task took: volumes by name, and claims, by key, for which volumes are to be made."""
+
+    volumes: list[str]
+    claims: list[str]
+
+
+class SessionVolumes:
+    """Claims and volumes as a session sees them: as in the cluster, and some taken."""
+
+    def __init__(self, cluster: ClusterSnapshot, now: datetime) -> None:
+        self._cluster = cluster
+        self._now = now
+        self._volumes: dict[str, PersistentVolume] = {}
+        self._claims: dict[str, PersistentVolumeClaim] = {}
+        self._by_task: dict[str, _Taken] = {}
+        self._known: tuple[ClusterState, VolumeBinder] | None = None
+        self._is_told = bool(cluster.persistent_volume_claims or cluster.persistent_volumes or cluster.storage_classes)
+
+    def take(self, task: Task, node: Node) -> None:
+        """Take for a task the volumes that it needs on a node; raises ``VolumeError``."""
+        if not self._is_told or not any(
+            claim_name_of(task.pod, volume) is not None for volume in task.pod.spec.volumes
+        ):
+            return
+        cluster, binder = self._look()
+        try:
+            claims = _claims_of(task.pod, cluster)
+            if claims.immediate:
+                raise VolumeError(REASON_IMMEDIATE)
+            found = binder.find_pod_volumes(ClaimMatches(claims), node.node)
+        except PluginError as error:
+            raise VolumeError(str(error)) from error
+        if found.conflicts:
+            raise VolumeError(",".join(_REASONS.get(reason, reason) for reason in found.reasons))
+        if not claims.delayed:
+            return
+        for claim, volume in found.bindings:
+            reference = ObjectReference(claim.metadata.namespace, claim.metadata.name, claim.metadata.uid)
+            spec = msgspec.structs.replace(volume.spec, claim_ref=reference)
+            self._volumes[volume.metadata.name] = msgspec.structs.replace(volume, spec=spec)
+        for claim, _ in found.provisions:
+            annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node.name}
+            metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+            self._claims[claim.key] = msgspec.structs.replace(claim, metadata=metadata)
+        self._by_task[task.key] = _Taken(
+            [volume.metadata.name for _, volume in found.bindings], [claim.key for claim, _ in found.provisions]
+        )
+        self._known = None
+
+    def give_back(self, task: Task) -> None:
+        """Leave what a task took as it was in the cluster, even where another task needs it too."""
+        taken = self._by_task.pop(task.key, None)
+        if taken is None:
+            return
+        for name in taken.volumes:
+            self._volumes.pop(name, None)
+        for key in taken.claims:
+            self._claims.pop(key, None)
+        self._known = None
+
+    def _look(self) -> tuple[ClusterState, VolumeBinder]:
+        """The claims and volumes at this moment."""
+        if self._known is None:
+            claims = [self._claims.get(claim.key, claim) for claim in self._cluster.persistent_volume_claims]
+            volumes = [self._volumes.get(each.metadata.name, each) for each in self._cluster.persistent_volumes]
+            seen = msgspec.structs.replace(
+                self._cluster,
+                nodes=[],
+                pods=[],
+                csi_drivers=[],
+                persistent_volume_claims=[_without_attributes(claim) for claim in claims],
+                persistent_volumes=[_without_attributes(volume) for volume in volumes],
+            )
+            cluster = ClusterState(seen, FEATURES, now=self._now, scheduler_names=frozenset())
+            self._known = cluster, VolumeBinder(cluster, FEATURES)
+        return self._known
+
+
+def _without_attributes(each: _Claimed) -> _Claimed:
+    """What 1.25 reads of a claim or volume: there are no classes of attributes yet."""
+    if not each.spec.volume_attributes_class_name:
+        return each
+    spec = msgspec.structs.replace(each.spec, volume_attributes_class_name=None)
+    return msgspec.structs.replace(each, spec=spec)
+
+
+def _claims_of(pod: Pod, cluster: ClusterState) -> PodClaims:
+    """The pod's claims, told apart (``GetPodVolumes``); raises ``PluginError`` at the first that is not in order."""
+    found = PodClaims([], [], [])
+    for volume in pod.spec.volumes:
+        name = claim_name_of(pod, volume)
+        if name is None:
+            continue
+        key = f"{pod.metadata.namespace}/{name}"
+        claim = cluster.persistent_volume_claims.get(key)
+        if claim is None:
+            missing = f'could not find v1.PersistentVolumeClaim "{key}"'
+            raise PluginError(f'error getting PVC "{key}": {missing}')
+        if is_ephemeral(volume) and (problem := ownership_error(pod, claim)) is not None:
+            raise PluginError(problem)
+        for known, new in zip(found, sort_claims([claim], cluster), strict=True):
+            known.extend(new)
+    return found
