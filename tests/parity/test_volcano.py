@@ -24,7 +24,6 @@ RECORDED = [
 OPEN_FEATURES = {
     "affinity": "its list of nodes with pods that have (anti-)affinity is as old as the session",
     "spread": "in 1.25 an empty selector of a spread constraint counts every pod of the namespace",
-    "images": "an image's size is that of the first node with it",
     "init": "in 1.25 a pod's CPU overhead is scored in cores, rounded up, as if they were milli",
 }
 SESSION_SEEDS = (1, 2)
