@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 
@@ -62,4 +61,4 @@ def test_a_line_is_wider_than_the_page_only_for_a_word_that_does_not_fit(
 def test_json_lines_read_back_as_the_answer(answer: VolcanoAnswer) -> None:
     lines = render_answer(answer, "jsonl", RenderOptions()).splitlines()
     items = answer.items if isinstance(answer, GangAnswers) else [answer]
-    assert [json.loads(line) for line in lines] == [msgspec.to_builtins(item) for item in items]
+    assert [msgspec.json.decode(line, type=type(item)) for line, item in zip(lines, items, strict=True)] == items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from enum import Enum
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -15,9 +16,10 @@ from kpreempt.verdict.volcano import GangAnswer, SessionAnswer
 NAMES = ["ml/train-0", "ml/train-1", "ml/train-2", "shop/api-7f8c", "cpu", "memory", "nvidia.com/gpu"]
 NAMES += ["proportion", "overcommit", "evil\x1b[31m/x\u202e", "", "{}", "ml/" + "long-" * 20 + "1"]
 TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
-_FEW = 3
+_FEW = 2
 
 
+@cache
 def of_type(wanted: Any) -> st.SearchStrategy[Any]:
     """Values of a type, as the records declare them."""
     origin, arguments = get_origin(wanted), get_args(wanted)
