@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity record live
+.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -94,12 +94,15 @@ $(VENV)/.development: $(VENV)/.runtime requirements-dev.lock
 	@$(PIP_INSTALL) --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-# Below here Go is needed, and the modules of tests/reference. The first build takes minutes.
+# Below here Go is needed, and the modules of tests/reference or tests/volcano_reference. The first build takes minutes.
 N ?= 2000
 SEED ?= 1
 
 parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code
 	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED)
+
+volcano-parity: $(VENV)/.development ## Compare N random sessions from SEED with the genuine Volcano scheduler's code
+	@$(PYTHON) -m tests.parity.volcano --examples $(N) --seed $(SEED)
 
 record: $(VENV)/.development ## Record the verdicts under fixtures anew from the real scheduler's code
 	@$(PYTHON) -m tests.parity.record

@@ -1,7 +1,7 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
-``python -m tests.generated [--check]``: the examples in README.md, the tables in docs/algorithms.md, the
-completions, and the JSON Schema of a verdict.
+``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in docs/algorithms.md,
+the completions, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+# Files with examples.
+SHOWING = (ROOT / "README.md", ROOT / "docs" / "volcano.md")
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the block of code after it that shows the command and what it prints.
@@ -40,13 +41,13 @@ def kpreempt(arguments: list[str], **environment: str) -> str:
     return run.stdout
 
 
-def readme(text: str) -> str:
-    """README with every example as the program prints it now."""
+def with_examples(text: str) -> str:
+    """A file with every example as the program prints it now."""
 
     def example(match: re.Match[str]) -> str:
         program, *arguments = shlex.split(match["command"])
         if program != "kpreempt":
-            raise SystemExit(f"README.md shows {program}, which is not ours")
+            raise SystemExit(f"an example shows {program}, which is not ours")
         return f"{match[1]}```console\n$ {match['command']}\n{kpreempt(arguments).rstrip()}\n```\n"
 
     return _EXAMPLE.sub(example, text)
@@ -56,7 +57,7 @@ def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
     files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
-    files[README] = readme(README.read_text(encoding="utf-8"))
+    files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 

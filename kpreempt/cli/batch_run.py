@@ -189,7 +189,7 @@ class Answerer:
         configuration = volcano_configuration_of(scenario)
         with self._phases.phase("decode"):
             cluster = cluster_of(scenario, source, self._base.cluster if self._base else None)
-            if scenario.pod is not None:
+            if scenario.has_pod:
                 cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario, source)])
         with self._phases.phase("session"):
             verdict = run_session(cluster, configuration, now=self._now)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube import parse_feature_gates
-from kpreempt.snapshot import read_document
+from kpreempt.snapshot import decode_object, read_document
 
 
 class Compared(NamedTuple):
@@ -25,6 +25,8 @@ class Compared(NamedTuple):
     ) -> Scheduler:
         """The scheduler; what is given here counts where the algorithm brings nothing of its own."""
         own = self.configuration or configuration
+        if self.algorithm == VOLCANO:
+            return _volcano(self)
         return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates})
 
 
@@ -38,6 +40,16 @@ def parse_compared(text: str) -> list[Compared]:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
         raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
     return [_parsed(part) for part in parts]
+
+
+def _volcano(compared: Compared) -> Scheduler:
+    """Volcano, asked about one pod after the other. Raises ``UsageError`` and ``ConfigurationError``."""
+    from kpreempt.analysis.volcano_pods import VolcanoOfPods
+    from kpreempt.cli.volcano_configuration import volcano_configuration_in
+
+    if compared.feature_gates:
+        raise UsageError(f"{compared.label}: {VOLCANO} has no feature gates")
+    return VolcanoOfPods(volcano_configuration_in(compared.configuration, compared.label), decode_object)
 
 
 def _parsed(text: str) -> Compared:

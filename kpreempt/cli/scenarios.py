@@ -34,7 +34,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     only.
     """
 
-    pod: msgspec.Raw | None = None
+    pod: msgspec.Raw = msgspec.Raw(b"")
     name: str = ""
     objects: list[msgspec.Raw] | None = None
     config: str | None = None
@@ -42,6 +42,11 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
     feature_gates: dict[str, bool] | None = None
     algorithm: str | None = None
     queued: bool = False
+
+    @property
+    def has_pod(self) -> bool:
+        """Whether there is a pod."""
+        return bool(bytes(self.pod))
 
 
 class _Named(msgspec.Struct):
@@ -99,7 +104,7 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     try:
         _STRICT.decode(line.decode())
         scenario = msgspec.json.decode(line, type=Scenario)
-        if scenario.pod is None and scenario.algorithm != VOLCANO:
+        if not scenario.has_pod and scenario.algorithm != VOLCANO:
             raise msgspec.ValidationError("Object missing required field `pod`")
         return scenario
     except UnicodeDecodeError as error:
@@ -115,7 +120,6 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
 
 def pod_of(scenario: Scenario, source: str) -> Pod:
     """The pod of a scenario with nothing but the API's own defaults filled in. Raises ``InputError``."""
-    assert scenario.pod is not None
     return apply_api_defaults(decode_object("Pod", msgspec.json.decode(scenario.pod), source=source))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -30,16 +28,15 @@ from kpreempt.cli.output import parse_outputs
 from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.strictness import rests_on
-from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.cli.volcano_configuration import read_volcano_configuration
+from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.report.answers import ANSWER_FORMATS
-from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
-from kpreempt.snapshot import decode_object, parse_document, read_document, read_manifest
+from kpreempt.snapshot import decode_object, read_manifest
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
-_CONFIG_KEY = "volcano-scheduler.conf"
 _EXIT_CODES = {
     GangOutcome.BOUND: 0,
     GangOutcome.PIPELINED: 10,
@@ -128,35 +125,10 @@ def run_submission(request: SubmitRequest) -> int:
     return max(map(_exit_code, answers), default=0) if request.exit_code else 0
 
 
-def read_volcano_configuration(path: str | None, actions: str | None) -> VolcanoConfiguration:
-    """Volcano's configuration from a file, or from a file with the ConfigMap that holds it; the default without one.
-
-    Raises ``InputError`` and ``ConfigurationError``.
-    """
-    return configuration_of(_configuration_in(read_document(path), path) if path else None, actions)
-
-
-def _configuration_in(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    if document.get("kind") != "ConfigMap":
-        return document
-    data = document.get("data")
-    data = data if isinstance(data, dict) else {}
-    names = [name for name, text in data.items() if name.endswith(".conf") and isinstance(text, str)]
-    name = _CONFIG_KEY if _CONFIG_KEY in names else names[0] if len(names) == 1 else ""
-    if not name:
-        found = f"; it has {', '.join(sorted(names))}" if names else ""
-        raise InputError(f"the ConfigMap has no {_CONFIG_KEY}{found}", source=path, path="data")
-    return parse_document(data[name], f"{path}: {name}")
-
-
 def _volcano(request: VolcanoRequest, now: datetime) -> Volcano:
     if request.runs < 0:
         raise UsageError("--runs is a number of sessions, 0 or more")
-    try:
-        configuration = read_volcano_configuration(request.scheduler_config, request.actions)
-    except ConfigurationError as error:
-        where = request.scheduler_config if request.actions is None else "--actions"
-        raise ConfigurationError(f"{where}: {error.message}", hint=error.hint) from None
+    configuration = read_volcano_configuration(request.scheduler_config, request.actions)
     formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
     with_scores = bool(formats & {"json", "jsonl", "yaml"})
     return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)

@@ -44,12 +44,9 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
         return block_style(answer)
     if format == "jsonl":
         return "".join(f"{encode_json(item)}\n" for item in _items(answer))
-    if format == "name" and isinstance(answer, GangAnswer | GangAnswers):
-        gangs = answer.items if isinstance(answer, GangAnswers) else [answer]
-        nodes = dict.fromkeys(task.node for gang in gangs for task in gang.tasks if task.node)
-        return "".join(f"node/{printable(node)}\n" for node in nodes)
     if format == "name":
-        return "".join(f"pod/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
+        kind = "node" if isinstance(answer, GangAnswer | GangAnswers) else "pod"
+        return "".join(f"{kind}/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
     if format not in ANSWER_FORMATS:
         raise UsageError(f"there is no output format {format!r}", hint=", ".join(ANSWER_FORMATS))
     if format == "markdown":
@@ -76,12 +73,10 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.volcano_text import render_session  # noqa: PLC0415 - loaded when it is asked for
 
         return render_session(answer, options)
-    if isinstance(answer, GangAnswer):
-        from kpreempt.report.volcano_gang import render_gang  # noqa: PLC0415 - loaded when it is asked for
+    if isinstance(answer, GangAnswer | GangAnswers):
+        from kpreempt.report.volcano_gang import render_gangs  # noqa: PLC0415 - loaded when it is asked for
 
-        return render_gang(answer, options)
-    if isinstance(answer, GangAnswers):
-        return "\n".join(_text(item, options) for item in answer.items)
+        return render_gangs(_gangs(answer), options)
     if isinstance(answer, SchedulingQueueState):
         from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
 
@@ -109,5 +104,10 @@ def _names(answer: Answer) -> list[str]:
         evicted = [each.task for action in answer.session.actions for each in action.evictions]
         return list(dict.fromkeys(evicted))
     if isinstance(answer, GangAnswer | GangAnswers):
-        return []
+        placed = [task for each in _gangs(answer) for task in each.tasks if task.status != "Evicted"]
+        return list(dict.fromkeys(task.node for task in placed if task.node))
     return [item.pod for item in answer.items]
+
+
+def _gangs(answer: GangAnswer | GangAnswers) -> Sequence[GangAnswer]:
+    return answer.items if isinstance(answer, GangAnswers) else [answer]

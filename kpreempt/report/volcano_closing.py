@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano_words import tasks_in_words
+from kpreempt.report.volcano_words import masked, tasks_in_words
 from kpreempt.verdict.volcano import Placement, Sample, SampledOutcome, SessionVerdict
 
 _INDENT = 2
-_GROUPS_SHOWN = 8
-_MESSAGES_SHOWN = 6
+# Where tasks wait for several nodes, which one matters less than how many tasks do.
+_ASSIGNED = re.compile(r"(can possibly be assigned to )[^\s,]+")
+_GROUPS_SHOWN = 4
+_MESSAGES_SHOWN = 4
 _OUTCOMES_SHOWN = 5
-# A pod is named in its own message; equal messages differ in it only.
-_ITSELF = "Pod {}"
 
 
 def add_shown_section(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
@@ -64,13 +65,21 @@ def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
 
 
 def _pod_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
+    """What pods are told, equal messages together; not again what stands on their pod groups."""
     assert session.final is not None
     groups: dict[tuple[str, str], list[str]] = {}
     for task, said in session.final.pods.items():
-        groups.setdefault((said.reason, said.message.replace(task, "<itself>")), []).append(task)
+        message = masked(said.message, task)
+        if not options.verbose:
+            message = _ASSIGNED.sub(r"\1…", message)
+        groups.setdefault((said.reason, message), []).append(task)
+    known = {condition.message for group in session.final.pod_groups.values() for condition in group.conditions}
     lines: list[Phrase] = []
     for (reason, message), tasks in groups.items():
-        words = message.replace("<itself>", tasks[0]) if len(tasks) == 1 else message
+        exact = dict.fromkeys(masked(session.final.pods[task].message, task) for task in tasks)
+        words = next(iter(exact)) if len(exact) == 1 else message
+        words = session.final.pods[tasks[0]].message if len(tasks) == 1 else words
+        words = "the same as its pod group" if words in known else words
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
         noun = "pod " if len(tasks) == 1 else "pods "
         lines.append((noun, strong(named), f": {reason}: " if reason else ": ", words))
@@ -83,7 +92,7 @@ def _event_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
         return []
     groups: dict[tuple[str, ...], list[str]] = {}
     for event in session.final.events:
-        key = (event.kind, event.type, event.reason, event.message.replace(event.subject, "<itself>"))
+        key = (event.kind, event.type, event.reason, masked(event.message, event.subject))
         groups.setdefault(key, []).append(event.subject)
     return [
         (f"event on {kind} ", strong(tasks_in_words(subjects, limit=None)), f": {type_} {reason}: {message}")
@@ -105,10 +114,10 @@ def add_sample_section(page: Page, sample: Sample | None, options: RenderOptions
     )
     shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
     if number > 1:
-        width = len(f"{sample.runs:,}")
-        for outcome in shown:
-            label = f"{outcome.times:>{width},} of {sample.runs:,}  "
-            page.paragraph(strong(label), *_outcome(outcome, options), indent=_INDENT, hanging=len(label))
+        rows: list[tuple[Phrase, ...]] = [
+            ((strong(f"{outcome.times:,} of {sample.runs:,}"),), _outcome(outcome, options)) for outcome in shown
+        ]
+        page.table(rows, aligns=("right", "left"), indent=_INDENT)
         if rest := number - len(shown):
             times = sum(outcome.times for outcome in sample.outcomes[len(shown) :])
             page.paragraph(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.report.amounts import count
-from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano_words import change, volcano_amount
 from kpreempt.verdict.volcano import JobState, QueueState, SessionVerdict
 
 _INDENT = 2
 _QUEUES_SHOWN = 8
-_JOBS_SHOWN = 12
+_JOBS_SHOWN = 8
 
 
 def add_queues_section(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
@@ -50,7 +51,7 @@ def _queue_rows(name: str, before: QueueState, after: QueueState, options: Rende
             amounts.get(resource) for amounts in (before.deserved, before.allocated, before.request, after.allocated)
         )
     ]
-    overused = "overused" if after.overused else "no longer overused" if before.overused else ""
+    overused = "overused" if after.overused else "was overused" if before.overused else ""
     rows: list[tuple[Phrase, ...]] = []
     for number, resource in enumerate(resources or ["cpu"]):
         has = change(*(volcano_amount(resource, state.allocated.get(resource, 0)) for state in (before, after)))
@@ -71,33 +72,72 @@ def _queue_rows(name: str, before: QueueState, after: QueueState, options: Rende
 
 
 def add_jobs_section(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
-    """``JOBS``: a line for each, those that change first; the others counted where they are many."""
+    """``JOBS``: those that change or wait, as a table where the page is wide enough; the others are counted."""
     if session.opening is None or not session.opening.jobs:
         return
     before = session.opening.jobs
     after = session.actions[-1].jobs if session.actions else before
     phases = {name: group.phase for name, group in session.final.pod_groups.items()} if session.final else {}
     names = _changed_first(before, after)
-    shown = names if options.verbose else names[:_JOBS_SHOWN]
+    told = [name for name in names if options.verbose or _is_told(before[name], after.get(name, before[name]))]
+    shown = told if options.verbose else told[:_JOBS_SHOWN]
     page.blank()
-    page.labelled(Span("JOBS", "heading"), f"{len(before):,}, before → after", column=LABEL_COLUMN)
-    titles = ["JOB", "QUEUE", "PRIORITY", "READY", "PHASE", "TASKS"]
+    arrow = ", before → after" if shown else ""
+    page.labelled(Span("JOBS", "heading"), f"{len(before):,}{arrow}", column=LABEL_COLUMN)
+    lines = [_JobLine(name, before[name], after.get(name, before[name]), phases.get(name, "")) for name in shown]
     has_shares = any(state.share is not msgspec.UNSET for state in before.values())
-    if has_shares:
-        titles.insert(3, "SHARE")
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
-    for name in shown:
-        first, last = before[name], after.get(name, before[name])
-        cells: list[Phrase] = [(strong(name),), (first.queue,), (f"{first.priority:,}",)]
-        if has_shares:
-            cells.append((change(_job_share(first), _job_share(last)),))
-        cells += [_ready(first, last), (change(first.phase, phases.get(name, last.phase)),), (_tasks(first, last),)]
-        rows.append(tuple(cells))
-    aligns: list[Align] = ["left"] * len(titles)
-    aligns[2] = "right"
-    page.table(rows, aligns=aligns, indent=_INDENT)
-    if rest := len(names) - len(shown):
+    if lines:
+        _add_job_lines(page, lines, has_shares=has_shares)
+    if rest := len(told) - len(shown):
         page.paragraph(Span(f"… and {count(rest, 'more job')} (--verbose)", "dim"), indent=_INDENT)
+    if stay := len(names) - len(told):
+        words = f"{count(stay, 'job')} {agree(stay, 'has')} all {agree(stay, 'its')} tasks, and {agree(stay, 'stays')}"
+        page.paragraph(Span(f"{words} as {'it is' if stay == 1 else 'they are'}", "dim"), indent=_INDENT)
+
+
+def _is_told(before: JobState, after: JobState) -> bool:
+    return before != after or after.ready_num < after.min_available or bool(after.tasks.get("Pending"))
+
+
+class _JobLine(NamedTuple):
+    """A job, its states, and its phase at the end where that is known."""
+
+    name: str
+    before: JobState
+    after: JobState
+    phase: str
+
+    @property
+    def share(self) -> str:
+        return change(_job_share(self.before), _job_share(self.after))
+
+    @property
+    def phases(self) -> str:
+        return change(self.before.phase or "none", self.phase or self.after.phase or "none")
+
+    @property
+    def tasks(self) -> str:
+        return change(_counts(self.before), _counts(self.after))
+
+
+def _add_job_lines(page: Page, lines: Sequence[_JobLine], *, has_shares: bool) -> None:
+    titles = ["JOB", "QUEUE", "PRIORITY", *(["SHARE"] if has_shares else []), "READY", "PHASE", "TASKS"]
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    for line in lines:
+        share: list[Phrase] = [(line.share,)] if has_shares else []
+        cells: list[Phrase] = [(strong(line.name),), (line.before.queue,), (f"{line.before.priority:,}",), *share]
+        rows.append((*cells, _ready(line.before, line.after), (line.phases,), (line.tasks,)))
+    if page.fits(rows, indent=_INDENT):
+        aligns: list[Align] = ["left"] * len(titles)
+        aligns[2] = "right"
+        page.table(rows, aligns=aligns, indent=_INDENT)
+        return
+    for line in lines:
+        facts = [f"queue {line.before.queue}", f"priority {line.before.priority:,}"]
+        facts += [f"share {line.share}"] if has_shares else []
+        page.paragraph(strong(line.name), Span(f"  {', '.join(facts)}", "dim"), indent=_INDENT, hanging=_INDENT)
+        ready = _ready(line.before, line.after)
+        page.paragraph(f"{line.phases} · ", *ready, f" ready · {line.tasks}", indent=2 * _INDENT, hanging=_INDENT)
 
 
 def share_in_words(share: float) -> str:
@@ -110,15 +150,10 @@ def _job_share(state: JobState) -> str:
 
 
 def _ready(before: JobState, after: JobState) -> Phrase:
-    """How many tasks are ready, of how many that it needs; with those for which room is made."""
+    """How many tasks are ready, and how many it needs."""
     numbers = change(f"{before.ready_num:,}", f"{after.ready_num:,}")
-    waiting = f", {after.waiting_num:,} waits" if after.waiting_num else ""
-    style = "" if after.ready_num >= after.min_available else "warn"
-    return (Span(f"{numbers} of {after.min_available:,}", style), waiting if after.waiting_num < 2 else waiting[:-1])
-
-
-def _tasks(before: JobState, after: JobState) -> str:
-    return change(_counts(before), _counts(after))
+    style: Style = "" if after.ready_num >= after.min_available else "warn"
+    return (Span(f"{numbers} of {after.min_available:,}", style),)
 
 
 def _counts(state: JobState) -> str:

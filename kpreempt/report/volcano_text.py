@@ -6,12 +6,12 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano_actions import add_action, tried_evictions
 from kpreempt.report.volcano_closing import add_sample_section, add_shown_section
 from kpreempt.report.volcano_state import add_jobs_section, add_queues_section
-from kpreempt.report.volcano_words import subtraction_in_words, tasks_in_words
+from kpreempt.report.volcano_words import by_text, subtraction_in_words, tasks_in_words
 from kpreempt.verdict.volcano import Panic, SessionAnswer, SessionVerdict
 
 _VICTIMS_NAMED = 3
@@ -28,6 +28,7 @@ def render_session(answer: SessionAnswer, options: RenderOptions) -> str:
     add_panic(page, session)
     add_no_eviction_note(page, session)
     add_story(page, session, options)
+    _add_ignored(page, session, options)
     add_sample_section(page, answer.sample, options)
     add_assumptions_section(page, session.assumptions, options)
     return finished(page, options)
@@ -43,22 +44,19 @@ def add_story(page: Page, session: SessionVerdict, options: RenderOptions) -> No
 
 
 def headline(session: SessionVerdict) -> Phrase:
-    """What the session did, in one sentence."""
-    parts = _deeds(session)
+    """What the session did, in a sentence or two."""
+    deeds = _deeds(session)
     if session.panic is not None:
-        until = f" Until then it {join_names(parts, limit=len(parts))}." if parts else ""
-        return (
-            Span(f"The scheduler dies {_where(session, session.panic)}", "bad"),
-            f": {session.panic.message}.",
-            until,
-        )
-    if parts:
-        return ("The session ", join_names(parts, limit=len(parts)), ".")
+        before = f" Before that it {join_names(deeds, limit=len(deeds))}." if deeds else ""
+        return (Span(f"The scheduler dies {_where(session, session.panic)}", "bad"), f".{before}")
+    if deeds:
+        in_vain = ""
+        if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
+            in_vain = " Nobody is promised the room."
+        return ("The session ", strong(join_names(deeds, limit=len(deeds))), f".{in_vain}")
     undone = sum(map(tried_evictions, session.actions))
-    tries = f" It tries {count(undone, 'eviction')} and takes {agree(undone, 'it')} back." if undone else ""
-    if undone > 1:
-        tries = f" It tries {count(undone, 'eviction')} and takes them back."
-    return ("The session changes nothing.", tries)
+    tries = f" It tries {count(undone, 'eviction')} and takes {'it' if undone == 1 else 'them'} back." if undone else ""
+    return ("The session ", strong("changes nothing"), f".{tries}")
 
 
 def _deeds(session: SessionVerdict) -> list[str]:
@@ -102,19 +100,27 @@ def facts(session: SessionVerdict) -> str:
 
 
 def add_panic(page: Page, session: SessionVerdict) -> None:
-    """``PANIC``: what the message means, and that it does not pass."""
-    if session.panic is None:
+    """``PANIC``: its message, what that means, and that it does not pass."""
+    panic = session.panic
+    if panic is None:
         return
     page.blank()
-    subtraction = subtraction_in_words(session.panic.message)
-    cause = f"It takes {subtraction}, which it does not allow itself. " if subtraction else ""
+    page.labelled(Span("PANIC", "bad"), panic.message, column=LABEL_COLUMN)
+    subtraction = subtraction_in_words(panic.message)
+    if subtraction:
+        page.labelled("", f"It would take {subtraction}, and dies rather than go below.", column=LABEL_COLUMN)
+    if subtraction and session.opening is None:
+        cause = "Pods on nodes ask for more than these have, or queues are guaranteed more than there is."
+        page.labelled("", cause, column=LABEL_COLUMN)
+    elif " -" in subtraction:
+        page.labelled("", "A node holds pods that ask for more than it has.", column=LABEL_COLUMN)
     page.labelled(
-        Span("PANIC", "bad"),
-        f"{cause}Every later session dies here, too, until the cause is gone: no task is placed, and none evicted.",
+        "",
+        "Every later session dies there, too, until the cause is gone; until then Volcano places and evicts nobody.",
         column=LABEL_COLUMN,
     )
-    if session.panic.action:
-        page.labelled("", f"What {session.panic.action} had done until then is not told.", column=LABEL_COLUMN)
+    if panic.action:
+        page.labelled("", f"What {panic.action} had sent before is not told.", column=LABEL_COLUMN)
 
 
 def add_no_eviction_note(page: Page, session: SessionVerdict) -> None:
@@ -129,3 +135,15 @@ def add_no_eviction_note(page: Page, session: SessionVerdict) -> None:
         f'--actions "{tried}" tries others.',
         column=LABEL_COLUMN,
     )
+
+
+def _add_ignored(page: Page, session: SessionVerdict, options: RenderOptions) -> None:
+    """``IGNORED``: the pod groups that Volcano does not look at, by reason."""
+    if not session.ignored:
+        return
+    page.blank()
+    label: Span | str = Span("IGNORED", "warn")
+    for reason, names in by_text(session.ignored).items():
+        named = tasks_in_words(names, limit=None if options.verbose else 4)
+        page.labelled(label, f"{named}: {reason}", column=LABEL_COLUMN)
+        label = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.layout import Page, Phrase, Span
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano_words import amounts_in_words, by_text, tasks_in_words
@@ -13,35 +13,39 @@ from kpreempt.verdict.volcano import NodeOutcome, NodeTried, Purpose, Vote, Vote
 _REASONS_SHOWN = 3
 
 
-def add_node(page: Page, tried: NodeTried, *, home: str, purpose: Purpose, indent: int, options: RenderOptions) -> None:
-    """A node that was tried: who could be asked to leave, every vote, and how it ended."""
-    score = "" if tried.score is None else f" (score {tried.score:,.4g})"
-    page.paragraph(
-        *(f"on {tried.node}{score}: ", *outcome_in_words(tried, home, purpose, options)), indent=indent, hanging=2
-    )
+def add_votes(page: Page, tried: NodeTried, *, home: str, indent: int, options: RenderOptions) -> None:
+    """Who could be asked to leave a node, what each plugin said, and how that combines where it is not plain."""
     if not tried.candidates:
         return
     number = len(tried.candidates)
     page.paragraph(
         Span(f"of {number:,} that may be asked: " if number > 1 else "may be asked: ", "dim"),
         tasks_in_words(tried.candidates, home=home, limit=_limit(options)),
-        indent=indent + 2,
+        indent=indent,
         hanging=2,
     )
-    add_votes(page, tried, home=home, indent=indent + 2, options=options)
-
-
-def add_votes(page: Page, tried: NodeTried, *, home: str, indent: int, options: RenderOptions) -> None:
-    """A line for each plugin, and the one that says how the votes combine."""
-    rows: list[tuple[Phrase, ...]] = []
-    tier = 0
+    rows: list[tuple[int, list[str], Phrase]] = []
     for vote in tried.votes:
-        label = "" if vote.tier == tier else f"tier {vote.tier}"
-        tier = vote.tier
-        rows.append(((Span(label, "dim"),), (vote.plugin,), _vote(vote, tried, home, options)))
-    if rows:
-        page.table(rows, aligns=("left", "left", "left"), indent=indent)
-    page.paragraph(*_combined(tried, home, options), indent=indent, hanging=2)
+        phrase = _vote(vote, tried, home, options)
+        # Plugins of a tier that say the same stand together.
+        if rows and rows[-1][0] == vote.tier and rows[-1][2] == phrase:
+            rows[-1][1].append(vote.plugin)
+        else:
+            rows.append((vote.tier, [vote.plugin], phrase))
+    table: list[tuple[Phrase, ...]] = []
+    for index, (tier, plugins, phrase) in enumerate(rows):
+        label = f"tier {tier}" if not index or rows[index - 1][0] != tier else ""
+        table.append(((Span(label, "dim"),), (", ".join(plugins),), phrase))
+    if table:
+        page.table(table, aligns=("left", "left", "left"), indent=indent)
+    if not _is_plain(tried):
+        page.paragraph(*_combined(tried, home, options), indent=indent, hanging=2)
+
+
+def _is_plain(tried: NodeTried) -> bool:
+    """Whether the votes are of one tier, and end with the list that counts."""
+    effects = {vote.effect for vote in tried.votes}
+    return bool(tried.deciding_tier) and VoteEffect.EMPTIED not in effects and len({v.tier for v in tried.votes}) == 1
 
 
 def outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: RenderOptions) -> Phrase:
@@ -51,8 +55,8 @@ def outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Ren
     if tried.outcome == NodeOutcome.NO_CANDIDATES:
         return ("nobody to ask", f"; short of {missing}" if tried.missing else "")
     if tried.outcome == NodeOutcome.NOT_ENOUGH:
-        who = "without all of them" if tried.victims else "and nobody may go:"
-        return (Span("not enough", "warn"), f": {who} it is short of {missing}" if tried.victims else _alone(missing))
+        who = "even without all that may go it" if tried.victims else "nobody may go, and it"
+        return (Span("not enough room", "warn"), f": {who} is short of {missing}")
     if tried.outcome == NodeOutcome.STILL_OVERUSED:
         whom = f"evicts {evicted}" if tried.evicted else "evicts nobody"
         return (Span(whom, "bad"), ", and nobody gets the room: the queue has all that it deserves still")
@@ -65,10 +69,6 @@ def outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Ren
     if not tried.evicted:
         return (Span(verb, "good"), ", and nobody has to go")
     return (Span(f"evicts {evicted}", "bad"), f", and {verb}")
-
-
-def _alone(missing: str) -> str:
-    return f": nobody may go, and it is short of {missing}"
 
 
 def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
@@ -87,11 +87,16 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
         is_all = len(tasks) == len(tried.candidates)
         named = "" if is_all else f"not {tasks_in_words(tasks, home=home, limit=_limit(options))}: "
         parts.append(f"{named}{reason}")
-    rest = f"; and {len(reasons) - len(shown):,} other reasons" if len(shown) < len(reasons) else ""
+    others = len(reasons) - len(shown)
+    rest = f"; and {count(others, 'other reason')}" if others else ""
     why = f": {'; '.join(parts)}{rest}" if vote.effect == VoteEffect.EMPTIED else f"; {'; '.join(parts)}{rest}"
     left = ""
     if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
-        left = f"; both lists name {tasks_in_words(vote.left, home=home)}" if vote.left else "; no list names the same"
+        left = (
+            f"; both lists name {tasks_in_words(vote.left, home=home)}"
+            if vote.left
+            else "; none of them is on the list"
+        )
     return (*words, Span(why if parts else "", "dim"), left)
 
 
@@ -99,6 +104,8 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     """How the votes came to the victims: tiers that were skipped, the one that decided."""
     if not tried.votes:
         return (Span("no plugin has a say, so nobody may go", "dim"),)
+    if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
+        return ("→ ", Span("no tier names anybody" if len(tried.votes) > 1 else "so nobody may go", "warn"))
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
@@ -110,10 +117,10 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
         sentences.append(
             f"tier {decided} decides{alone}: {tasks_in_words(tried.victims, home=home, limit=_limit(options))} may go"
         )
-    elif any(vote.effect == VoteEffect.FIRST for vote in tried.votes):
+    elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
         sentences.append("a list that was made and emptied is never filled again: nobody may go")
     else:
-        sentences.append("no tier names anybody: nobody may go")
+        sentences.append("nobody may go")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
 
 
@@ -144,11 +151,6 @@ def nodes_in_words(nodes: Sequence[str], options: RenderOptions, *, limit: int =
     if options.verbose or len(nodes) <= limit:
         return ", ".join(nodes)
     return f"{', '.join(nodes[:limit])} and {count(len(nodes) - limit, 'more node')}"
-
-
-def refuse(number: int) -> str:
-    """The verb for so many nodes."""
-    return agree(number, "refuses")
 
 
 def _limit(options: RenderOptions) -> int | None:

@@ -71,14 +71,15 @@ def _runs(tasks: Iterable[str]) -> list[list[str]]:
         stems.setdefault(stem, {})[number] = task
     runs: list[list[str]] = []
     for numbered in stems.values():
-        run: list[int] = []
-        for number in [*sorted(numbered), None]:
-            if run and number != run[-1] + 1:
-                names = [numbered[each] for each in run]
-                runs.extend([names] if len(names) >= _SHORTEST_RUN else [[name] for name in names])
-                run = []
-            if number is not None:
-                run.append(number)
+        gathered: list[list[int]] = []
+        for number in sorted(numbered):
+            if gathered and number == gathered[-1][-1] + 1:
+                gathered[-1].append(number)
+            else:
+                gathered.append([number])
+        for run in gathered:
+            names = [numbered[number] for number in run]
+            runs += [names] if len(names) >= _SHORTEST_RUN else [[name] for name in names]
     return runs
 
 
@@ -109,7 +110,7 @@ def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def subtraction_in_words(message: str) -> str:
-    """What a panic says of a subtraction: ``cpu 6 from 4``; empty where it is about something else."""
+    """What a panic says of a subtraction: ``cpu 6 from cpu 4``; empty where it is about something else."""
     match = _SUBTRACTION.search(message)
     if match is None:
         return ""
@@ -118,7 +119,7 @@ def subtraction_in_words(message: str) -> str:
         for side in ("have", "take")
     )
     parts = [
-        f"{name} {volcano_amount(name, amount)} from {_signed(name, have.get(name, 0.0))}"
+        f"{name} {volcano_amount(name, amount)} from {name} {_signed(name, have.get(name, 0.0))}"
         for name, amount in take.items()
         if amount > have.get(name, 0.0)
     ]
@@ -127,3 +128,8 @@ def subtraction_in_words(message: str) -> str:
 
 def _signed(resource: str, amount: float) -> str:
     return f"-{volcano_amount(resource, -amount)}" if amount < 0 else volcano_amount(resource, amount)
+
+
+def masked(text: str, name: str) -> str:
+    """A message without the name of whom it is about, so that equal ones read as one."""
+    return text.replace(name, "…") if name else text

@@ -301,15 +301,19 @@ class Closing(_Record, frozen=True, omit_defaults=False):
 
 
 class Panic(_Record, frozen=True):
-    """Where the genuine scheduler dies: in which action (empty: opening or closing), for which task, saying what."""
+    """Where the genuine scheduler dies: in which action (empty: opening or closing), for which task, saying what.
+
+    ``on`` is what it dies on: a node, a queue, a job.
+    """
 
     action: str
     subject: str
     message: str
+    on: str = ""
 
 
 class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A whole session. After a panic there is nothing but what had happened until then.
+    """A whole session. After a panic there is nothing but what had happened until then, the last action in part.
 
     ``ignored`` are pod groups that Volcano does not look at, with the reason.
     """

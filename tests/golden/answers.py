@@ -49,12 +49,15 @@ ANSWERS: dict[str, list[str]] = {
 
 def answer(name: str, folder: Path) -> str:
     """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
-    path = folder / name
-    arguments = ANSWERS[name]
+    return written_by(ANSWERS[name], folder / name)
+
+
+def written_by(arguments: list[str], path: Path) -> str:
+    """What kpreempt writes at 80 columns, in the format that the arguments ask for; it goes through the file."""
     formats = [arguments[index + 1] for index, each in enumerate(arguments) if each == "-o"] or ["text"]
     plain = arguments[: arguments.index("-o")] if "-o" in arguments else arguments
     with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
         code = process.run([*plain, "-o", f"{formats[0]}={path}"])
     if code:
-        raise RuntimeError(f"golden answer {name}: kpreempt ended with {code}")
+        raise RuntimeError(f"golden answer {path.name}: kpreempt ended with {code}")
     return path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
 
-Without names the answers of ``tests/golden/answers.py`` are rewritten, too.
+Without names the answers of ``tests/golden/answers.py`` and ``tests/golden/volcano.py`` are rewritten, too.
 
 A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden import answers
+from tests.golden import answers, volcano
 from tests.golden.cases import ROOT, case_names, expected_files, explain
 
 
@@ -30,13 +30,14 @@ def main(names: list[str]) -> int:
 
 
 def _rewrite_answers() -> None:
-    for name in answers.ANSWERS:
-        path = answers.ROOT / name
-        with tempfile.TemporaryDirectory() as folder:
-            text = answers.answer(name, Path(folder))
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-            sys.stdout.write(f"rewritten: {name}\n")
+    for module in (answers, volcano):
+        for name in module.ANSWERS:
+            path = module.ROOT / name
+            with tempfile.TemporaryDirectory() as folder:
+                text = module.answer(name, Path(folder))
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+                sys.stdout.write(f"rewritten: {name}\n")
 
 
 if __name__ == "__main__":

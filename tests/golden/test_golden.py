@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -20,3 +21,14 @@ def test_the_answer_is_the_recorded_one(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_about_many_pods_is_the_recorded_one(name: str, tmp_path: Path) -> None:
     assert answer(name, tmp_path) == (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", volcano.ANSWERS)
+def test_an_answer_about_volcano_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+    assert volcano.answer(name, tmp_path) == (volcano.ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_scenario_of_volcano_is_shown() -> None:
+    asked = {Path(part).name for arguments in volcano.ANSWERS.values() for part in arguments if part.startswith("/")}
+    assert {path.name for path in volcano.SCENARIOS.iterdir()} <= asked
+    assert {path.name for path in volcano.ROOT.iterdir()} == set(volcano.ANSWERS)

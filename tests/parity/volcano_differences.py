@@ -27,6 +27,9 @@ ACTION_KEYS = ("trace", "evictions", "pipelined", "binds", "allocated", "enqueue
 FINAL_KEYS = ("podGroups", "fitErrors", "pods", "events")
 # An eviction's event on the pod comes with the deletion, which the genuine one is spared here.
 NOT_COMPARED = ("Pod", "Evict")
+# The gang plugin notes this of tasks that keep their room unbound, when it closes; the recorded fit errors are from
+# before.
+GANG_TEXT = " tasks in gang unschedulable: "
 LONGEST = 400
 
 
@@ -83,7 +86,14 @@ def _end(verdict: dict[str, Any]) -> dict[str, Any]:
     end = verdict.get("final") or {}
     fields = ("kind", "subject", "type", "reason", "message")
     events = [[event.get(field, "") for field in fields] for event in end.get("events") or []]
-    return end | {"events": sorted(event for event in events if (event[0], event[3]) != NOT_COMPARED)}
+    fit_errors = {
+        job: {task: text for task, text in tasks.items() if GANG_TEXT not in text}
+        for job, tasks in (end.get("fitErrors") or {}).items()
+    }
+    return end | {
+        "fitErrors": _plain(fit_errors),
+        "events": sorted(event for event in events if (event[0], event[3]) != NOT_COMPARED),
+    }
 
 
 def _differences(where: str, want: Any, got: Any) -> Iterator[str]:

@@ -78,8 +78,8 @@ class Hierarchy:
             if name not in node.children:
                 if level >= len(weights):
                     raise SchedulerPanicError(
-                        f"runtime error: index out of range [{level}] with length {len(weights)} "
-                        f"(the hierarchy weights of queue {queue.name})"
+                        f"runtime error: index out of range [{level}] with length {len(weights)}",
+                        f"the hierarchy weights of queue {queue.name}",
                     )
                 node.children[name] = _Node(Holding(Resource()), max(parse_float(weights[level]), 1.0), {})
             node = node.children[name]
@@ -96,7 +96,7 @@ class Hierarchy:
         depth = min(len(left_path), len(right_path))
         for level in range(depth):
             if left_node is None or right_node is None:
-                raise nil(f"queue {(left if left_node is None else right).name} is not in the hierarchy")
+                raise nil(f"queue {(left if left_node is None else right).name}, which is not in the hierarchy")
             if left_node.is_saturated != right_node.is_saturated:
                 return 1.0 if left_node.is_saturated else -1.0
             left_share = left_node.holding.share / left_node.weight

@@ -62,7 +62,7 @@ class Job:
         least = self.min_resources
         if self.allocated.less_equal_partly(least, Missing.ZERO):
             return Resource()
-        return self.allocated.clone().sub(least)
+        return self.allocated.clone().sub(least, f"job {self.uid}")
 
     def add(self, task: Task) -> None:
         """Take a task in, in place of one with its uid."""
@@ -76,9 +76,9 @@ class Job:
         """Give the task another status; ``task`` itself takes the place of the copy that the job had."""
         old = self.tasks.pop(task.uid, None)
         if old is not None:
-            self.total_request.sub(old.request)
+            self.total_request.sub(old.request, f"job {self.uid}")
             if old.status in ALLOCATED_STATUSES:
-                self.allocated.sub(old.request)
+                self.allocated.sub(old.request, f"job {self.uid}")
             same = self._by_status[old.status]
             del same[old.uid]
             if not same:

@@ -26,6 +26,10 @@ class Node:
         self.tasks: dict[str, Task] = {}
 
     @property
+    def _on(self) -> str:
+        return f"node {self.name}"
+
+    @property
     def is_ready(self) -> bool:
         """Whether no condition says that the node is not ready."""
         return all(c.status == "True" for c in self.node.status.conditions if c.type == "Ready")
@@ -35,7 +39,7 @@ class Node:
 
         Raises ``SchedulerPanicError`` where more is promised than that.
         """
-        return self.idle.clone().add(self.releasing).sub(self.pipelined)
+        return self.idle.clone().add(self.releasing).sub(self.pipelined, self._on)
 
     def add(self, task: Task) -> bool:
         """Put a copy of the task on the node; False where it is there already."""
@@ -59,12 +63,12 @@ class Node:
         if task is None:
             return
         if task.status is TaskStatus.PIPELINED:
-            self.pipelined.sub(task.request)
+            self.pipelined.sub(task.request, self._on)
         else:
             if task.status is TaskStatus.RELEASING:
-                self.releasing.sub(task.request)
+                self.releasing.sub(task.request, self._on)
             self.idle.add(task.request)
-            self.used.sub(task.request)
+            self.used.sub(task.request, self._on)
         del self.tasks[key]
 
     def update(self, task: Task) -> None:

@@ -35,7 +35,11 @@ class Missing(Enum):
 
 
 class SchedulerPanicError(Exception):
-    """The genuine scheduler dies here; the message is its own."""
+    """The genuine scheduler dies here; the message is its own. ``on`` is what it dies on, where that is known."""
+
+    def __init__(self, message: str, on: str = "") -> None:
+        super().__init__(message)
+        self.on = on
 
 
 class Resource:
@@ -89,7 +93,9 @@ class Resource:
         found = [CPU] if self.cpu >= EPSILON else []
         if self.memory >= EPSILON:
             found.append(MEMORY)
-        return found + sorted(name for name, amount in (self.scalars or {}).items() if amount >= EPSILON)
+        if not self.scalars:
+            return found
+        return found + sorted(name for name, amount in self.scalars.items() if amount >= EPSILON)
 
     def get(self, name: str) -> float:
         """The amount of a resource, 0 for one that is not named."""
@@ -121,10 +127,10 @@ class Resource:
             self.scalars = {}
         self.scalars[name] = self.scalars.get(name, 0.0) + amount
 
-    def sub(self, other: Resource) -> Resource:
-        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much."""
+    def sub(self, other: Resource, on: str = "") -> Resource:
+        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much ``on`` something."""
         if not other.less_equal(self, Missing.ZERO):
-            raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>")
+            raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>", on)
         return self.sub_unchecked(other)
 
     def sub_unchecked(self, other: Resource) -> Resource:

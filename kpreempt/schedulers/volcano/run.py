@@ -30,10 +30,12 @@ from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import TaskStatus
 from kpreempt.verdict.volcano import (
     ActionEvidence,
+    JobState,
     Opening,
     OperationKind,
     Panic,
     Placement,
+    QueueState,
     SessionVerdict,
 )
 
@@ -102,7 +104,10 @@ class _Run:
             self._recorder.begin("")
             final = close_session(session, closes_gang=state.has_gang)
         except SchedulerPanicError as error:
-            panic = Panic(self._recorder.record.action, self._recorder.current_task, str(error))
+            record = self._recorder.record
+            panic = Panic(record.action, self._recorder.current_task, str(error), error.on)
+            if record.action:
+                self._actions.append(_evidence(record, {}, {}))
         return SessionVerdict(
             configured_actions=list(self._configuration.actions),
             panics=panic is not None,
@@ -133,24 +138,25 @@ class _Run:
     def _act(self, session: Session, name: str, state: State) -> None:
         record = self._recorder.begin(name)
         _ACTIONS[name].execute(session)
-        jobs, queues = state_of(state)
-        pipelined, allocated = _still_placed(record)
-        self._actions.append(
-            ActionEvidence(
-                action=name,
-                evictions=record.evictions,
-                pipelined=pipelined,
-                binds=record.binds,
-                allocated=allocated,
-                enqueued=sorted(record.enqueued) or None,
-                trace=record.trace,
-                skipped=record.skipped,
-                attempts=record.attempts,
-                statements=record.statements,
-                jobs=jobs,
-                queues=queues,
-            )
-        )
+        self._actions.append(_evidence(record, *state_of(state)))
+
+
+def _evidence(record: ActionRecord, jobs: dict[str, JobState], queues: dict[str, QueueState]) -> ActionEvidence:
+    pipelined, allocated = _still_placed(record)
+    return ActionEvidence(
+        action=record.action,
+        evictions=record.evictions,
+        pipelined=pipelined,
+        binds=record.binds,
+        allocated=allocated,
+        enqueued=sorted(record.enqueued) or None,
+        trace=record.trace,
+        skipped=record.skipped,
+        attempts=record.attempts,
+        statements=record.statements,
+        jobs=jobs,
+        queues=queues,
+    )
 
 
 def _still_placed(record: ActionRecord) -> tuple[list[Placement], list[Placement]]:

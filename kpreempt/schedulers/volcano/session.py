@@ -159,6 +159,9 @@ class Session:
         Once a plugin has named victims, later ones can only take some away, in later tiers too; a plugin that names
         none skips the rest of its tier, and leaves the decision to the next.
         """
+        if not candidates:
+            # Whatever plugins would say, nobody is named.
+            return Victims([], [], 0)
         votes: list[VoteEvidence] = []
         victims: list[Task] | None = None
         is_first = True
@@ -360,7 +363,7 @@ def has_refused(statuses: Sequence[Status], *, is_strict: bool) -> bool:
 
 def nil(what: str) -> SchedulerPanicError:
     """The panic of a look at something that is not there."""
-    return SchedulerPanicError(f"runtime error: invalid memory address or nil pointer dereference ({what})")
+    return SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference", what)
 
 
 def _created_before(left: Job | Queue, right: Job | Queue, left_id: str, right_id: str) -> bool:

@@ -134,7 +134,7 @@ def _best_of(
         if tied:
             node = session.order.pick(tied)
             return node, scores.get(node.name), [each.name for each in tied]
-    raise nil("no node has a score above -1")
+    raise nil("the best node, as no score is above -1")
 
 
 def _best(nodes: list[Node], scores: dict[str, float]) -> list[Node]:

@@ -57,7 +57,7 @@ class Drf:
             if candidate.job_id not in left:
                 left[candidate.job_id] = self.holdings[candidate.job_id].allocated.clone()
             # Candidates that are spared count as gone too when the next of their job is judged.
-            share = self._share(left[candidate.job_id].sub(candidate.request))
+            share = self._share(left[candidate.job_id].sub(candidate.request, f"job {candidate.job_id}"))
             if wanted < share or abs(wanted - share) <= _TOLERANCE:
                 reasons.append("")
             else:
@@ -81,7 +81,7 @@ class Drf:
             their_queue = session.queues[their_job.queue]
             allocated.sub(candidate.request)
             theirs = self.holdings[their_job.uid].clone()
-            theirs.allocated.sub(candidate.request)
+            theirs.allocated.sub(candidate.request, f"job {their_job.uid}")
             theirs.update_share(self._total)
             tree.put(their_job, their_queue, theirs, allocated)
             difference = tree.compare(queue, their_queue)
@@ -106,7 +106,7 @@ class Drf:
             if sign > 0:
                 amount.add(task.request)
             else:
-                amount.sub(task.request)
+                amount.sub(task.request, f"job {task.job_id}")
         holding.update_share(self._total)
         if self._hierarchy is not None:
             job = self._session.jobs[task.job_id]

@@ -23,7 +23,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     for node in session.nodes.values():
         total.add(node.allocatable)
         used.add(node.used)
-    idle = total.multiply(factor).sub(used)
+    idle = total.multiply(factor).sub(used, "the cluster, whose nodes are used beyond their capacity")
     inqueue = Resource()
     for job in session.walk_jobs():
         if job.phase == "Inqueue" and job.states_min_resources:

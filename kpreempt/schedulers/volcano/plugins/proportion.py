@@ -83,7 +83,7 @@ class Proportion:
         shares: dict[str, QueueShare] = {}
         for job in session.walk_jobs():
             if job.queue not in shares:
-                left = session.total.clone().sub(guaranteed)
+                left = session.total.clone().sub(guaranteed, "the guarantees of all queues")
                 shares[job.queue] = QueueShare(session.queues[job.queue], left)
             shares[job.queue].add(job)
         self.shares = {name: shares[name] for name in sorted(shares)}
@@ -113,7 +113,7 @@ class Proportion:
                 increased, decreased = share.deserved.difference(old, Missing.ZERO)
                 more.add(increased)
                 less.add(decreased)
-            remaining.sub(more).add(less)
+            remaining.sub(more, "the shares of the queues").add(less)
             if remaining.is_empty() or remaining.is_same(before):
                 return
         raise SchedulerPanicError("sharing the cluster among the queues comes to no end")
@@ -136,7 +136,7 @@ class Proportion:
             elif allocated.less_equal(share.deserved, Missing.ZERO):
                 reasons.append(f"queue {queue} would hold no more than it deserves")
             else:
-                allocated.sub(candidate.request)
+                allocated.sub(candidate.request, f"queue {queue}")
                 reasons.append("")
         return reasons
 
@@ -151,7 +151,7 @@ class Proportion:
         share = self.shares[job.queue]
         if not job.states_min_resources:
             return PERMIT
-        wanted = job.min_resources.add(share.allocated).add(share.inqueue).sub(share.elastic)
+        wanted = job.min_resources.add(share.allocated).add(share.inqueue).sub(share.elastic, f"queue {job.queue}")
         limit = share.capability.clone()
         if limit.scalars is not None:
             named = wanted.scalars or {}
@@ -172,8 +172,9 @@ class Proportion:
 
     def deallocate(self, task: Task) -> None:
         """A task of a queue gave its room up; raises ``SchedulerPanicError`` where the queue held less."""
-        share = self.shares[self._session.jobs[task.job_id].queue]
-        share.allocated.sub(task.request)
+        queue = self._session.jobs[task.job_id].queue
+        share = self.shares[queue]
+        share.allocated.sub(task.request, f"queue {queue}")
         share.update_share()
 
 
