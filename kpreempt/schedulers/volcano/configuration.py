@@ -64,6 +64,15 @@ _SWITCHES = {
     "enabledOverused": True,
     "enabledAllocatable": True,
 }
+# Arguments of predicates that share devices between pods.
+_GPU_SHARING = "predicate.GPUSharingEnable"
+_GPU_NUMBER = "predicate.GPUNumberEnable"
+_VGPU = "predicate.VGPUEnable"
+_DEVICES: Mapping[str, str] = {
+    _GPU_SHARING: "nodes would be refused whose GPUs have too little memory for volcano.sh/gpu-memory",
+    _GPU_NUMBER: "nodes would be refused that have too few free GPUs for volcano.sh/gpu-number",
+    _VGPU: "nodes would be refused whose GPUs have no room for volcano.sh/vgpu-number and its memory and cores",
+}
 _SUBJECT = "scheduler"
 
 
@@ -111,7 +120,7 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
     """The configuration that a document says, or the default of 1.8; ``actions`` take the place of its own.
 
     Raises ``ConfigurationError`` where the genuine scheduler refuses the configuration (it would then go on with the
-    one that it had), and for actions that are not played here.
+    one that it had) or ends itself, and for actions that are not played here.
     """
     if document is None:
         tiers = tuple(tuple(_plugin({"name": name}, "") for name in names) for names in _DEFAULT_TIERS)
@@ -121,6 +130,7 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
         tiers = _tiers(document.get("tiers"))
         for tier in tiers:
             _refuse_conflict(tier)
+        _refuse_devices(tiers)
     if actions is not None:
         given = actions
     if given is None:
@@ -185,6 +195,22 @@ def _refuse_conflict(tier: Sequence[PluginOption]) -> None:
         raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
 
 
+def _refuse_devices(tiers: Sequence[Sequence[PluginOption]]) -> None:
+    """Refuse what the genuine scheduler exits of when a session opens. What predicates were told once stays told."""
+    enabled = dict.fromkeys(_DEVICES, False)
+    for index, tier in enumerate(tiers):
+        for plugin in tier:
+            if plugin.name != "predicates":
+                continue
+            enabled = {key: plugin.boolean(key, value) for key, value in enabled.items()}
+            path = f"tiers[{index}] predicates"
+            if enabled[_GPU_SHARING] and enabled[_GPU_NUMBER]:
+                message = "can not define true in both gpu sharing and gpu number"
+                raise ConfigurationError(f"{path}: {message}", hint=f"{_GPU_SHARING} or {_GPU_NUMBER}")
+            if enabled[_VGPU] and (enabled[_GPU_SHARING] or enabled[_GPU_NUMBER]):
+                raise ConfigurationError(f"{path}: gpu-share and vgpu can't be used together")
+
+
 def _assumptions(tiers: Sequence[Sequence[PluginOption]]) -> list[Assumption]:
     found = []
     for index, tier in enumerate(tiers):
@@ -196,4 +222,10 @@ def _assumptions(tiers: Sequence[Sequence[PluginOption]]) -> list[Assumption]:
                 )
             elif plugin.name not in PLUGINS:
                 found.append(Assumption(_SUBJECT, path, "there is no such plugin in Volcano 1.8, which ignores it"))
+            elif plugin.name == "predicates":
+                found += [
+                    Assumption(_SUBJECT, f"{path} {key}", f"sharing devices is left out: with it, {effect}")
+                    for key, effect in _DEVICES.items()
+                    if plugin.boolean(key, False)
+                ]
     return found
