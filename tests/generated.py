@@ -1,7 +1,7 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
-``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in docs/algorithms.md,
-the completions, and the JSON Schema of a verdict.
+``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
+docs/algorithms.md, the completions, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
 # Plays sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
+ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
 
 
 class Scheduler(Protocol):
@@ -78,7 +79,7 @@ def scheduler_for(
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} plays whole sessions, and is not asked about one pod after the other", hint=hint)
     if algorithm != DEFAULT_ALGORITHM:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join((*ALGORITHMS, VOLCANO)))
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)

@@ -19,11 +19,12 @@ class Algorithms(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
-    """A scheduler by the name that ``--algorithm`` takes, the release it follows, and its ways."""
+    """A scheduler by the name that ``--algorithm`` takes, the release of its project that it follows, and its ways."""
 
     name: str
     release: str
     differences: list[str]
+    project: str = "Kubernetes"
 
 
 ALGORITHMS = (
@@ -79,6 +80,20 @@ ALGORITHMS = (
             "Nodes that fit are scored; the whole KubeSchedulerConfiguration counts.",
         ],
     ),
+    Algorithm(
+        "volcano-1.8",
+        "v1.8.0",
+        [
+            "Decides about all jobs at once, in a session of actions; a gang is placed whole or not at all.",
+            "By default nobody is evicted: neither preempt nor reclaim is among the actions.",
+            "Disruption budgets are not asked. Plugins vote on victims, tier by tier.",
+            "preempt evicts within a queue, and takes it back where the gang does not come together.",
+            "reclaim evicts across queues, at once, from those that hold more than they deserve.",
+            "Room that is promised lasts one session: in the next one others may take it.",
+            "For explain, batch and compare; kpreempt volcano plays a whole session.",
+        ],
+        project="Volcano",
+    ),
 )
 
 
@@ -100,7 +115,7 @@ def render_algorithms(format: str, width: int) -> str:  # noqa: A002 - the optio
 
 
 def _text(algorithm: Algorithm, width: int) -> str:
-    lines = [f"{algorithm.name} (Kubernetes {algorithm.release})"]
+    lines = [f"{algorithm.name} ({algorithm.project} {algorithm.release})"]
     for difference in algorithm.differences:
         lines += textwrap.wrap(difference, width, initial_indent=_INDENT, subsequent_indent=" " * len(_INDENT))
     return "".join(f"{line}\n" for line in lines)

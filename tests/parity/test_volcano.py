@@ -14,18 +14,11 @@ from tests.parity.volcano import kept_sessions
 from tests.parity.volcano_answers import volcano_answer
 from tests.parity.volcano_differences import volcano_differences
 from tests.parity.volcano_reference import volcano_program_for_tests
-from tests.parity.volcano_scenarios import SLOW_FEATURES
 from tests.parity.volcano_search import volcano_search
 
 RECORDED = [
     CHECKOUT / "fixtures" / "conformance" / "volcano-1.8" / f"{name}.jsonl.gz" for name in ("generated", "upstream")
 ]
-# What is not yet decided as the genuine scheduler does.
-OPEN_FEATURES = {
-    "affinity": "its list of nodes with pods that have (anti-)affinity is as old as the session",
-    "spread": "in 1.25 an empty selector of a spread constraint counts every pod of the namespace",
-    "init": "in 1.25 a pod's CPU overhead is scored in cores, rounded up, as if they were milli",
-}
 SESSION_SEEDS = (1, 2)
 
 
@@ -46,8 +39,7 @@ def genuine(program: Path) -> Iterator[Reference]:
 @pytest.mark.go
 @pytest.mark.parametrize("seed", SESSION_SEEDS)
 def test_random_sessions_are_played_as_the_genuine_scheduler_does(genuine: Reference, seed: int) -> None:
-    without = frozenset((*SLOW_FEATURES, *OPEN_FEATURES))
-    found = volcano_search(genuine.ask, 150, seed, without=without)
+    found = volcano_search(genuine.ask, 150, seed)
     assert found.difference is None, found.difference
     assert found.outcomes["evicts"] > 10
     assert found.outcomes["binds"] > 10

@@ -16,7 +16,7 @@ NO_FILES = 4
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 # The commands whose answers are not verdicts.
-_WITH_ANSWERS = ("at-risk", "compare", "pending", "queue", "who-preempted")
+_WITH_ANSWERS = ("at-risk", "compare", "pending", "queue", "volcano", "who-preempted")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
 _COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
@@ -156,14 +156,27 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
 
 def _algorithms(place: Place, _names: Names) -> Completion:
     """A name after any number of others and commas."""
-    from kpreempt.analysis.algorithms import ALGORITHMS
+    from kpreempt.analysis.algorithms import ALL_ALGORITHMS
 
+    return _one_more(place, ALL_ALGORITHMS)
+
+
+def _actions(place: Place, _names: Names) -> Completion:
+    """One of Volcano's actions after any number of others and commas."""
+    from kpreempt.schedulers.volcano.configuration import ACTIONS
+
+    return _one_more(place, ACTIONS)
+
+
+def _one_more(place: Place, values: Iterable[str]) -> Completion:
+    """The values that are not in the list before the last comma."""
     earlier, comma, _ = place.prefix.rpartition(",")
     named = earlier.split(",")
-    return Completion([Candidate(f"{earlier}{comma}{name}") for name in ALGORITHMS if name not in named])
+    return Completion([Candidate(f"{earlier}{comma}{value}") for value in values if value not in named])
 
 
 _SOURCES: dict[str, _Source] = {
+    "--actions": _actions,
     "--algorithms": _algorithms,
     "--namespace": _of_kind("namespaces"),
     "--node": _of_kind("nodes"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM
+from kpreempt.analysis.algorithms import ALL_ALGORITHMS, DEFAULT_ALGORITHM
 
 DEMO = Path(__file__).parents[3] / "fixtures/demo"
 SNAPSHOT = ["--snapshot", str(DEMO / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]
@@ -19,9 +19,9 @@ Kpreempt = Callable[..., Any]
 
 
 def test_the_list_names_every_algorithm_once(kpreempt: Kpreempt) -> None:
-    assert kpreempt("algorithms", "-o", "name").stdout.split() == list(ALGORITHMS)
+    assert kpreempt("algorithms", "-o", "name").stdout.split() == list(ALL_ALGORITHMS)
     items = json.loads(kpreempt("algorithms", "-o", "json").stdout)["items"]
-    assert [each["name"] for each in items] == list(ALGORITHMS)
+    assert [each["name"] for each in items] == list(ALL_ALGORITHMS)
     assert all(each["differences"] for each in items)
     assert "name: kube-1.8\n" in kpreempt("algorithms", "-o", "yaml").stdout
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import ALGORITHMS, VOLCANO, scheduler_for
+from kpreempt.analysis.algorithms import ALL_ALGORITHMS, scheduler_for
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.affinity import Affinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot
@@ -143,7 +143,7 @@ class TestSwitches:
     def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(self) -> None:
         with pytest.raises(UsageError) as caught:
             scheduler_for("kube-1.9")
-        assert caught.value.hint == ", ".join((*ALGORITHMS, VOLCANO))
+        assert caught.value.hint == ", ".join(ALL_ALGORITHMS)
 
     def test_conditions_keep_pods_off_where_taints_do_not_stand_for_them(self) -> None:
         ill = msgspec.structs.replace(

@@ -1,0 +1,95 @@
+"""How the votes of tiers are told: the traps in which one plugin undoes what another said."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.report.layout import Page, to_plain
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.volcano_votes import add_votes
+from kpreempt.verdict.volcano import NodeOutcome, NodeTried, Refusal, Vote, VoteEffect
+
+A, B = "ml/a", "ml/b"
+
+
+def vote(tier: int, plugin: str, victims: list[str], effect: VoteEffect, left: list[str]) -> Vote:
+    refused = [Refusal(task, f"{plugin} says no") for task in (A, B) if task not in victims]
+    return Vote(tier=tier, plugin=plugin, victims=victims, refused=refused, effect=effect, left=left)
+
+
+def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
+    page = Page(100)
+    tried = NodeTried(
+        node="n1",
+        outcome=NodeOutcome.NOT_ENOUGH,
+        candidates=[A, B],
+        votes=votes,
+        deciding_tier=deciding_tier,
+        victims=victims,
+    )
+    add_votes(page, tried, home="ml/job", indent=0, options=RenderOptions())
+    return to_plain(page.lines)
+
+
+FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
+
+
+@pytest.mark.parametrize(
+    ("votes", "tier", "victims", "lines"),
+    [
+        pytest.param(
+            [vote(1, "priority", [A, B], FIRST, [A, B]), vote(1, "gang", [A, B], KEPT, [A, B])],
+            1,
+            [A, B],
+            ["tier 1  priority, gang  lets all go"],
+            id="plugins that agree stand in a line, and nothing needs to be combined",
+        ),
+        pytest.param(
+            [vote(1, "priority", [A], FIRST, [A]), vote(1, "gang", [A, B], KEPT, [A])],
+            1,
+            [A],
+            ["tier 1  priority  lets a go; not b: priority says no", "gang      lets all go; both lists name a"],
+            id="a later plugin cannot add to the list",
+        ),
+        pytest.param(
+            [vote(1, "priority", [], EMPTIED, []), vote(2, "drf", [A], FIRST, [A])],
+            2,
+            [A],
+            [
+                "tier 1  priority  lets nobody go: priority says no",
+                "tier 2  drf       lets a go; not b: drf says no",
+                "→ priority names none and ends tier 1; tier 2 decides alone: a may go",
+            ],
+            id="a first tier that names nobody leaves all to the second",
+        ),
+        pytest.param(
+            [
+                vote(1, "priority", [A, B], FIRST, [A, B]),
+                vote(1, "gang", [], EMPTIED, []),
+                vote(2, "drf", [A, B], KEPT, []),
+            ],
+            0,
+            [],
+            [
+                "tier 2  drf       lets all go; none of them is on the list",
+                "→ gang names none, clears the list and ends tier 1; a list that was made and emptied is never",
+            ],
+            id="a list that was cleared stays empty",
+        ),
+        pytest.param(
+            [vote(1, "gang", [], EMPTIED, []), vote(2, "drf", [], EMPTIED, [])],
+            0,
+            [],
+            ["→ no tier names anybody"],
+            id="no tier names anybody",
+        ),
+        pytest.param([], 0, [], ["no plugin has a say, so nobody may go"], id="no plugin has a say"),
+    ],
+)
+def test_votes_are_told_with_how_they_combine(
+    votes: list[Vote], tier: int, victims: list[str], lines: list[str]
+) -> None:
+    text = told(votes, tier, victims)
+    missing = [line for line in lines if line not in text]
+    assert missing == [], text
+    assert ("→" in text) == any(line.startswith("→") for line in lines)
