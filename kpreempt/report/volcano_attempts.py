@@ -75,7 +75,7 @@ def add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, .
 
 def _telling_nodes(attempt: Attempt, options: RenderOptions) -> Sequence[NodeTried]:
     """The nodes to tell of: where room was found in the end, not those on which there was nobody to ask."""
-    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED:
+    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED or not attempt.nodes:
         return attempt.nodes
     *earlier, last = attempt.nodes
     return [*(node for node in earlier if node.candidates), last]
