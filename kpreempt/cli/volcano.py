@@ -42,7 +42,8 @@ def volcano(
         str | None,
         Option(
             metavar="FILE",
-            help="Volcano's configuration, or the ConfigMap that holds it (default: that of Volcano 1.8).",
+            help="Volcano's configuration, or the ConfigMap that holds it; configmap/[NS/]NAME is one of the live "
+            "cluster. Default: that of Volcano 1.8.",
         ),
     ] = None,
     actions: VolcanoActions = None,

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kpreempt.errors import ConfigurationError, InputError
+from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
 from kpreempt.snapshot import parse_document, read_document
 
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
+
 _CONFIG_KEY = "volcano-scheduler.conf"
+_LIVE_PREFIXES = ("configmap/", "cm/")
+_USUAL_NAMESPACE = "volcano-system"
 
 
-def read_volcano_configuration(path: str | None, actions: str | None) -> VolcanoConfiguration:
-    """The configuration in a file, or the default without one; ``actions`` take the place of its own.
+def read_volcano_configuration(
+    path: str | None, actions: str | None, live: Connection | None = None
+) -> VolcanoConfiguration:
+    """The configuration in a file or in a ConfigMap of the ``live`` cluster (``configmap/[NAMESPACE/]NAME``).
 
-    Raises ``InputError`` and ``ConfigurationError``, which say where the mistake is.
+    Without ``path`` it is the default; ``actions`` take the place of its own. Raises ``UsageError``, ``ClusterError``,
+    ``InputError`` and ``ConfigurationError``, which say where the mistake is.
     """
-    return volcano_configuration_in(read_document(path) if path else None, path or "", actions)
+    if path is None:
+        return volcano_configuration_in(None, "", actions)
+    prefix = next((each for each in _LIVE_PREFIXES if path.startswith(each)), "")
+    if not prefix or Path(path).exists():
+        return volcano_configuration_in(read_document(path), path, actions)
+    if live is None:
+        raise UsageError(
+            f"--scheduler-config {path}: a ConfigMap is read from a live cluster, and this one is a dump",
+            hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, and --scheduler-config FILE",
+        )
+    from kpreempt.snapshot.live.config_map import read_config_map
+
+    namespace, slash, name = path.removeprefix(prefix).rpartition("/")
+    document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)
+    return volcano_configuration_in({**document, "kind": "ConfigMap"}, path, actions)
 
 
 def volcano_configuration_in(

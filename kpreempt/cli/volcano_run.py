@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,6 +37,9 @@ from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.report.answers import ANSWER_FORMATS
 from kpreempt.snapshot import decode_object, read_manifest
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
 
 _EXIT_CODES = {
     GangOutcome.BOUND: 0,
@@ -84,8 +88,8 @@ def run_volcano(request: VolcanoRequest) -> int:
     stopwatch = Stopwatch()
     understood = understand_outputs(request)
     single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
-    volcano = _volcano(request, understood.now())
     live = live_connection(request.snapshots, request.connection)
+    volcano = _volcano(request, understood.now(), live)
     loaded = load_cluster(
         request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
@@ -101,8 +105,8 @@ def run_submission(request: SubmitRequest) -> int:
     stopwatch = Stopwatch()
     understood = understand_outputs(request)
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
-    volcano = _volcano(request, understood.now())
     live = live_connection(request.snapshots, request.connection)
+    volcano = _volcano(request, understood.now(), live)
     namespace = request.namespace or usual_namespace(live)
     manifest = _read_manifest(request, namespace)
     loaded = load_cluster(
@@ -125,10 +129,10 @@ def run_submission(request: SubmitRequest) -> int:
     return max(map(_exit_code, answers), default=0) if request.exit_code else 0
 
 
-def _volcano(request: VolcanoRequest, now: datetime) -> Volcano:
+def _volcano(request: VolcanoRequest, now: datetime, live: Connection | None) -> Volcano:
     if request.runs < 0:
         raise UsageError("--runs is a number of sessions, 0 or more")
-    configuration = read_volcano_configuration(request.scheduler_config, request.actions)
+    configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
     formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
     with_scores = bool(formats & {"json", "jsonl", "yaml"})
     return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kpreempt.cli import terminal
-from tests.fake_api import FakeApi, FakeCluster, objects_by_kind, refused
+from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "fixtures" / "demo"
@@ -138,3 +138,29 @@ def test_on_a_terminal_the_progress_of_reading_is_shown(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     run = kpreempt("explain", *API, "--server", server.url)
     assert re.search(rf"reading {re.escape(server.url)}: \d+ objects \d+% \.\.\.", run.stderr)
+
+
+class TestVolcanosConfiguration:
+    PATH = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+    NAMED = ("volcano", "--scheduler-config", "configmap/volcano-scheduler-configmap", *NOW)
+
+    def test_is_read_from_the_cluster_where_a_config_map_is_named(
+        self, kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster
+    ) -> None:
+        conf = 'actions: "enqueue, reclaim"\ntiers: [{plugins: [{name: gang}]}]\n'
+        answer = good({"metadata": {}, "data": {"volcano-scheduler.conf": conf, "token": "secret"}})
+        cluster.special = lambda asked: answer if asked.path == self.PATH else None
+        run = kpreempt(*self.NAMED, "--server", server.url, "-o", "json")
+        assert (run.returncode, run.stderr) == (0, "")
+        assert json.loads(run.stdout)["session"]["configuredActions"] == ["enqueue", "reclaim"]
+        assert "secret" not in run.stdout
+
+    def test_that_is_not_there_ends_in_a_message(self, kpreempt: Kpreempt, server: FakeApi) -> None:
+        run = kpreempt(*self.NAMED, "--server", server.url)
+        assert (run.returncode, run.stdout) == (3, "")
+        assert "configmaps/volcano-scheduler-configmap" in run.stderr
+
+    def test_is_not_in_a_dump(self, kpreempt: Kpreempt) -> None:
+        run = kpreempt(*self.NAMED, "--snapshot", str(DEMO / "cluster.yaml"))
+        assert run.returncode == 2
+        assert "a ConfigMap is read from a live cluster" in run.stderr
