@@ -25,7 +25,8 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
         if any(node.evicted for node in attempt.nodes):
             key: tuple[object, ...] = (id(attempt),)
         elif attempt.outcome == AttemptOutcome.NO_VOLUMES:
-            key = (attempt.outcome, masked(attempt.reason, attempt.task), attempt.nodes[-1].node)
+            nodes = tuple(node.node for node in attempt.nodes)
+            key = (attempt.outcome, masked(attempt.reason, attempt.task), nodes)
         elif attempt.purpose not in EVICTING and attempt.nodes:
             key = (attempt.outcome,)
         else:
@@ -75,7 +76,7 @@ def add_attempts(page: Page, group: Sequence[Attempt], told: set[tuple[object, .
 
 def _telling_nodes(attempt: Attempt, options: RenderOptions) -> Sequence[NodeTried]:
     """The nodes to tell of: where room was found in the end, not those on which there was nobody to ask."""
-    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED:
+    if options.verbose or attempt.outcome != AttemptOutcome.PIPELINED or not attempt.nodes:
         return attempt.nodes
     *earlier, last = attempt.nodes
     return [*(node for node in earlier if node.candidates), last]
