@@ -25,8 +25,7 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
         if any(node.evicted for node in attempt.nodes):
             key: tuple[object, ...] = (id(attempt),)
         elif attempt.outcome == AttemptOutcome.NO_VOLUMES:
-            nodes = tuple(node.node for node in attempt.nodes)
-            key = (attempt.outcome, masked(attempt.reason, attempt.task), nodes)
+            key = (attempt.outcome, masked(attempt.reason, attempt.task), tuple(node.node for node in attempt.nodes))
         elif attempt.purpose not in EVICTING and attempt.nodes:
             key = (attempt.outcome,)
         else:

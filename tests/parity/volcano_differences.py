@@ -27,9 +27,6 @@ ACTION_KEYS = ("trace", "evictions", "pipelined", "binds", "allocated", "enqueue
 FINAL_KEYS = ("podGroups", "fitErrors", "pods", "events")
 # An eviction's event on the pod comes with the deletion, which the genuine one is spared here.
 NOT_COMPARED = ("Pod", "Evict")
-# The gang plugin notes this of tasks that keep their room unbound, when it closes; the recorded fit errors are from
-# before.
-GANG_TEXT = " tasks in gang unschedulable: "
 LONGEST = 400
 
 
@@ -86,12 +83,8 @@ def _end(verdict: dict[str, Any]) -> dict[str, Any]:
     end = verdict.get("final") or {}
     fields = ("kind", "subject", "type", "reason", "message")
     events = [[event.get(field, "") for field in fields] for event in end.get("events") or []]
-    fit_errors = {
-        job: {task: text for task, text in tasks.items() if GANG_TEXT not in text}
-        for job, tasks in (end.get("fitErrors") or {}).items()
-    }
     return end | {
-        "fitErrors": _plain(fit_errors),
+        "fitErrors": _plain(end.get("fitErrors") or {}),
         "events": sorted(event for event in events if (event[0], event[3]) != NOT_COMPARED),
     }
 

@@ -16,6 +16,7 @@ _UNSCHEDULABLE = "Unschedulable"
 
 def close_session(session: Session, *, closes_gang: bool) -> Closing:
     """What users see of the session when it is over."""
+    fit_errors = {job.uid: _fit_errors(job) for job in session.jobs.values() if job.nodes_fit_errors}
     if closes_gang:
         gang.close_session(session)
     events = session.recorder.events
@@ -30,7 +31,6 @@ def close_session(session: Session, *, closes_gang: bool) -> Closing:
                 pods[task.key] = PodMessage(reason, message)
                 events.append(SessionEvent("Pod", task.key, "Warning", "FailedScheduling", message))
     groups = {job.uid: PodGroupEnd(job.phase, list(job.conditions)) for job in session.jobs.values()}
-    fit_errors = {job.uid: _fit_errors(job) for job in session.jobs.values() if job.nodes_fit_errors}
     return Closing(groups, fit_errors, pods, list(events))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
@@ -14,7 +14,6 @@ from kpreempt.schedulers.volcano.configuration import PluginOption
 from kpreempt.schedulers.volcano.kube_plugins.images import Images
 from kpreempt.schedulers.volcano.kube_plugins.pod_affinity import PodAffinity
 from kpreempt.schedulers.volcano.kube_plugins.resource_scores import (
-    RequestedScorer,
     balanced,
     least_requested,
     most_requested,
@@ -35,8 +34,10 @@ class _Turn(NamedTuple):
     """What scores of single nodes need to know of a pod: the same on all nodes."""
 
     pod: Pod
-    # Scorers with what the pod asks for, and their weights.
-    requests: list[tuple[RequestedScorer, list[int], int]]
+    # What the pod asks for, scorer by scorer.
+    requests: list[list[int]]
+    # What nodes score for what the pod asks for and its images, by name: known for all pods that are alike in these.
+    known: dict[str, float]
     state: CycleState
     # Why the pod's node preferences cannot be read; ``None`` where there are none.
     preferences: str | None
@@ -59,26 +60,38 @@ class NodeOrder:
         # With what all nodes score where the plugin has nothing to say of the pod.
         self._batch: list[tuple[ScorePlugin, int, int]] = [
             (PodAffinity(handle), option.integer("podaffinity.weight", 2), 0),
-            (Taints({}, handle), option.integer("tainttoleration.weight", 3), MAX_NODE_SCORE),
+            (Taints(handle), option.integer("tainttoleration.weight", 3), MAX_NODE_SCORE),
             (TopologySpread(handle), option.integer("podtopologyspread.weight", 2), MAX_NODE_SCORE),
         ]
         if weight := option.integer("selectorspread.weight", 0):
             self._batch.append((SelectorSpread(handle), weight, 0))
         self._turn: tuple[Pod, _Turn] | None = None
+        self._known: dict[Hashable, dict[str, float]] = {}
 
     def score(self, task: Task, node: Node) -> float:
         """What a node scores by itself; raises ``ScoreError``."""
         node_info = self._view.node_info(node.name)
         turn = self._turn_of(task)
-        total = 0.0
-        if self._images_weight and node_info.image_states:
-            total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
-        for scorer, requests, weight in turn.requests:
-            total += float(scorer.score(requests, node_info)) * weight
+        total = turn.known.get(node.name)
+        if total is None:
+            total = turn.known[node.name] = self._score_amounts(turn, node_info)
         if self._affinity_weight and turn.preferences is not None:
             if turn.preferences:
                 raise ScoreError(turn.preferences)
             total += float(self._affinity.score(turn.state, turn.pod, node_info)) * self._affinity_weight
+        return total
+
+    def forget(self, task: Task) -> None:
+        """A task came to its node or left it: what the node scored before counts no more."""
+        for known in self._known.values():
+            known.pop(task.node_name, None)
+
+    def _score_amounts(self, turn: _Turn, node_info: NodeInfo) -> float:
+        total = 0.0
+        if self._images_weight and node_info.image_states:
+            total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
+        for (scorer, weight), requests in zip(self._scorers, turn.requests, strict=True):
+            total += float(scorer.score(requests, node_info)) * weight
         return total
 
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
@@ -87,7 +100,8 @@ class NodeOrder:
         node_infos = [self._view.node_info(node.name) for node in nodes]
         pod = without_sidecars(task.pod)
         for plugin, weight, without in self._batch:
-            for node_info, score in zip(node_infos, _normalized(plugin, pod, node_infos, without), strict=True):
+            scores = _normalized(plugin, pod, node_infos, without)
+            for node_info, score in zip(node_infos, scores, strict=True):
                 totals[node_info.name] += float(score * weight)
         return totals
 
@@ -95,13 +109,10 @@ class NodeOrder:
         if self._turn is None or self._turn[0] is not task.pod:
             pod, state = without_sidecars(task.pod), CycleState()
             status = self._affinity.pre_score(state, pod, ())
-            turn = _Turn(
-                pod,
-                [(scorer, scorer.requests_of(pod), weight) for scorer, weight in self._scorers],
-                state,
-                None if status.is_skip else status.message,
-            )
-            self._turn = task.pod, turn
+            requests = [scorer.requests_of(pod) for scorer, _ in self._scorers]
+            alike = (*map(tuple, requests), *self._images.images_of(pod))
+            known = self._known.setdefault(alike, {})
+            self._turn = task.pod, _Turn(pod, requests, known, state, None if status.is_skip else status.message)
         return self._turn[1]
 
 
@@ -110,6 +121,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     plugin = NodeOrder(session, option)
     session.register(Vote.NODE_ORDER, NAME, plugin.score)
     session.register(Vote.BATCH_NODE_ORDER, NAME, plugin.score_batch)
+    session.on_change(plugin.forget, plugin.forget)
 
 
 def _normalized(plugin: ScorePlugin, pod: Pod, nodes: Sequence[NodeInfo], without: int) -> list[int]:

@@ -35,11 +35,17 @@ class Predicates:
         self._caches = option.boolean("predicate.CacheEnable", False)
         self._cached: dict[tuple[str, str], bool] = {}
         self._proportional = _proportional(option)
+        # Nodes that refuse nobody but for what the pod itself wants.
+        self._open_nodes = frozenset(
+            node_info.name
+            for node_info in session.view.node_infos
+            if not node_info.node.spec.taints and not node_info.node.spec.unschedulable
+        )
         self._stable: list[FilterPlugin] = [NodeUnschedulable({}, handle)]
         if option.boolean("predicate.NodeAffinityEnable", True):
             self._stable.append(NodeAffinity({}, handle))
         if option.boolean("predicate.TaintTolerationEnable", True):
-            self._stable.append(Taints({}, handle))
+            self._stable.append(Taints(handle))
         self._others: list[FilterPlugin] = []
         if option.boolean("predicate.NodePortsEnable", True):
             self._others.append(NodePorts({}, handle))
@@ -53,11 +59,13 @@ class Predicates:
             self._others.append(TopologySpread(handle))
         self._state = CycleState()
         self._pod = Pod()
+        self._names_nodes = False
         self._active: list[FilterPlugin] = []
 
     def prepare(self, task: Task) -> None:
         """Look at the pod once, before the nodes; raises ``PredicateError``."""
         self._state, self._active, self._pod = CycleState(), [], without_sidecars(task.pod)
+        self._names_nodes = _names_nodes(self._pod)
         for plugin in self._others:
             status = SUCCESS
             if isinstance(plugin, PreFilterPlugin):
@@ -69,7 +77,7 @@ class Predicates:
             self._active.append(plugin)
 
     def check(self, task: Task, node: Node) -> list[Status]:
-        """Every filter's status; raises ``PredicateError`` where one ends in an error."""
+        """The status of every filter that has a say; raises ``PredicateError`` where one ends in an error."""
         node_info = self._session.view.node_info(node.name)
         statuses = []
         if node.allocatable.max_tasks <= node_info.num_pods:
@@ -85,6 +93,8 @@ class Predicates:
 
         The genuine cache keeps whether they ran without error, so that a refusal counts once only.
         """
+        if not self._caches and not self._names_nodes and node_info.name in self._open_nodes:
+            return []
         key = (node_info.name, task.pod.metadata.annotations.template_uid if task.pod.metadata.annotations else "")
         if self._caches and key in self._cached:
             if not self._cached[key]:
@@ -130,6 +140,12 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Vote.PRE_PREDICATE, NAME, plugin.prepare)
     session.register(Vote.PREDICATE, NAME, plugin.check)
     session.on_change(session.view.add, session.view.remove)
+
+
+def _names_nodes(pod: Pod) -> bool:
+    """Whether the pod says which nodes it can go to."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
 
 
 def _proportional(option: PluginOption) -> Sequence[tuple[str, float, float]]:
