@@ -38,7 +38,9 @@ def add_action(
     ``only`` leaves out all jobs but one.
     """
     page.blank()
-    page.labelled(Span(action.action.upper(), "heading"), *_summary(action), column=LABEL_COLUMN)
+    is_last = session.panic is not None and bool(session.panic.action) and action is session.actions[-1]
+    until = Span(", until it dies", "bad") if is_last else ""
+    page.labelled(Span(action.action.upper(), "heading"), *_summary(action), until, column=LABEL_COLUMN)
     attempts = [attempt for attempt in action.attempts if only in ("", attempt.job)]
     if enqueues := [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]:
         add_enqueued(page, enqueues, action, session, options)

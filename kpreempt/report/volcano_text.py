@@ -112,15 +112,15 @@ def add_panic(page: Page, session: SessionVerdict) -> None:
     if subtraction and session.opening is None:
         cause = "Pods on nodes ask for more than these have, or queues are guaranteed more than there is."
         page.labelled("", cause, column=LABEL_COLUMN)
-    elif " -" in subtraction:
-        page.labelled("", "A node holds pods that ask for more than it has.", column=LABEL_COLUMN)
+    elif " -" in subtraction and panic.on.startswith("node "):
+        page.labelled("", f"Pods on {panic.on} ask for more than it has.", column=LABEL_COLUMN)
+    elif panic.on:
+        page.labelled("", f"It dies over {panic.on}.", column=LABEL_COLUMN)
     page.labelled(
         "",
         "Every later session dies there, too, until the cause is gone; until then Volcano places and evicts nobody.",
         column=LABEL_COLUMN,
     )
-    if panic.action:
-        page.labelled("", f"What {panic.action} had sent before is not told.", column=LABEL_COLUMN)
 
 
 def add_no_eviction_note(page: Page, session: SessionVerdict) -> None:

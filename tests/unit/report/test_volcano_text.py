@@ -157,10 +157,16 @@ def test_a_session_begins_with_what_it_did(given: SessionVerdict, words: str) ->
             id="more than there is, at the opening",
         ),
         pytest.param(
-            Panic("preempt", "ml/a-0", SUBTRACTION.format(-2000, 0)),
+            Panic("preempt", "ml/a-0", SUBTRACTION.format(-2000, 0), "node n1"),
             True,
-            ["A node holds pods that ask for more than it has.", "What preempt had sent before is not told."],
+            ["It would take cpu 0 from cpu -2", "Pods on node n1 ask for more than it has."],
             id="a node that holds too much",
+        ),
+        pytest.param(
+            Panic("reclaim", "ml/a-0", SUBTRACTION.format(4000, 6000), "queue training"),
+            True,
+            ["It would take cpu 6 from cpu 4", "It dies over queue training."],
+            id="more than a queue has",
         ),
         pytest.param(Panic("preempt", "", "no node has a score"), True, ["no node has a score"], id="something else"),
     ],
