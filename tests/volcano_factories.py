@@ -33,10 +33,11 @@ def play(
     actions: str = "allocate",
     predicates: Mapping[str, Any] | None = None,
     nodeorder: Mapping[str, Any] | None = None,
+    others: Sequence[str] = (),
     needs: int = 1,
     **objects: Any,
 ) -> SessionVerdict:
-    """A session in which jobs need ``needs`` of their tasks, with arguments for two plugins."""
+    """A session in which jobs need ``needs`` tasks, with arguments for two plugins, and ``others`` after them."""
     jobs = sorted(
         {(pod.metadata.namespace, pod.metadata.annotations.group_name) for pod in pods if pod.metadata.annotations}
     )
@@ -52,6 +53,7 @@ def play(
         {"name": "gang"},
         {"name": "predicates", "arguments": dict(predicates or {})},
         {"name": "nodeorder", "arguments": dict(nodeorder or {})},
+        *({"name": name} for name in others),
     ]
     cluster = ClusterSnapshot(nodes=list(nodes), pods=list(pods), pod_groups=groups, **objects)
     return run_session(cluster, configuration_of({"actions": actions, "tiers": [{"plugins": plugins}]}), now=NOW)

@@ -24,7 +24,7 @@ from kpreempt.model.pod import Container, ImageVolume, Pod, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint, Toleration
 from kpreempt.model.workloads import Service, ServiceSpec
-from tests.factories import make_node
+from tests.factories import NOW, make_node
 from tests.volcano_factories import bound, make_task, play
 
 ALL_OFF = {
@@ -50,7 +50,7 @@ def scores(score: str, nodes: Sequence[Node], *pods: Pod, **objects: Any) -> dic
     """What nodes score for the task ``new`` when the session opens, by one of the scores."""
     session = play(nodes, pods, nodeorder={**ALL_OFF, f"{score}.weight": 1}, **objects)
     assert session.opening is not None
-    return session.opening.scores.get("shop/new", {})
+    return session.opening.scores.get(next(pod.key for pod in pods if pod.metadata.name == "new"), {})
 
 
 def container(image: str = "", **requests: str) -> Container:
@@ -183,13 +183,14 @@ def test_weights_of_node_preferences_are_not_brought_to_100() -> None:
     ("weight", "expected"),
     [
         pytest.param({"nodeaffinity.weight": 1}, 100, id="takes every score of a single node with it"),
-        pytest.param({}, 162, id="but not where preferences do not count"),
+        pytest.param({}, 199.5, id="but not where preferences do not count"),
     ],
 )
 def test_a_preference_that_cannot_be_read(weight: dict[str, int], expected: float) -> None:
     task = make_task("new", memory="4Gi", affinity=prefers((30, SSD), (50, NO_NUMBER)))
     on = {"leastrequested.weight": 1, "tainttoleration.weight": 1}
-    session = play([make_node("a")], [task], nodeorder={**ALL_OFF, **on, **weight})
+    # With binpack, which scores a quarter of the CPUs and half of the memory.
+    session = play([make_node("a")], [task], nodeorder={**ALL_OFF, **on, **weight}, others=["binpack"])
     assert session.opening is not None
     assert session.opening.scores == {"shop/new": {"a": expected}}
 
@@ -254,8 +255,8 @@ def spread(selector: LabelSelector | None, key: str = "kubernetes.io/hostname") 
     return [TopologySpreadConstraint(1, key, "ScheduleAnyway", selector)]
 
 
-def web_service() -> Service:
-    return Service(metadata=ObjectMeta(name="web", namespace="shop"), spec=ServiceSpec(selector={"app": "web"}))
+def web_service(namespace: str = "shop") -> Service:
+    return Service(metadata=ObjectMeta(name="web", namespace=namespace), spec=ServiceSpec(selector={"app": "web"}))
 
 
 @pytest.mark.parametrize(
@@ -295,6 +296,14 @@ def test_a_soft_constraint_that_cannot_be_read_leaves_no_scores(nodes: list[Node
     assert bound(session) == ({} if panics else {"new": "a"})
 
 
+def test_without_scores_a_node_that_will_be_free_is_taken_where_it_is_the_only_one() -> None:
+    going = make_task("going", job="a", cpu="4", node="c")
+    going = msgspec.structs.replace(going, metadata=msgspec.structs.replace(going.metadata, deletion_timestamp=NOW))
+    new = make_task("new", job="b", cpu="4", topology_spread_constraints=spread(UNREADABLE))
+    session = play([make_node("a"), make_node("b"), make_node("c")], [going, new])
+    assert [(each.task, each.node) for each in session.actions[0].pipelined] == [("shop/new", "c")]
+
+
 def test_preempt_has_no_node_to_try_without_scores() -> None:
     task = make_task("new", job="b", cpu="4", topology_spread_constraints=spread(UNREADABLE))
     old = make_task("old", job="a", cpu="4", node="a")
@@ -324,6 +333,7 @@ def test_preempt_has_no_node_to_try_without_scores() -> None:
             {"a": 0, "b": 0, "c": 0},
             id="not for pods with constraints of their own",
         ),
+        pytest.param({}, {"namespace": "lab"}, {"a": 100, "b": 100, "c": 100}, id="not for pods of another namespace"),
         pytest.param({}, {"labels": {}}, {"a": 100, "b": 100, "c": 100}, id="all alike where no service selects it"),
     ],
 )
@@ -331,7 +341,16 @@ def test_selector_spread(zones: dict[str, dict[str, str]], fields: dict[str, Any
     nodes = [make_node(name, labels=zones.get(name)) for name in "abc"]
     old = [make_task(f"old{name}", node=name[0], labels={"app": "web"}) for name in ("a1", "a2", "b1")]
     new = make_task("new", **{"labels": {"app": "web"}, **fields})
-    assert scores("selectorspread", nodes, *old, new, services=[web_service()]) == expected
+    in_lab = web_service("lab")
+    assert scores("selectorspread", nodes, *old, new, services=[web_service(), in_lab]) == expected
+
+
+def test_selector_spread_leaves_out_pods_that_are_going() -> None:
+    old = [make_task("old", node="a", labels={"app": "web"}), make_task("going", node="b", labels={"app": "web"})]
+    old[1] = msgspec.structs.replace(old[1], metadata=msgspec.structs.replace(old[1].metadata, deletion_timestamp=NOW))
+    new = make_task("new", labels={"app": "web"})
+    nodes = [make_node("a"), make_node("b")]
+    assert scores("selectorspread", nodes, *old, new, services=[web_service()]) == {"a": 0, "b": 100}
 
 
 def test_a_node_that_got_a_task_is_scored_anew_for_one_that_is_alike() -> None:

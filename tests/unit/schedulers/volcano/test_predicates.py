@@ -15,6 +15,7 @@ from kpreempt.model.pod import (
     AWSElasticBlockStore,
     Container,
     ContainerPort,
+    PortworxVolume,
     RBDVolume,
     ResourceRequirements,
     TopologySpreadConstraint,
@@ -337,20 +338,26 @@ def test_the_resource_of_a_drivers_limit_has_its_name(driver: str, key: str) -> 
 
 
 EBS = "kubernetes.io/aws-ebs"
+ON_EBS = {"aws_elastic_block_store": AWSElasticBlockStore("vol-1")}
 EBS_DRIVER = "ebs.csi.aws.com"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
+PORTWORX = "kubernetes.io/portworx-volume"
+IN_PORTWORX = {"portworx_volume": PortworxVolume("vol-1")}
+
+
 @pytest.mark.parametrize(
-    ("annotations", "is_refused"),
+    ("kind", "annotations", "is_refused"),
     [
-        pytest.param({MIGRATED: f"kubernetes.io/gce-pd,{EBS}"}, True, id="where its CSINode says so"),
-        pytest.param({}, False, id="not where it does not"),
+        pytest.param(ON_EBS, {MIGRATED: f"kubernetes.io/gce-pd,{EBS}"}, True, id="where its CSINode says so"),
+        pytest.param(ON_EBS, {}, False, id="not where it does not"),
+        pytest.param(IN_PORTWORX, {MIGRATED: PORTWORX}, False, id="one of Portworx nowhere"),
     ],
 )
-def test_an_inline_disk_counts_as_its_drivers(annotations: dict[str, str], is_refused: bool) -> None:
-    volume = Volume("disk", aws_elastic_block_store=AWSElasticBlockStore("vol-1"))
-    csi_node = make_csi_node("a", {EBS_DRIVER: 0}, annotations)
+def test_an_inline_disk_counts_as_its_drivers(kind: Any, annotations: dict[str, str], is_refused: bool) -> None:
+    volume = Volume("disk", **kind)
+    csi_node = make_csi_node("a", {EBS_DRIVER: 0, "pxd.portworx.com": 0}, annotations)
     session = play([make_node("a")], [make_task("new", volumes=[volume])], csi_nodes=[csi_node])
     assert refusals(session, "new") == ({"a": TOO_MANY} if is_refused else {})
 
