@@ -1,0 +1,30 @@
+"""Amounts that are a number or a percentage of another number.
+
+Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/intstr/intstr.go`` (``GetScaledValueFromIntOrPercent``).
+"""
+
+from __future__ import annotations
+
+from kpreempt.controllers.errors import SyncError
+from kpreempt.model.labels import parse_int64
+
+# A sign and the digits of an int64; longer texts are numbers that upstream cannot read, or zeros in a row.
+_LONGEST_NUMBER = 20
+
+
+def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
+    """``amount`` itself where it is a number, or that percentage of ``total``, rounded to a whole number.
+
+    Raises ``SyncError`` for a text that is no percentage.
+    """
+    if isinstance(amount, int):
+        return amount
+    digits = amount.removesuffix("%")
+    percent = parse_int64(digits) if digits != amount and len(digits) <= _LONGEST_NUMBER else None
+    if percent is None:
+        raise SyncError(f'"{_shortened(amount)}" is not a percentage')
+    return -(-percent * total // 100) if round_up else percent * total // 100
+
+
+def _shortened(text: str, most: int = 40) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

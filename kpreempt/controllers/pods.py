@@ -1,0 +1,134 @@
+"""A pod as the controllers see it, and what they call active, ready and available.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` and ``pkg/api/v1/pod/util.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kpreempt.model.affinity import METADATA_NAME_FIELD
+from kpreempt.model.labels import parse_int64
+from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
+
+REVISION_LABEL = "controller-revision-hash"
+COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
+_MOST_DIGITS = 19
+_SECOND = timedelta(seconds=1)
+
+
+class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What controllers look at in a pod. Empty texts and ``None`` are what is not known or not there.
+
+    ``ready_since`` is when the condition Ready last became what it is. ``tied_to`` is the one node that a DaemonSet's
+    pod asks for. ``revision`` names the template that it was made from. ``index`` is a Job's completion index, and
+    ``is_tracked`` whether the Job's finalizer is on it: without, the Job has counted the pod already. ``conditions``
+    are types with their status.
+    """
+
+    name: str
+    uid: str = ""
+    phase: str = "Pending"
+    node_name: str = ""
+    tied_to: str = ""
+    is_ready: bool = False
+    ready_since: datetime | None = None
+    created: datetime | None = None
+    is_terminating: bool = False
+    revision: str = ""
+    deletion_cost: int = 0
+    restarts: int = 0
+    sidecar_restarts: int = 0
+    index: int | None = None
+    is_tracked: bool = False
+    finished_at: datetime | None = None
+    conditions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether its phase is Succeeded or Failed."""
+        return self.phase in TERMINAL_PHASES
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has neither finished nor been told to end."""
+        return not self.has_finished and not self.is_terminating
+
+    @property
+    def target_node(self) -> str:
+        """The node that it is on, or has to go to."""
+        return self.node_name or self.tied_to
+
+    def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
+        """Whether it has been ready for so long."""
+        if not self.is_ready or min_ready_seconds == 0:
+            return self.is_ready
+        return self.ready_since is not None and (now - self.ready_since) // _SECOND >= min_ready_seconds
+
+
+def controlled_pod(pod: Pod, *, deletion_cost: int = 0, restarts: int = 0, sidecar_restarts: int = 0) -> ControlledPod:
+    """``pod`` as controllers see it; the keywords are what the model does not keep of a pod."""
+    ready = ready_condition(pod)
+    return ControlledPod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        phase=pod.status.phase,
+        node_name=pod.spec.node_name,
+        tied_to=tied_node(pod),
+        is_ready=ready is not None and ready.status == "True",
+        ready_since=ready.last_transition_time if ready is not None else None,
+        created=pod.metadata.creation_timestamp,
+        is_terminating=pod.metadata.deletion_timestamp is not None,
+        revision=pod.metadata.labels.get(REVISION_LABEL, ""),
+        deletion_cost=deletion_cost,
+        restarts=restarts,
+        sidecar_restarts=sidecar_restarts,
+        index=_completion_index(pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")),
+        is_tracked=JOB_FINALIZER in pod.metadata.finalizers,
+        finished_at=_finished_at(pod, ready),
+        conditions=tuple((condition.type, condition.status) for condition in pod.status.conditions),
+    )
+
+
+def ready_condition(pod: Pod) -> PodCondition | None:
+    """The condition Ready, of which the first counts."""
+    return next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
+
+
+def tied_node(pod: Pod) -> str:
+    """The node that required affinity asks for by name, as a DaemonSet's pod does; else an empty text."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    if affinity is None or affinity.required is None:
+        return ""
+    for term in affinity.required.node_selector_terms:
+        for field in term.match_fields:
+            if field.key == METADATA_NAME_FIELD and field.operator == "In":
+                return field.values[0] if len(field.values) == 1 else ""
+    return ""
+
+
+def active_pods(pods: Iterable[ControlledPod]) -> list[ControlledPod]:
+    """Those that count as a replica: neither finished nor told to end."""
+    return [pod for pod in pods if pod.is_active]
+
+
+def _completion_index(text: str) -> int | None:
+    index = parse_int64(text) if len(text) <= _MOST_DIGITS else None
+    return index if index is not None and index >= 0 else None
+
+
+def _finished_at(pod: Pod, ready: PodCondition | None) -> datetime | None:
+    """When it ended, as a Job reckons it; the model knows nothing of its containers' ends."""
+    if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
+        return ready.last_transition_time
+    deleted = pod.metadata.deletion_timestamp
+    if deleted is None:
+        return pod.metadata.creation_timestamp
+    try:
+        return deleted - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    except OverflowError:
+        return deleted
