@@ -1,0 +1,107 @@
+"""The status that the disruption controller gives a PodDisruptionBudget.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/disruption/disruption.go`` (``trySync``, ``failSafe``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.int_or_percent import scaled_value
+from kpreempt.controllers.pods import ready_condition
+from kpreempt.controllers.scales import Scale, ScaleOf, owner_scales
+from kpreempt.model.meta import Time
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+
+# How long a pod whose eviction was granted counts as gone without being told to end.
+DELETION_TIMEOUT = timedelta(minutes=2)
+_OVER = timedelta.max
+
+
+class BudgetSync(msgspec.Struct, frozen=True):
+    """A budget's new status, and the workloads whose sizes it was reckoned from, where it was reckoned from any."""
+
+    status: PodDisruptionBudgetStatus
+    scales: list[Scale]
+
+
+def sync_budget(
+    budget: PodDisruptionBudget, candidates: Iterable[Pod], scale_of: ScaleOf, now: datetime | None
+) -> BudgetSync:
+    """The budget's status with ``candidates``, the pods of its namespace.
+
+    ``now`` ends the time of pods whose eviction was granted; without it there are none such. Raises ``SyncError``
+    where the controller would fail: the status is then that of ``failed_status``.
+    """
+    selector = budget.spec.selector
+    if selector is not None and not selector.is_valid():
+        raise SyncError("its selector is invalid")
+    pods = [pod for pod in candidates if selector is not None and selector.matches(pod.metadata.labels)]
+    expected, desired, scales = _expected_and_desired(budget, pods, scale_of)
+    granted = _granted_evictions(budget, pods, now)
+    healthy = sum(_is_healthy(pod) and granted.get(pod.metadata.name, _OVER) >= DELETION_TIMEOUT for pod in pods)
+    disrupted = {name: budget.status.disrupted_pods[name] for name in granted} if budget.status is not None else {}
+    status = PodDisruptionBudgetStatus(
+        disruptions_allowed=max(healthy - desired, 0) if expected > 0 else 0,
+        disrupted_pods=disrupted,
+        current_healthy=healthy,
+        desired_healthy=desired,
+        expected_pods=expected,
+        observed_generation=budget.metadata.generation,
+    )
+    return BudgetSync(status=status, scales=scales)
+
+
+def failed_status(budget: PodDisruptionBudget) -> PodDisruptionBudgetStatus:
+    """The status after a failure: what it was, but that nothing may be disrupted."""
+    return msgspec.structs.replace(budget.status or PodDisruptionBudgetStatus(), disruptions_allowed=0)
+
+
+def _expected_and_desired(
+    budget: PodDisruptionBudget, pods: Sequence[Pod], scale_of: ScaleOf
+) -> tuple[int, int, list[Scale]]:
+    """How many pods there should be, how many must stay, and the workloads that say so."""
+    spec = budget.spec
+    if spec.max_unavailable is None and not isinstance(spec.min_available, str):
+        return (0, 0, []) if spec.min_available is None else (len(pods), spec.min_available, [])
+    scales = owner_scales(pods, scale_of)
+    expected = sum(scale.replicas for scale in scales)
+    if spec.max_unavailable is not None:
+        desired = max(expected - scaled_value(spec.max_unavailable, expected, round_up=True), 0)
+    else:
+        desired = scaled_value(spec.min_available or 0, expected, round_up=True)
+    return expected, desired, scales
+
+
+def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime | None) -> dict[str, timedelta]:
+    """Of the pods whose eviction was granted those that are still to be told to end, and since when."""
+    granted: dict[str, timedelta] = {}
+    if budget.status is None or not budget.status.disrupted_pods or now is None:
+        return granted
+    times = budget.status.disrupted_pods
+    for pod in pods:
+        text = times.get(pod.metadata.name)
+        if text is None or pod.metadata.deletion_timestamp is not None:
+            continue
+        since = now - _time(text, pod)
+        # At the very end of its time a pod is still on the list, and yet healthy.
+        if since <= DELETION_TIMEOUT:
+            granted[pod.metadata.name] = since
+    return granted
+
+
+def _time(text: str, pod: Pod) -> datetime:
+    try:
+        return msgspec.convert(text, Time)
+    except msgspec.ValidationError:
+        raise SyncError(f"the time at which the eviction of pod {pod.key} was granted is none") from None
+
+
+def _is_healthy(pod: Pod) -> bool:
+    ready = ready_condition(pod)
+    return pod.metadata.deletion_timestamp is None and ready is not None and ready.status == "True"
