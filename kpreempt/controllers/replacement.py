@@ -1,0 +1,100 @@
+"""The pod that a controller makes in the place of one that is gone.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` (``GetPodFromTemplate``),
+``pkg/controller/statefulset/stateful_set_utils.go``, ``pkg/controller/daemon/util/daemonset_util.go``
+(``ReplaceDaemonSetPodNodeNameNodeAffinity``) and ``pkg/controller/job/indexed_job_utils.go``. The template is read off
+the pod that was: what the API server, the scheduler and the kubelet put on it is taken off again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
+from kpreempt.model.affinity import METADATA_NAME_FIELD, Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm
+from kpreempt.model.labels import NodeSelectorRequirement
+from kpreempt.model.meta import OwnerReference, controller_of
+from kpreempt.model.pod import Pod, PodAnnotations, PodMeta, PodStatus
+
+# The controllers that make pods anew, by the group and kind of what owns the pod.
+REPLACING_OWNERS = frozenset(
+    {
+        ("apps", "ReplicaSet"),
+        ("", "ReplicationController"),
+        ("apps", "StatefulSet"),
+        ("apps", "DaemonSet"),
+        ("batch", "Job"),
+    }
+)
+# What binding copies from the node to its pods (admission plugin PodTopologyLabels).
+_NODE_LABELS = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+_LONGEST_STEM = 58
+
+
+def is_replaced(pod: Pod) -> bool:
+    """Whether a controller of Kubernetes would make another pod in its place."""
+    owner = controller_of(pod.metadata)
+    return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in REPLACING_OWNERS
+
+
+def replacement_of(pod: Pod, *, suffix: str, uid: str, now: datetime, node_name: str = "") -> Pod | None:
+    """The pod that takes the place of ``pod``, fresh and pending, or ``None`` where no controller makes one.
+
+    ``suffix`` ends its name, where the API server would make one up; the pod of a StatefulSet has the name again. A
+    DaemonSet's is tied to ``node_name``, or else to the node of the one before. Labels, priority and all that the
+    template says stay.
+    """
+    owner = controller_of(pod.metadata)
+    if owner is None or not is_replaced(pod):
+        return None
+    affinity = pod.spec.affinity
+    if owner.kind == "DaemonSet":
+        affinity = tied_to(affinity, node_name or pod.spec.node_name or tied_node(pod))
+    return Pod(
+        metadata=_fresh_metadata(pod, owner, suffix, uid, now),
+        spec=msgspec.structs.replace(pod.spec, node_name="", affinity=affinity),
+        status=PodStatus(phase="Pending"),
+    )
+
+
+def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
+    """``affinity`` with the node as the only one that is required; what is preferred stays."""
+    field = NodeSelectorRequirement(key=METADATA_NAME_FIELD, operator="In", values=[node_name])
+    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    affinity = affinity or Affinity()
+    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=required)
+    return msgspec.structs.replace(affinity, node_affinity=node_affinity)
+
+
+def _fresh_metadata(pod: Pod, owner: OwnerReference, suffix: str, uid: str, now: datetime) -> PodMeta:
+    old = pod.metadata
+    finalizers = old.finalizers
+    if owner.kind == "Job" and JOB_FINALIZER not in finalizers:
+        # A Job takes it off when it has counted the pod.
+        finalizers = [*finalizers, JOB_FINALIZER]
+    return PodMeta(
+        name=_fresh_name(pod, owner, suffix),
+        namespace=old.namespace,
+        uid=uid,
+        labels={key: value for key, value in old.labels.items() if key not in _NODE_LABELS},
+        owner_references=old.owner_references,
+        finalizers=finalizers,
+        creation_timestamp=now,
+        annotations=_fresh_annotations(old.annotations),
+    )
+
+
+def _fresh_name(pod: Pod, owner: OwnerReference, suffix: str) -> str:
+    if owner.kind == "StatefulSet":
+        return pod.metadata.name
+    index = pod.metadata.labels.get(COMPLETION_INDEX_LABEL) if owner.kind == "Job" else None
+    tail = "-" if index is None else f"-{index}-"
+    # An index stays whole when the name is cut; a dash alone does not.
+    stem = f"{owner.name}{tail}" if index is None else f"{owner.name[: max(_LONGEST_STEM - len(tail), 0)]}{tail}"
+    return f"{stem[:_LONGEST_STEM]}{suffix}"
+
+
+def _fresh_annotations(annotations: PodAnnotations | None) -> PodAnnotations | None:
+    return msgspec.structs.replace(annotations, nominated_node_name="") if annotations is not None else None
