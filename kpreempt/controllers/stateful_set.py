@@ -1,0 +1,200 @@
+"""Which pods a StatefulSet makes and deletes next.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/statefulset/stateful_set_control.go`` (``updateStatefulSet``) and
+``stateful_set_utils.go``. Claims and labels that were tampered with are left out. Departures: pods of Parallel sets
+come and go in the order of their ordinals, where upstream does it all at once, and at most 500 are made at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from kpreempt.controllers.actions import Action, CreatePods, DeletePod
+from kpreempt.controllers.int_or_percent import scaled_value
+from kpreempt.controllers.pods import ControlledPod
+
+BURST = 500
+_MOST_DIGITS = 10
+
+
+class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the controller looks at in a StatefulSet.
+
+    ``partition`` is how many pods keep the old template, and ``None`` where the strategy has no ``rollingUpdate`` part.
+    ``current_revision`` and ``update_revision`` name the template that was rolled out last and the present one, and
+    ``current_replicas`` is how many pods of the former the status counts. ``max_unavailable`` means something only
+    where ``has_max_unavailable``: the feature gate MaxUnavailableStatefulSet is on, which in 1.36 it is not by default.
+    """
+
+    name: str
+    replicas: int = 1
+    start: int = 0
+    parallel: bool = False
+    strategy: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
+    partition: int | None = 0
+    max_unavailable: int | str | None = None
+    has_max_unavailable: bool = False
+    min_ready_seconds: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    current_replicas: int = 0
+
+
+class StatefulSetStep(msgspec.Struct, frozen=True):
+    """What is done, and the set with what its status then says, for the next step."""
+
+    actions: list[Action]
+    stateful_set: StatefulSetState
+
+
+def reconcile_stateful_set(
+    stateful_set: StatefulSetState, pods: Sequence[ControlledPod], now: datetime
+) -> StatefulSetStep:
+    """What the controller does next to the set's ``pods``, those on their way out included: they hold their ordinals.
+
+    Raises ``SyncError`` for a ``max_unavailable`` that is no percentage.
+    """
+    if not stateful_set.current_revision:
+        # A set without a history starts with the present template.
+        stateful_set = msgspec.structs.replace(stateful_set, current_revision=stateful_set.update_revision)
+    members = _Members(stateful_set, pods, now)
+    actions: list[Action] = []
+    updates: list[DeletePod] = []
+    # Where a set is ordered, whatever is done or waited for ends the step.
+    is_done = members.fill(actions) or members.reduce(actions)
+    if not is_done and stateful_set.strategy == "RollingUpdate":
+        updates = members.outdated()
+    gone = {action.name for action in actions if isinstance(action, DeletePod)}
+    actions.extend(each for each in updates if each.name not in gone)
+    return StatefulSetStep(actions=actions, stateful_set=members.with_status(len(updates)))
+
+
+def ordinal_of(name: str) -> int:
+    """The number at the end of a pod's name, or -1 where it has none that is an ordinal."""
+    digits = name.rpartition("-")[2]
+    if digits == name or len(digits) > _MOST_DIGITS or not (digits.isascii() and digits.isdecimal()):
+        return -1
+    ordinal = int(digits)
+    return ordinal if ordinal < 2**31 else -1
+
+
+class _Members:
+    """The pods of a set by their ordinals, as they were before the step, and those that it makes."""
+
+    def __init__(self, stateful_set: StatefulSetState, pods: Sequence[ControlledPod], now: datetime) -> None:
+        self._set = stateful_set
+        self._now = now
+        self._ordinals = range(stateful_set.start, stateful_set.start + max(stateful_set.replicas, 0))
+        owned = {ordinal_of(pod.name): pod for pod in pods if pod.name.rpartition("-")[0] == stateful_set.name}
+        self._pods = {ordinal: pod for ordinal, pod in owned.items() if ordinal >= 0}
+        self._made: dict[int, CreatePods] = {}
+
+    def fill(self, actions: list[Action]) -> bool:
+        """Makes what is missing and deletes what has finished; whether the step ends here."""
+        for ordinal in self._ordinals:
+            pod = self._pods.get(ordinal)
+            if pod is None:
+                self._made[ordinal] = CreatePods(name=f"{self._set.name}-{ordinal}", revision=self._revision(ordinal))
+                actions.append(self._made[ordinal])
+            elif pod.has_finished and not pod.is_terminating:
+                # Another is made once it is gone.
+                actions.append(DeletePod(pod.name, "finished"))
+            if not self._set.parallel and not (pod is not None and self._is_well(pod)):
+                return True
+            if len(self._made) == BURST:
+                break
+        return False
+
+    def reduce(self, actions: list[Action]) -> bool:
+        """Deletes pods beyond the set's size, the last first; whether the step ends here."""
+        condemned = [
+            self._pods[ordinal] for ordinal in sorted(self._pods, reverse=True) if ordinal not in self._ordinals
+        ]
+        if self._set.parallel:
+            actions.extend(DeletePod(pod.name, "scale-down") for pod in condemned if not pod.is_terminating)
+            return False
+        if not condemned:
+            return False
+        last = condemned[0]
+        first_unavailable = next((pod for pod in reversed(condemned) if self._is_unavailable(pod)), None)
+        # One that is not well goes only where it is the first of them, so that none hides the trouble of another.
+        if not last.is_terminating and (self._is_well(last) or last is first_unavailable):
+            actions.append(DeletePod(last.name, "scale-down"))
+        return True
+
+    def outdated(self) -> list[DeletePod]:
+        """Pods that go because of their template, the last first, where enough of the others are available."""
+        if self._set.has_max_unavailable:
+            return self._several_outdated()
+        for ordinal in reversed(self._ordinals[self._kept :]):
+            if self._is_outdated(ordinal):
+                return [self._update(ordinal)]
+            pod = self._pods.get(ordinal)
+            if pod is None or self._is_unavailable(pod):
+                break
+        return []
+
+    def _several_outdated(self) -> list[DeletePod]:
+        wanted = len(self._ordinals)
+        amount = self._set.max_unavailable
+        most = 1 if amount is None else max(scaled_value(amount, wanted, round_up=False), 1)
+        there = [pod for ordinal, pod in self._pods.items() if ordinal in self._ordinals]
+        room = most - (wanted - sum(not self._is_unavailable(pod) for pod in there))
+        if room <= 0:
+            return []
+        reached = self._ordinals[self._kept :]
+        known = sorted({*self._pods, *self._made}, reverse=True)
+        outdated = [self._update(ordinal) for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
+        return outdated[:room]
+
+    def with_status(self, updates: int) -> StatefulSetState:
+        """The set with its next status, once ``updates`` pods have been deleted for their template."""
+        state = self._set
+        pods = self._pods.values()
+        staying = Counter(pod.revision for pod in pods if not pod.is_terminating)
+        is_complete = state.strategy == "RollingUpdate" and (
+            staying[state.update_revision]
+            == sum(pod.phase == "Running" and pod.is_ready for pod in pods)
+            == len(pods)
+            == state.replicas
+        )
+        if is_complete:
+            return msgspec.structs.replace(
+                state, current_revision=state.update_revision, current_replicas=staying[state.update_revision]
+            )
+        return msgspec.structs.replace(state, current_replicas=staying[state.current_revision] - updates)
+
+    def _revision(self, ordinal: int) -> str:
+        """The template of a pod that is made now."""
+        state = self._set
+        kept = state.partition
+        if kept is None:
+            kept = state.current_replicas if state.strategy == "RollingUpdate" else 0
+        return state.current_revision if ordinal < state.start + kept else state.update_revision
+
+    @property
+    def _kept(self) -> int:
+        """How many of the first pods no update reaches."""
+        return max(self._set.partition or 0, 0)
+
+    def _is_outdated(self, ordinal: int) -> bool:
+        pod = self._pods.get(ordinal)
+        if pod is not None:
+            return pod.revision != self._set.update_revision and not pod.is_terminating
+        made = self._made.get(ordinal)
+        return made is not None and made.revision != self._set.update_revision
+
+    def _update(self, ordinal: int) -> DeletePod:
+        pod = self._pods.get(ordinal)
+        return DeletePod(pod.name if pod is not None else self._made[ordinal].name, "update")
+
+    def _is_unavailable(self, pod: ControlledPod) -> bool:
+        return pod.is_terminating or not pod.is_available(self._set.min_ready_seconds, self._now)
+
+    def _is_well(self, pod: ControlledPod) -> bool:
+        return pod.phase == "Running" and not self._is_unavailable(pod)
