@@ -27,7 +27,7 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``ready_since`` is when the condition Ready last became what it is. ``tied_to`` is the one node that a DaemonSet's
     pod asks for. ``revision`` names the template that it was made from. ``index`` is a Job's completion index, and
     ``is_tracked`` whether the Job's finalizer is on it: without, the Job has counted the pod already. ``conditions``
-    are types with their status.
+    are types with their status, and ``exit_codes`` the containers that have ended with the codes that they ended with.
     """
 
     name: str
@@ -45,6 +45,7 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
     sidecar_restarts: int = 0
     index: int | None = None
     is_tracked: bool = False
+    exit_codes: tuple[tuple[str, int], ...] = ()
     finished_at: datetime | None = None
     conditions: tuple[tuple[str, str], ...] = ()
 

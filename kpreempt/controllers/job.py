@@ -1,0 +1,190 @@
+"""Which pods a Job makes and deletes next, and when it has ended.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/job/job_controller.go`` (``syncJob``, ``manageJob``,
+``trackJobStatusAndRemoveFinalizers``), ``indexed_job_utils.go`` and ``backoff_utils.go``.
+
+A preempted pod gets the condition DisruptionTarget and is told to end. By default it counts as failed right then, it is
+replaced after the backoff, ten seconds for the first, beside its grace period, and what it exits with no longer
+matters. With a podFailurePolicy, or the podReplacementPolicy Failed, it counts once it has ended, and a rule may ignore
+it; if it ends well it counts as a success.
+
+Left out: limits per index, success policies, Jobs that another controller manages, and restarts of containers, which
+for the restart policy OnFailure count towards the backoff limit. Departure: a pod is counted and released in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from kpreempt.controllers.actions import Action, CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.deletion_order import in_deletion_order
+from kpreempt.controllers.job_records import Ending, JobState, first_missing, total, with_indexes
+from kpreempt.controllers.pods import ControlledPod, active_pods
+
+BURST = 500
+FIRST_BACKOFF = timedelta(seconds=10)
+LONGEST_BACKOFF = timedelta(minutes=10)
+_SECOND = timedelta(seconds=1)
+
+
+class JobStep(msgspec.Struct, frozen=True):
+    """What is done, the Job with its next status, and after which time there is more to do, where that is known."""
+
+    actions: list[Action]
+    job: JobState
+    retry_after: timedelta | None = None
+
+
+def reconcile_job(job: JobState, pods: Sequence[ControlledPod], now: datetime) -> JobStep:
+    """What the controller does next to the Job's ``pods``, those included that have ended and are not counted yet."""
+    if job.has_ended:
+        return JobStep(actions=[], job=job)
+    start = None if job.is_suspended else job.start_time or now
+    return _Sync(msgspec.structs.replace(job, start_time=start), pods, now).step()
+
+
+class _Sync:
+    def __init__(self, job: JobState, pods: Sequence[ControlledPod], now: datetime) -> None:
+        self._now = now
+        self._pods = pods
+        self._active = active_pods(pods)
+        self._terminating = [pod for pod in pods if pod.is_terminating and not pod.has_finished]
+        countable = [pod for pod in pods if pod.is_tracked and (not job.is_indexed or _is_index(pod.index, job))]
+        succeeded = [pod for pod in countable if pod.phase == "Succeeded"]
+        failed = [pod for pod in countable if job.has_failed(pod)]
+        indexes = with_indexes(job.completed_indexes, (pod.index for pod in succeeded if pod.index is not None))
+        row, last = self._failures_in_a_row(job, succeeded, failed)
+        self._job = msgspec.structs.replace(
+            job,
+            succeeded=total(indexes) if job.is_indexed else job.succeeded + len(succeeded),
+            failed=job.failed + sum(job.is_counted(pod) for pod in failed),
+            completed_indexes=indexes if job.is_indexed else job.completed_indexes,
+            failures_in_a_row=row,
+            last_failure=last,
+        )
+
+    def step(self) -> JobStep:
+        job = self._job
+        ending, reason = (job.ending, job.reason) if job.ending else self._failure()
+        if ending:
+            actions: list[Action] = [DeletePod(pod.name, "job-finished") for pod in self._active]
+            return self._end(ending, reason, actions)
+        actions, retry_after = self._manage()
+        left = len(self._active) + sum(
+            action.count if isinstance(action, CreatePods) else -isinstance(action, DeletePod) for action in actions
+        )
+        enough = job.succeeded > 0 if job.completions is None else job.succeeded >= job.completions
+        if enough and left == 0:
+            return self._end("Complete", "CompletionsReached", actions)
+        ended = (pod for pod in self._pods if pod.is_tracked and (pod.phase == "Succeeded" or job.has_failed(pod)))
+        return JobStep([*actions, *(ReleasePod(pod.name) for pod in ended)], job, retry_after)
+
+    def _failure(self) -> tuple[Ending, str]:
+        job = self._job
+        if any(job.has_failed(pod) and job.action_on(pod) == "FailJob" for pod in self._pods):
+            return "Failed", "PodFailurePolicy"
+        if job.failed > job.backoff_limit:
+            return "Failed", "BackoffLimitExceeded"
+        deadline = job.active_deadline_seconds
+        if deadline is not None and job.start_time is not None and (self._now - job.start_time) // _SECOND >= deadline:
+            return "Failed", "DeadlineExceeded"
+        return "", ""
+
+    def _end(self, ending: Ending, reason: str, actions: list[Action]) -> JobStep:
+        """The Job on its way to its end: it has ended once none of its pods is left that was told to."""
+        job = self._job
+        released = {action.name for action in actions if isinstance(action, ReleasePod)}
+        tracked = [pod for pod in self._pods if pod.is_tracked and pod.name not in released]
+        if ending == "Failed":
+            # Whatever has not ended is a failure, too; what has failed is counted already.
+            lost = [pod for pod in tracked if pod.phase != "Succeeded" and not job.has_failed(pod)]
+            failed = sum(job.is_counted(pod) for pod in lost if not job.is_indexed or _is_index(pod.index, job))
+            job = msgspec.structs.replace(job, failed=job.failed + failed)
+        deleted = any(isinstance(action, DeletePod) for action in actions)
+        job = msgspec.structs.replace(job, ending=ending, reason=reason, has_ended=not (self._terminating or deleted))
+        return JobStep(actions=[*actions, *(ReleasePod(pod.name) for pod in tracked)], job=job)
+
+    def _manage(self) -> tuple[list[Action], timedelta | None]:
+        """Pods that go, or else pods that come, and how long they have to wait if they have to."""
+        job = self._job
+        if job.is_suspended:
+            return self._removal(len(self._active), "job-suspended"), None
+        wanted = self._wanted()
+        going = self._removal(len(self._active) - wanted, "scale-down")
+        if going:
+            return going, None
+        count = wanted - len(self._active) - (len(self._terminating) if job.waits_for_the_end else 0)
+        if count <= 0:
+            return [], None
+        wait = self._backoff()
+        if wait is not None:
+            return [], wait
+        count = min(count, BURST)
+        if not job.is_indexed:
+            return [CreatePods(count=count)], None
+        holding = [*self._active, *(self._terminating if job.waits_for_the_end else ())]
+        taken = with_indexes(job.completed_indexes, (pod.index for pod in holding if pod.index is not None))
+        return [CreatePods(index=index) for index in first_missing(taken, count, job.completions or 0)], None
+
+    def _wanted(self) -> int:
+        """How many pods should be active."""
+        job = self._job
+        if job.completions is None:
+            return len(self._active) if job.succeeded > 0 else job.parallelism
+        return max(min(job.completions - job.succeeded, job.parallelism), 0)
+
+    def _removal(self, least: int, reason: Literal["scale-down", "job-suspended"]) -> list[Action]:
+        """Active pods that go: ``least`` at least, and of an indexed Job whose index is wrong or taken."""
+        going: list[ControlledPod] = []
+        staying = self._active
+        if self._job.is_indexed:
+            by_index: dict[int, list[ControlledPod]] = {}
+            for pod in self._active:
+                if pod.index is not None and _is_index(pod.index, self._job):
+                    by_index.setdefault(pod.index, []).append(pod)
+                else:
+                    going.append(pod)
+            ordered = [in_deletion_order(by_index[index]) for index in sorted(by_index)]
+            going += (pod for same in ordered for pod in same[:-1])
+            staying = [same[-1] for same in ordered]
+        missing = least - len(going)
+        going += in_deletion_order(staying)[: max(missing, 0)]
+        # Their finalizer goes first, so that they count for nothing.
+        return [
+            action
+            for pod in (going if reason == "job-suspended" else going[:BURST])
+            for action in ((ReleasePod(pod.name),) if pod.is_tracked else ()) + (DeletePod(pod.name, reason),)
+        ]
+
+    def _backoff(self) -> timedelta | None:
+        """How long until pods may be made again after failures."""
+        job = self._job
+        if job.failures_in_a_row == 0 or job.last_failure is None:
+            return None
+        # The exponent is bounded: far fewer doublings reach the longest wait.
+        wait = min(FIRST_BACKOFF * 2 ** min(job.failures_in_a_row - 1, 10), LONGEST_BACKOFF)
+        left = wait - (self._now - job.last_failure)
+        return left if left > timedelta(0) else None
+
+    def _failures_in_a_row(
+        self, job: JobState, succeeded: Sequence[ControlledPod], failed: Sequence[ControlledPod]
+    ) -> tuple[int, datetime | None]:
+        """How many pods have failed since the last success, ignored ones too, and when the last did."""
+        failures = [self._finish_time(pod) for pod in failed]
+        row, last = job.failures_in_a_row, job.last_failure
+        if succeeded:
+            last_success = max(self._finish_time(pod) for pod in succeeded)
+            failures = [time for time in failures if time > last_success]
+            row, last = 0, None
+        return row + len(failures), max(failures, default=last)
+
+    def _finish_time(self, pod: ControlledPod) -> datetime:
+        return pod.finished_at or pod.created or self._now
+
+
+def _is_index(index: int | None, job: JobState) -> bool:
+    return index is not None and 0 <= index < (job.completions or 0)
