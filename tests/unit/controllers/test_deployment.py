@@ -214,6 +214,14 @@ def test_a_paused_deployment_scales_and_does_not_roll() -> None:
     assert reconcile_deployment(paused, None, []) == []
 
 
+def test_a_size_that_is_right_by_chance_holds_up_the_rollout_until_the_next_scaling() -> None:
+    """As the genuine controller does: it notes a size only where it changes one."""
+    before, after = rolling(7), rolling(6)
+    old = [noted(before, "v1", 6)]
+    assert reconcile_deployment(after, noted(before, "v2", 0), old) == []
+    assert sizes(reconcile_deployment(rolling(5), noted(before, "v2", 0), old)) == {"v1": 5}
+
+
 def test_recreate_scales_several_only_when_the_new_one_is_saturated() -> None:
     sets = [noted(DeploymentState(4, "Recreate"), name, 2) for name in ("v2", "v1")]
     assert reconcile_deployment(RECREATE, sets[0], sets[1:]) == []
