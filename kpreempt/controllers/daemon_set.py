@@ -94,7 +94,11 @@ class _Sync:
 
     def _tidy(self, node: DaemonNode, there: Iterable[ControlledPod]) -> list[Action]:
         staying = [pod for pod in there if not pod.is_terminating]
-        actions: list[Action] = [DeletePod(pod.name, "finished") for pod in staying if pod.has_finished]
+        failed = [pod for pod in staying if pod.phase == "Failed"]
+        # Of several failed ones the others wait, as they do upstream for the backoff after the first.
+        actions: list[Action] = [
+            DeletePod(pod.name, "finished") for pod in staying if pod.has_finished and pod not in failed[1:]
+        ]
         running = sorted((pod for pod in staying if not pod.has_finished), key=_by_age)
         if not self._allows_surge():
             return [*actions, *(DeletePod(pod.name, "duplicate") for pod in running[1:])]
@@ -121,8 +125,8 @@ class _Sync:
         surge = scaled_value(self._set.max_surge, len(wanted), round_up=True)
         if surge != 0:
             return self._surge(surge, len(wanted))
-        # The API server lets nobody ask for neither; where it comes to that, one may be missing.
-        return self._replace(unavailable or 1, wanted)
+        # The API server lets nobody ask for neither; where it comes to that, one of the nodes may lack its pod.
+        return self._replace(unavailable or min(len(wanted), 1), wanted)
 
     def _replace(self, most: int, wanted: Sequence[str]) -> list[Action]:
         """Old pods go where they are not available, and others as long as no more than ``most`` nodes lack a pod."""

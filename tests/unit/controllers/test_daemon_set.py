@@ -74,6 +74,7 @@ MANAGED = [
     pytest.param("a b c dg", {}, "+d", id="unless it has ended"),
     pytest.param("a b c df", {}, "-d1", id="a failed one is deleted first"),
     pytest.param("a b c ds", {}, "-d1", id="so is one that ended well"),
+    pytest.param("a b c df df ds", {}, "-d1 -d3", id="of several failed ones one at a time"),
     pytest.param("a a b c d", {}, "-a2", id="of two the oldest stays"),
     pytest.param("au a b c d", {}, "-a1", id="but one that is on its node before one that is not"),
     pytest.param("a!  a b c d", {}, "-a2", id="whatever their templates"),
@@ -111,6 +112,7 @@ REPLACING = [
     pytest.param("a! b! c! d!", {"strategy": "OnDelete"}, "", id="OnDelete updates none by itself"),
     pytest.param("a b! c! d!", {"nodes": "bcd", "stays": "a"}, "-b1", id="one that may only stay does not hold it up"),
     pytest.param("an b! c! d!", {"nodes": "bcd", "stays": "a"}, "", id="unless it is not available"),
+    pytest.param("a!", {"nodes": "", "stays": "a", "max_unavailable": "100%"}, "", id="none may be missing of none"),
 ]
 
 
