@@ -94,11 +94,10 @@ class _Sync:
 
     def _tidy(self, node: DaemonNode, there: Iterable[ControlledPod]) -> list[Action]:
         staying = [pod for pod in there if not pod.is_terminating]
-        failed = [pod for pod in staying if pod.phase == "Failed"]
         # Of several failed ones the others wait, as they do upstream for the backoff after the first.
-        actions: list[Action] = [
-            DeletePod(pod.name, "finished") for pod in staying if pod.has_finished and pod not in failed[1:]
-        ]
+        failed = next((pod for pod in staying if pod.phase == "Failed"), None)
+        ended = (pod for pod in staying if pod.phase == "Succeeded" or pod is failed)
+        actions: list[Action] = [DeletePod(pod.name, "finished") for pod in ended]
         running = sorted((pod for pod in staying if not pod.has_finished), key=_by_age)
         if not self._allows_surge():
             return [*actions, *(DeletePod(pod.name, "duplicate") for pod in running[1:])]

@@ -27,7 +27,8 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``ready_since`` is when the condition Ready last became what it is. ``tied_to`` is the one node that a DaemonSet's
     pod asks for. ``revision`` names the template that it was made from. ``index`` is a Job's completion index, and
     ``is_tracked`` whether the Job's finalizer is on it: without, the Job has counted the pod already. ``conditions``
-    are types with their status, and ``exit_codes`` the containers that have ended with the codes that they ended with.
+    are types with their status, ``exit_codes`` the containers that have ended with the codes that they ended with, and
+    ``finished_at`` is when the last of them did.
     """
 
     name: str

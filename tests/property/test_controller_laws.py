@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
@@ -304,13 +305,13 @@ def test_a_job_ends_and_counts_every_pod_once(
         assert (job.reason, job.failed > limit) == ("BackoffLimitExceeded", True)
 
 
-def lived(pod: ControlledPod, outcomes: object, now: datetime) -> ControlledPod:
+def lived(pod: ControlledPod, outcomes: Iterator[str], now: datetime) -> ControlledPod:
     """The pod a while later; once all fates are told, it succeeds."""
     if pod.has_finished:
         return pod
     if pod.is_terminating:
         return msgspec.structs.replace(pod, phase="Failed", finished_at=now)
-    fate = next(outcomes, "Succeeded")  # type: ignore[call-overload]
+    fate = next(outcomes, "Succeeded")
     if fate == "preempted":
         return msgspec.structs.replace(pod, is_terminating=True, finished_at=now)
     return msgspec.structs.replace(pod, phase=fate, finished_at=now)
