@@ -85,13 +85,14 @@ class World:
         deletion = pod.metadata.deletion_timestamp
         return max((deletion - self._now).total_seconds(), 0.0) if deletion is not None else 0.0
 
-    def shape(self) -> frozenset[tuple[tuple[str, str, str], int]]:
-        """What is where, whatever it is called: how many pods of each owner are on each node or wait."""
-        counts: Counter[tuple[str, str, str]] = Counter()
+    def shape(self) -> frozenset[tuple[tuple[str, str, str, str, bool], int]]:
+        """What is where, whatever it is called: how many pods of each owner are on a node, wait for one, or leave."""
+        counts: Counter[tuple[str, str, str, str, bool]] = Counter()
         for pod in self.pods.values():
             owner = controller_of(pod.metadata)
             name = f"{owner.kind}/{owner.name}" if owner else pod.metadata.name
-            counts[pod.metadata.namespace, name, pod.spec.node_name] += 1
+            is_leaving = pod.metadata.deletion_timestamp is not None
+            counts[pod.metadata.namespace, name, pod.spec.node_name, pod.status.nominated_node_name, is_leaving] += 1
         return frozenset(counts.items())
 
     def _put(self, pod: Pod) -> None:
