@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, because, is_skipped, said_of
+from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused, Turn
+from kpreempt.schedulers.volcano.actions.common import because, is_skipped
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.schedulers.volcano.volumes import VolumeError
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, OperationKind, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, OperationKind, Purpose
 
 
 def execute(session: Session) -> None:
@@ -26,18 +27,13 @@ def _place(session: Session, job: Job, task: Task) -> bool:
     """Place a task where a node is found; False where the job's turn is over."""
     errors = FitErrors()
     refused: Refusals = {}
-
-    def note(outcome: AttemptOutcome, **found: object) -> None:
-        session.recorder.record.attempts.append(
-            Attempt(purpose=Purpose.BACKFILL, queue=job.queue, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
-        )
-
+    turn = Turn(session, Purpose.BACKFILL, job, task)
     try:
         session.pre_predicate(task)
     except PredicateError as error:
         errors.by_node = dict.fromkeys(session.nodes, str(error))
         job.nodes_fit_errors[task.uid] = errors
-        note(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+        turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
         return False
     for node in session.order.walk(session.nodes.values()):
         if reason := _refusal(session, task, node):
@@ -57,10 +53,10 @@ def _place(session: Session, job: Job, task: Task) -> bool:
             continue
         session.recorder.operation(OperationKind.ALLOCATE, task)
         tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
-        note(AttemptOutcome.ALLOCATED, **said_of(refused), nodes=[tried])
+        turn.ended(AttemptOutcome.ALLOCATED, refused=refused, tried=[tried])
         return True
     job.nodes_fit_errors[task.uid] = errors
-    note(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors))
+    turn.ended(AttemptOutcome.NO_NODE, reason=str(errors), refused=refused)
     return True
 
 
