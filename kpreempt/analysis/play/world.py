@@ -27,16 +27,18 @@ class World:
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods}
         self.budgets = Budgets(cluster.pod_disruption_budgets)
         self._prepared: Any = None
+        self._is_stale = True
         # Changes when what the scheduler looks at does.
         self.version = 0
 
     def prepared(self, at: float) -> Any:
         """The cluster as it is now, ready for the scheduler."""
-        if self._prepared is None:
+        if self._is_stale:
             cluster = msgspec.structs.replace(
                 self._cluster, pods=list(self.pods.values()), pod_disruption_budgets=self.budgets.now
             )
-            self._prepared = self._scheduler.prepare(cluster, now=self._time(at))
+            self._prepared = self._scheduler.prepare(cluster, now=self._time(at), before=self._prepared)
+            self._is_stale = False
         return self._prepared
 
     def create(self, pod: Pod, at: float) -> Pod:
@@ -100,7 +102,7 @@ class World:
         self._changed()
 
     def _changed(self) -> None:
-        self._prepared = None
+        self._is_stale = True
         self.version += 1
 
     def _time(self, at: float) -> datetime:
