@@ -337,44 +337,43 @@ class _Auditor:
             )
         if unmanaged := [pod for pod in pods if controller_of(pod.metadata) is None]:
             remedies = [_set(budget, "minAvailable", max(len(pods) - 1, 0))]
-            yield _finding(FindingId.UNMANAGED_PODS, budget, pods=_names(unmanaged), remedies=remedies)
+            found = _finding(FindingId.UNMANAGED_PODS, budget, pods=_names(unmanaged), remedies=remedies)
+            # Without any other pods it expects none, and so allows nothing, ever.
+            is_error = len(unmanaged) == len(pods) and facts.allowed <= 0
+            yield msgspec.structs.replace(found, severity=Severity.ERROR) if is_error else found
 
     def _about_allowance(
         self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
     ) -> Iterator[Finding]:
         """Why the budget allows nothing, or that it allows everything."""
         judged = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
-        spec = budget.spec
-        is_number = spec.max_unavailable is None and isinstance(spec.min_available, int)
-        expected = to_be if is_number else judged.expected_pods
-        desired = judged.desired_healthy
-        is_computed = is_number or not self._without_scale(pods)
-        if not is_computed or not all(map(_is_amount, (spec.min_available, spec.max_unavailable))):
+        # By number the controller counts the pods that there are; how many there are to be decides what can ever be.
+        expected = judged.expected_pods if _asks_for_scale(budget) else to_be
+        desired = _desired(budget, expected)
+        if desired is None or (_asks_for_scale(budget) and self._without_scale(pods)):
             return
-        if expected > 0 and desired <= 0 and (spec.min_available is not None or spec.max_unavailable is not None):
-            yield _finding(FindingId.PROTECTS_NOTHING, budget)
-        if judged.disruptions_allowed > 0:
+        if expected > 0 and desired <= 0:
+            yield _finding(FindingId.PROTECTS_NOTHING, budget, number=expected)
+        if judged.disruptions_allowed > 0 or expected <= 0:
             return
-        is_written = spec.min_available is not None or spec.max_unavailable is not None
-        if (expected > 0 and desired >= expected) or not is_written:
-            above = is_number and desired > expected
+        if desired >= expected:
             yield _finding(
-                FindingId.MIN_AVAILABLE_ABOVE_PODS if above else FindingId.NEVER_ALLOWS,
+                FindingId.MIN_AVAILABLE_ABOVE_PODS if desired > expected else FindingId.NEVER_ALLOWS,
                 budget,
                 number=expected,
                 remedies=_loosened(budget, facts, pods, expected),
             )
-        elif expected > 0:
+        elif not (_asks_for_scale(budget) and all(controller_of(pod.metadata) is None for pod in pods)):
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
 
     def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
         shared: list[Pod] = []
         others: set[str] = set()
         for pod in pods:
-            names = {each.metadata.name for each in self._protection.budgets_of(pod.key)} - {budget.metadata.name}
-            if names:
+            budgets = self._protection.budgets_of(pod.key)
+            if len(budgets) > 1:
                 shared.append(pod)
-                others |= names
+                others.update(each.metadata.name for each in budgets if each is not budget)
         if shared:
             yield _finding(
                 FindingId.OVERLAP,
@@ -425,8 +424,10 @@ class _Auditor:
             replicas[workload.name] = workload.replicas
             number = numbers.setdefault(workload.name, [0, 0])
             number[0] += 1
-            number[1] += pod.metadata.deletion_timestamp is None and _is_ready(pod)
-        return [ProtectedWorkload(name, *numbers[name], replicas[name]) for name in sorted(numbers)]
+            number[1] += int(pod.metadata.deletion_timestamp is None and _is_ready(pod))
+        return [
+            ProtectedWorkload(name, number, ready, replicas[name]) for name, (number, ready) in sorted(numbers.items())
+        ]
 
     def _without_scale(self, pods: Sequence[Pod]) -> list[Pod]:
         """The pods of owners that have no size."""
@@ -500,6 +501,21 @@ def _is_amount(amount: int | str | None) -> bool:
 def _asks_for_scale(budget: PodDisruptionBudget) -> bool:
     """Whether the controller has to know how many pods there are to be."""
     return budget.spec.max_unavailable is not None or isinstance(budget.spec.min_available, str)
+
+
+def _desired(budget: PodDisruptionBudget, expected: int) -> int | None:
+    """How many of the expected pods have to stay by the budget's spec; ``None`` where that is no amount.
+
+    Percentages are rounded up. A budget that says nothing allows nothing.
+    """
+    spec = budget.spec
+    amount = spec.min_available if spec.max_unavailable is None else spec.max_unavailable
+    if not _is_amount(amount):
+        return None
+    if amount is None:
+        return expected
+    number = -(-int(amount.removesuffix("%")) * expected // 100) if isinstance(amount, str) else amount
+    return number if spec.max_unavailable is None else max(expected - number, 0)
 
 
 def _title(budget: PodDisruptionBudget) -> str:
@@ -690,7 +706,8 @@ def _search_priorities(
 ) -> int:
     """Note for budgets that allow nothing from which priority on a new pod breaks them; how many were left out.
 
-    The least important pod of each is asked about, and a new pod as large as the room that it would leave.
+    The least important pod of each is asked about, and a new pod that needs all that pods up to its priority hold on
+    its node: a smaller one may find other victims there.
     """
     nodes = {node.name: node for node in cluster.nodes}
     least: dict[str, Pod] = {}
@@ -713,7 +730,7 @@ def _search_priorities(
     for key in chosen:
         pod = least[key]
         node = pod.spec.node_name
-        room = room_of(pod, nodes[node], beside[node])
+        room = room_of(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
         if room:
             threshold = search.threshold(pod, SizeName.ROOM, room)
             found = BreakingPriority(pod.key, node, pod.priority, threshold)

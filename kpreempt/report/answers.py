@@ -33,8 +33,9 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
 
     ``jsonl`` has a line for each of the answer's items, or for each step where events were played, and one for a whole
     session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
-    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks end, of an audit
-    the budgets about which something is to say; its ``jsonl`` has the workloads without a budget after the budgets.
+    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks
+    end, of an audit the budgets about which there is something to say; its ``jsonl`` ends with the
+    workloads without a budget.
     Raises ``UsageError`` for a format that there is not.
     """
     if format == "json":

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
-from kpreempt.report.amounts import agree, count, format_amount
+from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
-from kpreempt.report.layout import Align, Page, Phrase, Span, Style, strong
+from kpreempt.report.layout import Align, Page, Phrase, Span, Style, plain, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.victims_section import bare_name
-from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict import Assumption, Threshold
 from kpreempt.verdict.budget_audit import (
     AuditedBudget,
     Breach,
@@ -26,14 +27,18 @@ from kpreempt.verdict.budget_audit import (
 )
 
 _INDENT = 2
+# Where the text below a finding's title starts.
+_BODY = 4
+_NAMES_SHOWN = 3
 _BREACHES_SHOWN = 3
-_BUDGETS_SHOWN = 10
-_SHOWN = {Severity.ERROR: 10, Severity.WARNING: 8, Severity.NOTE: 6}
+_PRIORITIES_SHOWN = 4
+_BUDGETS_SHOWN = 12
+_SHOWN = {Severity.ERROR: 8, Severity.WARNING: 6, Severity.NOTE: 4}
+# Of one kind where not all are shown.
+_SHOWN_OF_KIND = 2
 _STYLES: dict[Severity, Style] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
 _ALIGNS: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "left")
 _TITLES = ("BUDGET", "AS WRITTEN", "READY", "OF", "STAY", "MAY GO", "PROTECTS")
-# Findings of which one sentence for a whole namespace says it all.
-_TOGETHER = (FindingId.NO_BUDGET, FindingId.NO_STATUS)
 
 
 def render_budgets(audit: BudgetAudit, options: RenderOptions) -> str:
@@ -43,7 +48,7 @@ def render_budgets(audit: BudgetAudit, options: RenderOptions) -> str:
     items = {item.budget: item for item in audit.items}
     for severity in Severity:
         _add_findings(page, severity, audit, items, options)
-    _add_priorities(page, audit)
+    _add_priorities(page, audit, options)
     _add_table(page, audit, options)
     add_assumptions_section(page, _assumptions(audit, options), options)
     return finished(page, options)
@@ -63,7 +68,6 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
     else:
         page.paragraph(strong(count(len(audit.items), "budget")), ", and ", Span("nothing is wrong", "good"), ".")
     if audit.items:
-        pending = f"{count(audit.pending, 'pending pod')} asked whom {agree(audit.pending, 'its')[:0]}"
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} asked"
         page.paragraph(Span(f"{nodes} · {pods} · {pending}", "dim"), indent=_INDENT)
@@ -72,56 +76,79 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
 def _add_findings(
     page: Page, severity: Severity, audit: BudgetAudit, items: dict[str, AuditedBudget], options: RenderOptions
 ) -> None:
-    rows = _rows([each for each in audit.findings if each.severity is severity])
-    if not rows:
+    findings = [each for each in audit.findings if each.severity is severity]
+    if not findings:
         return
     page.blank()
-    number = sum(map(len, rows))
-    page.paragraph(Span(severity.upper(), _STYLES[severity]), f"  {count(number, 'finding')}")
-    shown = rows if options.verbose else rows[: _SHOWN[severity]]
+    page.paragraph(Span(severity.upper(), _STYLES[severity]), f"  {count(len(findings), 'finding')}")
+    rows = _rows(findings, items)
+    shown = rows if options.verbose else _of_every_kind(rows, _SHOWN[severity])
     for row in shown:
         _add_row(page, row, items, options)
-    if rest := sum(map(len, rows[len(shown) :])):
-        page.paragraph(Span(f"… and {count(rest, 'more finding')} (--verbose lists them)", "dim"), indent=_INDENT)
+    hidden = Counter(each.id for row in rows if row not in shown for each in row)
+    if hidden:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in hidden.most_common())
+        more = f"… and {count(hidden.total(), 'more finding')}: {kinds} (--verbose lists them)"
+        page.paragraph(Span(more, "dim"), indent=_INDENT, hanging=_INDENT)
 
 
-def _rows(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings that one sentence tells: of a namespace, or of budgets that overlap in the same pods."""
+def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[list[Finding]]:
+    """Findings of a namespace of which the same is to say, together."""
     rows: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        if finding.id in _TOGETHER:
-            key: tuple[object, ...] = (finding.id, finding.namespace)
-        elif finding.id is FindingId.OVERLAP:
-            key = (finding.id, finding.namespace, *sorted([finding.subject, *finding.objects]), "|", *finding.pods)
-        else:
-            key = (finding.id, finding.namespace, finding.subject)
+        item = _budget_of(finding, items)
+        key: tuple[object, ...] = finding.id, finding.namespace
+        if finding.id is FindingId.BROKEN_BY_PREEMPTION:
+            key = (*key, finding.subject)
+        elif item is not None:
+            key = (*key, plain(_SENTENCES[finding.id](finding, item)), _fix(finding, item))
         rows.setdefault(key, []).append(finding)
     return list(rows.values())
 
 
+def _of_every_kind(rows: list[list[Finding]], limit: int) -> list[list[Finding]]:
+    """All rows where they are few; else so many, in their order: the first of every kind, then the second."""
+    if len(rows) <= limit:
+        return rows
+    seen: Counter[FindingId] = Counter()
+    ranks = []
+    for place, row in enumerate(rows):
+        ranks.append((seen[row[0].id], place))
+        seen[row[0].id] += 1
+    first = [place for rank, place in sorted(ranks) if rank < _SHOWN_OF_KIND][:limit]
+    return [rows[place] for place in sorted(first)]
+
+
+def _budget_of(finding: Finding, items: dict[str, AuditedBudget]) -> AuditedBudget | None:
+    """The budget that a finding is about; a workload without one may have the name of another's."""
+    return None if finding.id is FindingId.NO_BUDGET else items.get(f"{finding.namespace}/{_bare(finding.subject)}")
+
+
 def _add_row(page: Page, row: Sequence[Finding], items: dict[str, AuditedBudget], options: RenderOptions) -> None:
     finding = row[0]
-    limit = len(row) if options.verbose else 3
-    names = [_bare(each.subject) for each in row]
+    item = _budget_of(finding, items)
     if finding.id is FindingId.NO_BUDGET:
         title = finding.namespace
-    elif len(row) > limit:
-        title = f"{finding.namespace}/ {join_names(names, limit=limit)}"
     else:
-        title = join_names([f"{finding.namespace}/{name}" for name in names], limit=limit)
+        names = [f"{finding.namespace}/{_bare(row[0].subject)}", *(_bare(each.subject) for each in row[1:])]
+        title = join_names(names, limit=len(names) if options.verbose else _NAMES_SHOWN)
     page.paragraph(strong(title), Span(f"  {finding.id}", "dim"), indent=_INDENT, hanging=_INDENT)
-    indent = 2 * _INDENT
-    item = items.get(f"{finding.namespace}/{_bare(finding.subject)}")
     if finding.id is FindingId.NO_BUDGET:
-        page.paragraph(_without_budget(row, options), indent=indent, hanging=_INDENT)
-    elif finding.id is FindingId.BROKEN_BY_PREEMPTION and item is not None:
+        page.paragraph(_without_budget(row, options), indent=_BODY)
+    elif item is not None and finding.id is FindingId.BROKEN_BY_PREEMPTION:
         _add_breaches(page, item, options)
     elif item is not None:
-        page.paragraph(*_SENTENCES[finding.id](finding, item), indent=indent, hanging=_INDENT)
-    remedies = list(dict.fromkeys(_remedy(each, finding, item) for each in finding.remedies))
+        page.paragraph(*_SENTENCES[finding.id](finding, item), indent=_BODY)
+    if fix := _fix(finding, item):
+        page.paragraph(Span("fix: ", "good"), fix, indent=_BODY, hanging=5)
+
+
+def _fix(finding: Finding, item: AuditedBudget | None) -> str:
+    """What would do away with the finding; the easiest first."""
+    labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
+    remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
     advice = _ADVICE.get(finding.id, "")
-    if text := ", or ".join([*remedies, *([advice] if advice else [])]):
-        page.paragraph(Span("fix: ", "good"), text, indent=indent, hanging=5)
+    return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])
 
 
 def _add_breaches(page: Page, item: AuditedBudget, options: RenderOptions) -> None:
@@ -133,9 +160,9 @@ def _add_breaches(page: Page, item: AuditedBudget, options: RenderOptions) -> No
     rows = list(groups.values())
     shown = rows if options.verbose else rows[:_BREACHES_SHOWN]
     for row in shown:
-        page.paragraph(*_breach(row), indent=2 * _INDENT, hanging=_INDENT)
+        page.paragraph(*_breach(row), indent=_BODY, hanging=_INDENT)
     if rest := sum(map(len, rows[len(shown) :])):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=2 * _INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_BODY)
 
 
 def _breach(row: Sequence[Breach]) -> Phrase:
@@ -159,11 +186,9 @@ def _breach(row: Sequence[Breach]) -> Phrase:
 
 def _without_budget(row: Sequence[Finding], options: RenderOptions) -> str:
     names = [f"{each.subject} ({each.number or 0:,})" for each in row]
-    listed = join_names(names, limit=len(names) if options.verbose else 3)
-    verb = agree(len(row), "has")
-    replicas = "replicas have" if len(row) > 1 else "replicas has"
-    del verb
-    return f"{count(len(row), 'workload')} of 2 {replicas if len(row) == 1 else 'or more replicas have'} no budget: {listed}"
+    listed = join_names(names, limit=len(names) if options.verbose else _NAMES_SHOWN)
+    have = "has several replicas and no budget" if len(row) == 1 else "have several replicas and no budget"
+    return f"{listed} {have}"
 
 
 def _bare(subject: str) -> str:
@@ -182,7 +207,7 @@ def _comes_to(item: AuditedBudget, number: int) -> str:
     amount = item.min_available if item.max_unavailable is None else item.max_unavailable
     if not isinstance(amount, str):
         return _written(item)
-    meant = item.desired if item.max_unavailable is None else max(number - item.desired, 0)
+    meant = -(-int(amount.removesuffix("%")) * number // 100)
     return f"{_written(item)} of {count(number, 'pod')} comes to {meant:,}"
 
 
@@ -203,7 +228,7 @@ def _their_nodes(item: AuditedBudget) -> str:
 
 def _above_pods(finding: Finding, item: AuditedBudget) -> Phrase:
     number = finding.number or 0
-    wanted = f"minAvailable is {item.min_available}, and there {agree(number, 'is')} only {count(number, 'pod')} to be"
+    wanted = f"{_written(item)} is more than the {count(number, 'pod')} that there {agree(number, 'is')} to be"
     return (f"{wanted}: none may ever be evicted, and a drain of {_their_nodes(item)} never ends",)
 
 
@@ -221,9 +246,9 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     )
 
 
-def _overlap(finding: Finding, item: AuditedBudget) -> Phrase:
+def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     both = "both" if len(finding.objects) == 1 else "all"
-    names = join_names([_bare(finding.subject), *map(_bare, finding.objects)])
+    names = join_names(sorted([_bare(finding.subject), *map(_bare, finding.objects)]))
     pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
     return (
         f"{names} {both} select {pods}: the API server refuses to evict such pods, so a drain never ends;"
@@ -232,14 +257,16 @@ def _overlap(finding: Finding, item: AuditedBudget) -> Phrase:
 
 
 def _no_scale(finding: Finding, item: AuditedBudget) -> Phrase:
-    owners = join_names(finding.objects)
+    owners = f"{join_names(finding.objects)} {agree(len(finding.objects), 'has')}"
     return (
-        f"{_written(item)} needs the number of pods that there are to be, and {owners} {agree(len(finding.objects), 'has')}"
-        " none: the disruption controller gives up, and nothing is allowed",
+        f"{_written(item)} needs the number of pods that there are to be, and {owners} none: the disruption controller"
+        " gives up, and nothing is allowed",
     )
 
 
 def _unmanaged(finding: Finding, item: AuditedBudget) -> Phrase:
+    if len(finding.pods) == item.pods:
+        return (f"{_written(item)} goes by what controllers want, and none of its pods has a controller",)
     have = "has no controller and counts" if len(finding.pods) == 1 else "have no controller and count"
     return (f"{join_names(finding.pods)} {have} nothing in {_written(item)}, which goes by what controllers want",)
 
@@ -261,11 +288,11 @@ def _near_miss(miss: NearMiss) -> str:
 def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
     return (
         "its status is older than its spec: the API server refuses evictions until the disruption controller has seen"
-        f" it, the scheduler goes by the {item.allowed:,} that it allows; by its spec it would be {finding.number or 0:,}",
+        f" it; the scheduler goes by the old allowance of {item.allowed:,}, by the spec it is {finding.number or 0:,}",
     )
 
 
-def _several(finding: Finding, item: AuditedBudget) -> Phrase:
+def _several(finding: Finding, _: AuditedBudget) -> Phrase:
     return (
         f"one allowance for the pods of {join_names(finding.objects)}: a rollout of one uses up that of the others",
     )
@@ -293,7 +320,9 @@ _SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.STALE_STATUS: _stale,
     FindingId.NO_STATUS: _fixed("has no status; it was computed as the disruption controller would"),
     FindingId.SEVERAL_WORKLOADS: _several,
-    FindingId.PROTECTS_NOTHING: lambda _, item: (f"{_comes_to(item, item.expected)}: all its pods may go at once",),
+    FindingId.PROTECTS_NOTHING: lambda finding, item: (
+        f"{_comes_to(item, finding.number or 0)}: all its pods may go at once",
+    ),
 }
 # What helps, where that is no single change.
 _ADVICE = {
@@ -301,14 +330,14 @@ _ADVICE = {
     FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
     FindingId.INVALID_AMOUNT: "write a number, or a percentage as 50%",
     FindingId.INVALID_SELECTOR: "mend the selector",
-    FindingId.ALLOWS_NONE_NOW: "wait until they are ready; AlwaysAllow as unhealthyPodEvictionPolicy lets drains evict pods"
-    " that are not",
+    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may"
+    " evict those that are not",
     FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
     FindingId.NULL_SELECTOR: "select the pods by their labels",
 }
 
 
-def _remedy(remedy: Remedy, finding: Finding, item: AuditedBudget | None) -> str:
+def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
     if remedy.action is RemedyAction.SET:
         other = "minAvailable" if remedy.field == "maxUnavailable" else "maxUnavailable"
         is_other_set = item is not None and (
@@ -321,38 +350,44 @@ def _remedy(remedy: Remedy, finding: Finding, item: AuditedBudget | None) -> str
     if remedy.action is RemedyAction.RAISE_PRIORITY:
         return f"give {remedy.target} priority {remedy.value:,} or more"
     if remedy.action is RemedyAction.CREATE_BUDGET:
-        return f"a budget with {remedy.field} {remedy.value}" if finding.id is FindingId.NO_BUDGET else ""
+        return f"make a budget with {remedy.field} {remedy.value}"
     return f"delete {remedy.target}"
 
 
-def _add_priorities(page: Page, audit: BudgetAudit) -> None:
+def _add_priorities(page: Page, audit: BudgetAudit, options: RenderOptions) -> None:
     searched = [(item, item.breaking_priority) for item in audit.items if item.breaking_priority is not None]
     if not searched:
         return
     page.blank()
     page.paragraph(
         Span("FROM", "heading"),
-        "  which priority on a new pod, as large as the room that it gets, would break a budget that allows nothing",
+        "  which priority on a new pod would break a budget that allows nothing, if it needs all that pods up to the"
+        " priority of the budget's least important one hold on a node; in brackets: if it has to go to that node",
         hanging=_INDENT,
     )
-    for item, found in searched:
-        page.paragraph(strong(item.budget), "  ", *_priority(found), indent=_INDENT, hanging=_INDENT)
-    if audit.unsearched:
-        page.paragraph(Span(f"{count(audit.unsearched, 'more budget')} not looked at", "dim"), indent=_INDENT)
+    shown = searched if options.verbose else searched[:_PRIORITIES_SHOWN]
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in ("BUDGET", "FROM", "EVICTS"))]
+    for item, found in shown:
+        whom = f"{bare_name(found.pod)} (priority {found.priority:,}) on {found.node}"
+        rows.append(((strong(item.budget),), (_priority(found.threshold),), (whom,)))
+    page.table(rows, aligns=("left", "right", "left"), indent=_INDENT)
+    legend = ["never: no priority evicts it for such a pod"] if any(_is_never(each) for _, each in shown) else []
+    if left_out := audit.unsearched + len(searched) - len(shown):
+        legend.append(f"{count(left_out, 'more budget')} not shown")
+    if legend:
+        page.paragraph(Span("; ".join(legend), "dim"), indent=_INDENT)
 
 
-def _priority(found: BreakingPriority) -> Phrase:
-    threshold = found.threshold
-    size = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in threshold.requests.items())
-    whom = f"evicts {bare_name(found.pod)} (priority {found.priority:,}) on {found.node}"
+def _is_never(found: BreakingPriority) -> bool:
+    return found.threshold.anywhere is None and found.threshold.on_node is None
+
+
+def _priority(threshold: Threshold) -> str:
+    """``11`` where a pod that may go anywhere evicts it, ``(11)`` where one that has to go to its node does."""
     anywhere, on_node = threshold.anywhere, threshold.on_node
     if anywhere is not None:
-        only = "" if on_node in (None, anywhere) else f"; from {on_node:,} on if it has to go there"
-        return (Span(f"{anywhere:,}", "warn"), f"  {whom}: asks {size}{only}")
-    if on_node is not None:
-        return (Span(f"{on_node:,}", "warn"), f"  {whom}, if it has to go there: asks {size}")
-    why = "fits beside it" if threshold.outcome_on_node == Outcome.LANDS else "never evicts it"
-    return (f"a new pod {why}: {bare_name(found.pod)} (priority {found.priority:,}) on {found.node}",)
+        return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"
+    return "never" if on_node is None else f"({on_node:,})"
 
 
 def _add_table(page: Page, audit: BudgetAudit, options: RenderOptions) -> None:

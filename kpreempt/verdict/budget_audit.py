@@ -96,9 +96,9 @@ class Finding(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that is wrong, or worth knowing.
 
     ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are those that it is about by
-    name, ``objects`` the other budgets or workloads. ``number`` is how many pods there are to be for
-    ``min-available-above-pods`` and ``never-allows``, how many replicas for ``no-budget``, and for ``stale-status`` what
-    the budget would allow.
+    name, ``objects`` the other budgets or workloads. ``number`` is how many replicas there are for
+    ``no-budget``, for ``stale-status`` what the budget would allow, and for those about what it can ever allow how many
+    pods there are to be.
     """
 
     id: FindingId
@@ -144,7 +144,10 @@ class Breach(_Record, frozen=True, kw_only=True):
 
 
 class BreakingPriority(_Record, frozen=True):
-    """From which priority on a new pod would evict ``pod``, the least important one of a budget that allows none."""
+    """From which priority on a new pod would evict ``pod``, the least important one of a budget that allows none.
+
+    The new pod asks for all that pods up to this ``priority`` hold on the node, and for what is free beside them.
+    """
 
     pod: str
     node: str
