@@ -18,10 +18,14 @@ _API = ["-f", str(FIXTURES / "compare" / "api.yaml")]
 _FULL = ["--snapshot", str(FIXTURES / "compare" / "cluster.yaml"), "--now", NOW]
 _ALL = ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36"]
 _BUDGETS = ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW]
+_AFTER = FIXTURES / "aftermath"
+_AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
 # The arguments of each answer, by its file.
 ANSWERS: dict[str, list[str]] = {
+    "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH],
+    "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
     "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],
