@@ -8,10 +8,8 @@ select every pod of the namespace; the scheduler takes it to select none.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
@@ -19,29 +17,27 @@ import msgspec
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.admission.scales import ScaleError, Scales
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.budget_breaches import breaches_of, search_priorities, with_breaches
+from kpreempt.analysis.budget_protection import Protection, Workloads
 from kpreempt.analysis.explain import described, version_assumptions
-from kpreempt.analysis.hypothetical_pods import room_of
+from kpreempt.analysis.near_misses import find_near_misses
 from kpreempt.analysis.pending import queue_positions
 from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.priority_search import PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.model.meta import OwnerReference, controller_name, controller_of
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
-from kpreempt.model.workloads import ReplicaSet
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, ClusterSummary, SizeName, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, Verdict
 from kpreempt.verdict.budget_audit import (
     AuditedBudget,
-    Breach,
-    BreakingPriority,
     BudgetAudit,
     Finding,
     FindingId,
-    NearMiss,
     ProtectedWorkload,
     Remedy,
     RemedyAction,
@@ -49,14 +45,6 @@ from kpreempt.verdict.budget_audit import (
 )
 
 _PERCENTAGE = re.compile(r"[+-]?[0-9]{1,9}%")
-_TEMPLATE_HASH = "pod-template-hash"
-# For so many budgets that allow nothing it is sought from which priority on a new pod would break them.
-_MOST_SEARCHED = 10
-_NEAR_MISSES = 3
-# How alike two labels are of which one may be a slip of the other, and how many are held side by side.
-_ALIKE = 0.75
-_MOST_COMPARED = 1000
-_LAST = 2**63
 
 _SEVERITIES = {
     FindingId.BROKEN_BY_PREEMPTION: Severity.ERROR,
@@ -98,8 +86,8 @@ def audit_budgets(
     """
     said = list(assumptions)
     with phases.phase("audit"):
-        protection = _Protection(cluster)
-        workloads = _Workloads(cluster)
+        protection = Protection(cluster)
+        workloads = Workloads(cluster)
         asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
         auditor = _Auditor(cluster, protection, workloads, _filled_in(said))
         items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
@@ -113,11 +101,11 @@ def audit_budgets(
             prepared = scheduler.prepare(cluster, now=now)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
         positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
-        for key, breaches in _breaches(decided, positions, protection).items():
+        for key, breaches in breaches_of(decided, positions, protection).items():
             if key in items:
-                items[key] = _with_breaches(items[key], breaches)
+                items[key] = with_breaches(items[key], breaches)
         search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
-        unsearched = _search_priorities(cluster, items, protection, search)
+        unsearched = search_priorities(cluster, items, protection, search)
     counted = decided[0][1].cluster if decided else _counted(cluster)
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
@@ -131,127 +119,14 @@ def audit_budgets(
     )
 
 
-class _Protection:
-    """Which unfinished pods each budget selects, as the disruption controller sees it, and the other way round."""
-
-    def __init__(self, cluster: ClusterSnapshot) -> None:
-        budgets = cluster.pod_disruption_budgets
-        namespaces = {budget.metadata.namespace for budget in budgets}
-        self.in_namespace: dict[str, list[Pod]] = {namespace: [] for namespace in namespaces}
-        by_label: dict[tuple[str, str, str], list[Pod]] = {}
-        wanted = {
-            (budget.metadata.namespace, *label)
-            for budget in budgets
-            if budget.spec.selector is not None
-            for label in budget.spec.selector.match_labels.items()
-        }
-        for pod in cluster.pods:
-            namespace = pod.metadata.namespace
-            if namespace not in namespaces or pod.is_terminal:
-                continue
-            self.in_namespace[namespace].append(pod)
-            for label in pod.metadata.labels.items():
-                if (namespace, *label) in wanted:
-                    by_label.setdefault((namespace, *label), []).append(pod)
-        self._pods = {budget.key: self._selected(budget, by_label) for budget in budgets}
-        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
-        for budget in budgets:
-            for pod in self._pods[budget.key]:
-                self._budgets.setdefault(pod.key, []).append(budget)
-
-    def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
-        """The budget's pods that have not finished, in the order of the input."""
-        return self._pods[budget.key]
-
-    def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
-        """The budgets that select the pod of that name."""
-        return self._budgets.get(key, ())
-
-    def _selected(
-        self, budget: PodDisruptionBudget, by_label: Mapping[tuple[str, str, str], list[Pod]]
-    ) -> Sequence[Pod]:
-        selector, namespace = budget.spec.selector, budget.metadata.namespace
-        if selector is None or not selector.is_valid():
-            return ()
-        candidates = [by_label.get((namespace, *label), []) for label in selector.match_labels.items()]
-        fewest = min(candidates, key=len, default=self.in_namespace[namespace])
-        return [pod for pod in fewest if selector.matches(pod.metadata.labels)]
-
-
-class _Workload(msgspec.Struct, frozen=True):
-    """Something that owns pods: kind and name, how many pods it is to have if that is known, and its selector."""
-
-    name: str
-    replicas: int | None = None
-    selector: LabelSelector | None = None
-
-
-class _Workloads:
-    """The workloads of a cluster, found by their pods: a ReplicaSet of a Deployment counts as that."""
-
-    def __init__(self, cluster: ClusterSnapshot) -> None:
-        self._replica_sets: dict[tuple[str, str], ReplicaSet] = {
-            (each.metadata.namespace, each.metadata.name): each for each in cluster.replica_sets
-        }
-        self._known: dict[tuple[str, str], _Workload] = {}
-        kinds = (
-            ("Deployment", cluster.deployments),
-            ("StatefulSet", cluster.stateful_sets),
-            ("ReplicaSet", cluster.replica_sets),
-        )
-        for kind, group in kinds:
-            for each in group:
-                if kind == "ReplicaSet" and controller_of(each.metadata) is not None:
-                    continue
-                name = f"{kind} {each.metadata.name}"
-                replicas = 1 if each.spec.replicas is None else each.spec.replicas
-                self._known[each.metadata.namespace, name] = _Workload(name, replicas, each.spec.selector)
-        for old in cluster.replication_controllers:
-            name = f"ReplicationController {old.metadata.name}"
-            selector = LabelSelector(match_labels=old.spec.selector) if old.spec.selector else None
-            replicas = 1 if old.spec.replicas is None else old.spec.replicas
-            self._known[old.metadata.namespace, name] = _Workload(name, replicas, selector)
-
-    def of(self, pod: Pod) -> _Workload:
-        """What the pod belongs to; without a name where it has no controller."""
-        owner = controller_of(pod.metadata)
-        if owner is None:
-            return _Workload("")
-        name = self._name(pod, owner)
-        return self._known.get((pod.metadata.namespace, name)) or _Workload(name)
-
-    def wanting(self, namespace: str, selector: LabelSelector) -> list[_Workload]:
-        """The workloads of the namespace whose pods the selector would select, as far as their own selectors say."""
-        return [
-            workload
-            for (where, _), workload in self._known.items()
-            if where == namespace
-            and workload.selector is not None
-            and workload.selector.match_labels
-            and selector.matches(workload.selector.match_labels)
-        ]
-
-    def _name(self, pod: Pod, owner: OwnerReference) -> str:
-        own = f"{owner.kind} {owner.name}"
-        if owner.kind != "ReplicaSet":
-            return own
-        replica_set = self._replica_sets.get((pod.metadata.namespace, owner.name))
-        if replica_set is not None:
-            return controller_name(replica_set.metadata) or own
-        # A Deployment names its ReplicaSets so; without them in the input several would pass for several workloads.
-        ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
-        is_of_deployment = len(ending) > 1 and owner.name.endswith(ending)
-        return f"Deployment {owner.name.removesuffix(ending)}" if is_of_deployment else own
-
-
 class _Auditor:
     """What is to say of each budget on its own, and beside the others."""
 
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        protection: _Protection,
-        workloads: _Workloads,
+        protection: Protection,
+        workloads: Workloads,
         without_status: frozenset[str],
     ) -> None:
         self._protection = protection
@@ -385,36 +260,16 @@ class _Auditor:
     def _selects_nothing(self, budget: PodDisruptionBudget, selector: LabelSelector) -> Finding:
         namespace = budget.metadata.namespace
         empty = self._workloads.wanting(namespace, selector)
+        neighbours = self._protection.in_namespace[namespace]
         finding = _finding(
             FindingId.SELECTS_NOTHING,
             budget,
             objects=sorted(each.name for each in empty),
-            near_misses=[] if empty else self._near_misses(namespace, selector),
+            near_misses=[] if empty else find_near_misses(neighbours, selector, self._workloads),
             remedies=[] if empty else [Remedy(action=RemedyAction.DELETE, target=_title(budget))],
         )
         # Scaled to zero, or its pods are about to be made: the budget is what it should be.
         return msgspec.structs.replace(finding, severity=Severity.NOTE) if empty else finding
-
-    def _near_misses(self, namespace: str, selector: LabelSelector) -> list[NearMiss]:
-        """The pods that the selector would select if one label were another, those with most pods first."""
-        parts = _parts(selector)
-        counts: Counter[tuple[str, str, str]] = Counter()
-        slips: dict[tuple[str, str], bool] = {}
-        for pod in self._protection.in_namespace[namespace]:
-            labels = pod.metadata.labels
-            unmet = [part for part in parts if not _single(part).matches(labels)]
-            if len(unmet) != 1:
-                continue
-            wanted, found = _wanted_and_found(unmet[0], labels)
-            if len(parts) == 1:
-                # Every pod misses a selector of one label by one label; only likely slips are worth telling.
-                pair = wanted, found
-                if pair not in slips:
-                    slips[pair] = len(slips) < _MOST_COMPARED and _is_slip(wanted, found)
-                if not slips[pair]:
-                    continue
-            counts[self._workloads.of(pod).name or f"Pod {pod.metadata.name}", wanted, found] += 1
-        return [NearMiss(name, number, *labels) for (name, *labels), number in counts.most_common(_NEAR_MISSES)]
 
     def _protected(self, pods: Sequence[Pod]) -> list[ProtectedWorkload]:
         numbers: dict[str, list[int]] = {}
@@ -459,7 +314,7 @@ class _Auditor:
         return expected + sum(controller_of(pod.metadata) is None for pod in pods)
 
 
-def _is_asked(budget: PodDisruptionBudget, selection: PodSelection, protection: _Protection) -> bool:
+def _is_asked(budget: PodDisruptionBudget, selection: PodSelection, protection: Protection) -> bool:
     if selection.namespace not in ("", budget.metadata.namespace):
         return False
     return selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget)))
@@ -567,39 +422,8 @@ def _enough_replicas(budget: PodDisruptionBudget) -> int | None:
     return -(-100 // (100 - percentage)) if 0 <= percentage < 100 else None
 
 
-def _parts(selector: LabelSelector) -> list[LabelSelectorRequirement]:
-    equal = [LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items()]
-    return [*equal, *selector.match_expressions]
-
-
-def _single(part: LabelSelectorRequirement) -> LabelSelector:
-    return LabelSelector(match_expressions=[part])
-
-
-def _wanted_and_found(part: LabelSelectorRequirement, labels: Mapping[str, str]) -> tuple[str, str]:
-    """A part of a selector, and what a pod has instead: another value of the key, or the value under another key."""
-    if part.operator != "In" or len(part.values) != 1:
-        found = f"{part.key}={labels[part.key]}" if part.key in labels else ""
-        return str(_single(part)), found
-    value = part.values[0]
-    if part.key in labels:
-        found = f"{part.key}={labels[part.key]}"
-    else:
-        found = next((f"{key}={value}" for key in sorted(labels) if labels[key] == value), "")
-    return f"{part.key}={value}", found
-
-
-def _is_slip(wanted: str, found: str) -> bool:
-    """Whether one label may have been written for the other: under another key, or misspelt."""
-    if not found:
-        return False
-    key, _, value = wanted.partition("=")
-    other_key, _, other = found.partition("=")
-    return key != other_key or SequenceMatcher(None, value, other, autojunk=False).ratio() >= _ALIKE
-
-
 def _unprotected(
-    cluster: ClusterSnapshot, protection: _Protection, workloads: _Workloads, selection: PodSelection
+    cluster: ClusterSnapshot, protection: Protection, workloads: Workloads, selection: PodSelection
 ) -> list[Finding]:
     """The workloads of two replicas and more that no budget protects; those without a size are left out."""
     scales = Scales(cluster)
@@ -637,111 +461,6 @@ def _has_scale(pod: Pod, scales: Scales) -> bool:
     except ScaleError:
         return False
     return True
-
-
-def _breaches(
-    decided: Sequence[tuple[Pod, Verdict]], positions: Mapping[str, int], protection: _Protection
-) -> dict[str, list[Breach]]:
-    """The pending pods that would break a budget, by its name, in the order of the queue."""
-    found: dict[str, list[Breach]] = {}
-    for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
-        broken: dict[str, dict[str, list[str]]] = {}
-        left: dict[str, int] = {}
-        allowed: dict[str, int] = {}
-        for node, victims in verdict.victims.items():
-            # Those that are leaving anyway are lost to the budget already.
-            going = [victim.pod for victim in victims if not victim.terminating]
-            taken: dict[str, list[str]] = {}
-            for victim in going:
-                for budget in protection.budgets_of(victim):
-                    status = budget.status or PodDisruptionBudgetStatus()
-                    if victim.partition("/")[2] not in status.disrupted_pods:
-                        allowed[budget.key] = status.disruptions_allowed
-                        taken.setdefault(budget.key, []).append(victim)
-            for key, pods in taken.items():
-                rest = allowed[key] - len(pods)
-                if rest < 0:
-                    broken.setdefault(key, {})[node] = pods
-                    left[key] = min(left.get(key, 0), rest)
-        for key, nodes in broken.items():
-            breach = Breach(
-                pod=pod.key,
-                priority=pod.priority,
-                owner=controller_name(pod.metadata),
-                position=positions.get(pod.key),
-                nodes=list(nodes),
-                victims=list(dict.fromkeys(victim for pods in nodes.values() for victim in pods)),
-                allowed=allowed[key],
-                left=left[key],
-                is_certain=len(nodes) == len(verdict.victims),
-            )
-            found.setdefault(key, []).append(breach)
-    return found
-
-
-def _with_breaches(item: AuditedBudget, breaches: list[Breach]) -> AuditedBudget:
-    """The budget with those who would break it, which is a finding, too."""
-    namespace, _, name = item.budget.partition("/")
-    priority = max(breach.priority for breach in breaches)
-    certain = any(breach.is_certain for breach in breaches)
-    victims = dict.fromkeys(victim for breach in breaches for victim in breach.victims)
-    finding = Finding(
-        id=FindingId.BROKEN_BY_PREEMPTION,
-        severity=Severity.ERROR if certain else Severity.WARNING,
-        namespace=namespace,
-        subject=f"PodDisruptionBudget {name}",
-        pods=[victim.partition("/")[2] for victim in victims],
-        objects=[f"Pod {breach.pod}" for breach in breaches],
-        remedies=[
-            Remedy(action=RemedyAction.RAISE_PRIORITY, target=each.workload, value=priority)
-            for each in item.workloads
-            if each.workload
-        ],
-    )
-    return msgspec.structs.replace(item, breaches=breaches, findings=[finding, *item.findings])
-
-
-def _search_priorities(
-    cluster: ClusterSnapshot, items: dict[str, AuditedBudget], protection: _Protection, search: PrioritySearch
-) -> int:
-    """Note for budgets that allow nothing from which priority on a new pod breaks them; how many were left out.
-
-    The least important pod of each is asked about, and a new pod that needs all that pods up to its priority hold on
-    its node: a smaller one may find other victims there.
-    """
-    nodes = {node.name: node for node in cluster.nodes}
-    least: dict[str, Pod] = {}
-    for budget in cluster.pod_disruption_budgets:
-        if budget.key not in items or items[budget.key].allowed > 0:
-            continue
-        running = [
-            pod
-            for pod in protection.pods_of(budget)
-            if pod.spec.node_name in nodes and pod.metadata.deletion_timestamp is None
-        ]
-        if running:
-            least[budget.key] = min(running, key=_importance)
-    chosen = sorted(least, key=lambda key: (least[key].priority, key))[:_MOST_SEARCHED]
-    wanted = {least[key].spec.node_name for key in chosen}
-    beside: dict[str, list[Pod]] = {name: [] for name in wanted}
-    for pod in cluster.pods:
-        if pod.spec.node_name in wanted and not pod.is_terminal:
-            beside[pod.spec.node_name].append(pod)
-    for key in chosen:
-        pod = least[key]
-        node = pod.spec.node_name
-        room = room_of(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
-        if room:
-            threshold = search.threshold(pod, SizeName.ROOM, room)
-            found = BreakingPriority(pod.key, node, pod.priority, threshold)
-            items[key] = msgspec.structs.replace(items[key], breaking_priority=found)
-    return len(least) - len(chosen)
-
-
-def _importance(pod: Pod) -> tuple[int, float]:
-    """The lower the sooner a pod goes: by priority, then the one that started last."""
-    started = pod.status.start_time
-    return pod.priority, -started.timestamp() if started else -float(_LAST)
 
 
 def _counted(cluster: ClusterSnapshot) -> ClusterSummary:

@@ -49,7 +49,6 @@ ANSWERS: dict[str, list[str]] = {
     "compare-all-differ.json": [*_ALL, *_API, *_FULL, "-o", "json"],
     "compare-many.txt": [*_ALL, *_SNAPSHOT],
     "budgets.txt": _BUDGETS,
-    "budgets-verbose.txt": [*_BUDGETS, "--verbose"],
     "budgets-of-a-namespace.txt": [*_BUDGETS, "-n", "batch"],
     "budgets.json": [*_BUDGETS, "-o", "json"],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],

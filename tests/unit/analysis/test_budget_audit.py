@@ -383,6 +383,23 @@ def test_the_selection_is_by_namespace_and_by_the_labels_of_pods() -> None:
     assert audit(*objects, *owned, selection=PodSelection("elsewhere")).items == []
 
 
+def test_of_many_findings_a_page_shows_every_kind_and_counts_the_rest() -> None:
+    objects: list[Any] = []
+    for number in range(60):
+        name, labels = f"w{number:02}", {"app": f"w{number:02}"}
+        objects += [*deployment(name, 2), *pods(f"ReplicaSet {name}-1", 2, ready=number % 3, labels=labels)]
+        objects.append(budget(name, labels, max_unavailable=0 if number % 2 else 1))
+    objects.append(budget("every", selector=LabelSelector(), max_unavailable=1))
+    answer = audit(*objects)
+    text = render_answer(answer, "text", RenderOptions())
+    assert len(text.splitlines()) <= 80
+    assert {each.id for each in answer.findings} <= set(text.split())
+    whole = render_answer(answer, "text", RenderOptions(verbose=True))
+    assert all(item.budget in whole for item in answer.items)
+    assert "--verbose" in text
+    assert "--verbose" not in whole
+
+
 PENDING = make_pod("import", cpu="3", priority=1000)
 ALLOWS_ONE = PodDisruptionBudgetStatus(1, current_healthy=2, desired_healthy=1, expected_pods=2)
 
