@@ -435,6 +435,12 @@ def test_within_the_allowance_and_for_pods_that_are_leaving_nothing_breaks() -> 
     assert audit(budget(status=ALLOWS_ONE, min_available=1), leaving, PENDING).items[0].breaches == []
 
 
+def test_a_pod_that_was_evicted_a_moment_ago_is_leaving_and_is_not_counted_again() -> None:
+    status = msgspec.structs.replace(ALLOWS_ONE, disrupted_pods={"web-1-0": "2026-11-20T23:59:00Z"})
+    answer = audit(budget(status=status, min_available=1), pods("ReplicaSet web-1", 2, cpu="2", priority=10), PENDING)
+    assert (answer.items[0].leaving, answer.items[0].breaches) == (["web-1-0"], [])
+
+
 def test_a_pod_that_is_being_deleted_breaks_nothing() -> None:
     gone = msgspec.structs.replace(PENDING, metadata=msgspec.structs.replace(PENDING.metadata, deletion_timestamp=NOW))
     answer = audit(budget(status=ALLOWS_ONE, min_available=1), pods("ReplicaSet web-1", 2, cpu="2", priority=10), gone)
