@@ -33,11 +33,12 @@ class Scheduler(Protocol):
     def scheduler_names(self) -> frozenset[str]:
         """The scheduler names whose pods it schedules."""
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Any:
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.
 
         ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
-        they do in a cluster that runs.
+        they do in a cluster that runs. ``before`` is what this scheduler made, with the same ``is_queued``, of a
+        cluster from which this one differs in its pods and budgets only: what is the same need not be done again.
         """
 
     def decide(self, prepared: Any, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> Verdict:

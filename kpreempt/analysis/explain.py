@@ -13,6 +13,7 @@ from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.cluster_overrides import check_node
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
+from kpreempt.analysis.play import play
 from kpreempt.analysis.smallest_change import Situation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -44,6 +45,7 @@ def explain_pods(
     assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
+    plays_on: bool = False,
     records_steps: bool = True,
     phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
@@ -51,7 +53,8 @@ def explain_pods(
 
     ``assumptions`` concern the cluster and so every verdict. ``now`` is what missing start times and the dump's age are
     counted to. With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``,
-    one that the pod never lands says what would have to be different. Nothing is changed. Raises ``NotFoundError`` for
+    one that the pod never lands says what would have to be different. Where it ``plays_on``, each tells what happens
+    then, too. Nothing is changed. Raises ``NotFoundError`` for
     a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
@@ -82,6 +85,11 @@ def explain_pods(
             with phases.phase("proposals"):
                 found = propose(scheduler, situation, _stated(question), now=now)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+        if plays_on:
+            with phases.phase("aftermath"):
+                aftermath, assumed = play(cluster, [question.pod], scheduler, now=now)
+            both = dict.fromkeys([*verdict.assumptions, *assumed])
+            verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)
     return verdicts
 

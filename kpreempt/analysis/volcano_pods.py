@@ -51,7 +51,9 @@ class VolcanoOfPods:
         self._configuration = configuration
         self._decode = decode
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Prepared:
+    def prepare(
+        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+    ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""
         return Prepared(cluster, now)
 

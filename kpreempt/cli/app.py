@@ -9,6 +9,7 @@ import typer
 from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
+from kpreempt.cli.budgets import budgets
 from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
@@ -32,6 +33,7 @@ app.command()(pending)
 app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
+app.command()(budgets)
 app.command()(volcano)
 app.command()(batch)
 app.command()(algorithms)

@@ -87,6 +87,12 @@ def explain(
     node: Annotated[
         Text, Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one.")
     ] = None,
+    aftermath: Annotated[
+        bool,
+        Option(
+            "--aftermath", help="Play on: when it starts, what comes in its victims' place, and whom that displaces."
+        ),
+    ] = False,
     output: Outputs = None,
     verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False,
     color: Colour = "auto",
@@ -138,6 +144,7 @@ def explain(
             policy_config=policy_config,
             feature_gates=feature_gates or [],
             node=node or "",
+            aftermath=aftermath,
             outputs=output or [],
             verbose=verbose,
             colour=color,

@@ -68,6 +68,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     uncordons: list[str]
     budgets: list[str]
     node: str
+    aftermath: bool = False
     outputs: list[str]
     verbose: bool
     algorithm: str | None = None
@@ -118,6 +119,7 @@ def run_explain(request: ExplainRequest) -> int:
         assumptions=loaded.assumptions,
         node_name=request.node.removeprefix("node/"),
         proposes=True,
+        plays_on=request.aftermath,
         records_steps=request.verbose or any(output.format in _FORMATS_WITH_STEPS for output in outputs),
         phases=stopwatch,
     )
@@ -148,6 +150,7 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
             "--set": request.settings,
             "--budget": request.budgets,
             "--node": request.node,
+            "--aftermath": request.aftermath or None,
             "--policy-config": request.policy_config,
             "--feature-gates": request.feature_gates,
         },

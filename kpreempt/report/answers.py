@@ -11,11 +11,13 @@ from kpreempt.report.document import encode_json
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
+from kpreempt.verdict.budget_audit import BudgetAudit
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
 Answer = (
     PendingPods
     | PodsAtRisk
+    | BudgetAudit
     | PreemptionsOfPod
     | SchedulingQueueState
     | Comparison
@@ -31,7 +33,9 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
 
     ``jsonl`` has a line for each of the answer's items, or for each step where events were played, and one for a whole
     session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
-    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks end.
+    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks
+    end, of an audit the budgets about which there is something to say; its ``jsonl`` ends with the
+    workloads without a budget.
     Raises ``UsageError`` for a format that there is not.
     """
     if format == "json":
@@ -45,7 +49,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     if format == "jsonl":
         return "".join(f"{encode_json(item)}\n" for item in _items(answer))
     if format == "name":
-        kind = "node" if isinstance(answer, GangAnswer | GangAnswers) else "pod"
+        kind = _kind_of_names(answer)
         return "".join(f"{kind}/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
     if format not in ANSWER_FORMATS:
         raise UsageError(f"there is no output format {format!r}", hint=", ".join(ANSWER_FORMATS))
@@ -65,6 +69,10 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
 
         return render_risk(answer, options)
+    if isinstance(answer, BudgetAudit):
+        from kpreempt.report.budgets_text import render_budgets  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_budgets(answer, options)
     if isinstance(answer, Comparison):
         from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
 
@@ -86,11 +94,19 @@ def _text(answer: Answer, options: RenderOptions) -> str:
     return render_preempted(answer, options)
 
 
+def _kind_of_names(answer: Answer) -> str:
+    if isinstance(answer, BudgetAudit):
+        return "poddisruptionbudget.policy"
+    return "node" if isinstance(answer, GangAnswer | GangAnswers) else "pod"
+
+
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
     if isinstance(answer, SchedulingQueueState) and answer.steps:
         return answer.steps
     if isinstance(answer, SessionAnswer | GangAnswer):
         return [answer]
+    if isinstance(answer, BudgetAudit):
+        return [*answer.items, *answer.unprotected]
     return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
 
 
@@ -100,6 +116,8 @@ def _names(answer: Answer) -> list[str]:
         return list(dict.fromkeys(filter(None, keys)))
     if isinstance(answer, Comparison):
         return [item.pod for item in answer.items if not item.is_same]
+    if isinstance(answer, BudgetAudit):
+        return [item.budget for item in answer.items if item.findings]
     if isinstance(answer, SessionAnswer):
         evicted = [each.task for action in answer.session.actions for each in action.evictions]
         return list(dict.fromkeys(evicted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.report.aftermath_section import add_aftermath_section
 from kpreempt.report.changes_section import add_changes_section
 from kpreempt.report.choice_section import add_choice_section
 from kpreempt.report.closing_section import (
@@ -63,6 +64,7 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
         add_node_section(page, verdict, options)
     add_event_section(page, verdict)
     add_effects_section(page, verdict, options)
+    add_aftermath_section(page, verdict, options)
     add_admission_section(page, verdict, options)
     add_assumptions_section(page, verdict.assumptions, options)
 

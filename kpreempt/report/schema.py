@@ -18,6 +18,7 @@ from kpreempt.verdict import (
     Verdict,
     VerdictList,
 )
+from kpreempt.verdict.budget_audit import BudgetAudit
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer, SessionVerdict
 
 SCHEMA_FILE = "verdict.schema.json"
@@ -29,6 +30,7 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     PendingPods: "PendingPods",
     PreemptionsOfPod: "PreemptionsOfPod",
     PodsAtRisk: "PodsAtRisk",
+    BudgetAudit: "BudgetAudit",
     SchedulingQueueState: "SchedulingQueue",
     Comparison: "Comparison",
     SessionVerdict: "VolcanoSessionVerdict",

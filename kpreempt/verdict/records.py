@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.play import Play
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 
@@ -203,7 +204,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     FailedScheduling event.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
-    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought.
+    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
+    what happens then, where that was asked for.
     """
 
     api_version: str = ""
@@ -237,6 +239,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     node_story: NodeStory | None = None
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
+    aftermath: Play | None = None
 
 
 class VerdictList(_Record, frozen=True, kw_only=True):

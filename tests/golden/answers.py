@@ -1,4 +1,4 @@
-"""The golden answers about many pods: files of ``fixtures/golden-answers``, on snapshots of ``fixtures/on-call``."""
+"""The golden answers about many pods: files of ``fixtures/golden-answers``, on snapshots of ``fixtures``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ _EVENTS = ["--events", str(FIXTURES / "queue" / "events.yaml"), "--now", NOW]
 _API = ["-f", str(FIXTURES / "compare" / "api.yaml")]
 _FULL = ["--snapshot", str(FIXTURES / "compare" / "cluster.yaml"), "--now", NOW]
 _ALL = ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36"]
+_BUDGETS = ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW]
+_AFTER = FIXTURES / "aftermath"
+_AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
 # The arguments of each answer, by its file.
 ANSWERS: dict[str, list[str]] = {
+    "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH],
+    "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
     "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],
@@ -43,6 +48,9 @@ ANSWERS: dict[str, list[str]] = {
     "compare-all-differ-verbose.txt": [*_ALL, *_API, *_FULL, "--verbose"],
     "compare-all-differ.json": [*_ALL, *_API, *_FULL, "-o", "json"],
     "compare-many.txt": [*_ALL, *_SNAPSHOT],
+    "budgets.txt": _BUDGETS,
+    "budgets-of-a-namespace.txt": [*_BUDGETS, "-n", "batch"],
+    "budgets.json": [*_BUDGETS, "-o", "json"],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
 }
 

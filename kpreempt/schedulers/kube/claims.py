@@ -45,6 +45,9 @@ def claim_assumptions(
 
 def _assumptions_about_victims(pod: Pod, candidates: Iterable[Candidate], cluster: ClusterState) -> list[Assumption]:
     nodes = {candidate.node for candidate in candidates}
+    if not nodes:
+        # A look at all pods is saved.
+        return []
     return [
         _assumption(
             victim,

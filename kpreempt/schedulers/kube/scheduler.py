@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,20 +34,31 @@ from kpreempt.verdict import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk import PodTable
+
 ALGORITHM = "kube-1.36"
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
 
 
 class Prepared:
-    """A cluster made ready for any number of questions: the cache's state, and a framework per profile."""
+    """A cluster made ready for any number of questions: the cache's state, and a framework per profile.
+
+    A big cluster has columns over its pods (``table``), too.
+    """
 
     def __init__(
-        self, cluster: ClusterState, frameworks: Mapping[str, Framework], assumptions: list[Assumption]
+        self,
+        cluster: ClusterState,
+        frameworks: Mapping[str, Framework],
+        assumptions: list[Assumption],
+        table: PodTable | None = None,
     ) -> None:
         self.cluster = cluster
         self.frameworks = frameworks
         self.assumptions = assumptions
+        self.table = table
 
 
 class KubeScheduler:
@@ -69,28 +81,40 @@ class KubeScheduler:
         """The names of the profiles."""
         return frozenset(profile.scheduler_name for profile in self.profiles)
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Prepared:
+    def prepare(
+        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+    ) -> Prepared:
         """Put pods on nodes and make the plugins.
 
         ``now`` stands for missing start times. ``is_queued`` says that a scheduler is running there, whose queue holds
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
-        knows nominated pods by name only, and does not prefer the pod's own nominated node.
+        knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before`` has of the
+        same nodes is used again where nothing changed.
         """
         names = self.scheduler_names
-        state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued)
-        is_big = state.num_pods >= MIN_PODS_OF_TABLE
+        known = before.cluster if before is not None and before.cluster.cluster.nodes is cluster.nodes else None
+        state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued, before=known)
+        table = self._table(state, before.table if known and before else None)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features, profile.parallelism)
             framework = Framework(build_plugins(profile, handle), state)
             handle.framework = framework
-            if is_big:
+            if table is not None:
                 # It needs NumPy, which is loaded for big clusters only.
                 from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
 
-                serve(handle, framework.plugins.filters)
+                serve(handle, framework.plugins.filters, table)
             frameworks[profile.scheduler_name] = framework
-        return Prepared(state, frameworks, self.assumptions)
+        return Prepared(state, frameworks, self.assumptions, table)
+
+    def _table(self, state: ClusterState, before: PodTable | None) -> PodTable | None:
+        """Columns over the pods of a big cluster."""
+        if state.num_pods < MIN_PODS_OF_TABLE:
+            return None
+        from kpreempt.schedulers.kube.bulk import PodTable  # noqa: PLC0415
+
+        return PodTable(state, before)
 
     def decide(
         self, prepared: Prepared, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES

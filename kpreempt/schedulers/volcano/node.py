@@ -12,7 +12,7 @@ from kpreempt.schedulers.volcano.task import Task, TaskStatus
 class Node:
     """A node in a session. It holds copies of its tasks."""
 
-    __slots__ = ("allocatable", "idle", "name", "node", "pipelined", "releasing", "tasks", "used")
+    __slots__ = ("allocatable", "cached_idle", "idle", "name", "node", "pipelined", "releasing", "tasks", "used")
 
     def __init__(self, node: ClusterNode) -> None:
         self.node = node
@@ -24,6 +24,8 @@ class Node:
         self.releasing = Resource()
         self.pipelined = Resource()
         self.tasks: dict[str, Task] = {}
+        # What is idle by the scheduler's cache, which knows of this session what was sent to the cluster only.
+        self.cached_idle = self.idle
 
     @property
     def _on(self) -> str:
@@ -75,6 +77,20 @@ class Node:
         """Put a new copy in the place of the one there is."""
         self.remove(task.key)
         self.add(task)
+
+    def begin_session(self) -> None:
+        """From here on the session's state parts from the cache's."""
+        self.cached_idle = self.idle.clone()
+
+    def refusal_to_bind(self, task: Task) -> str:
+        """Why the cache does not take a task that is to be bound: it has too little idle; else an empty text."""
+        lacking = task.request.exceeding(self.cached_idle)
+        if not lacking:
+            return ""
+        return (
+            f"node {self.name} resources [{' '.join(lacking)}] are not enough to put task <{task.key}>, "
+            f"idle: {self.cached_idle}, req: {task.request}"
+        )
 
     def tasks_in_order(self) -> list[Task]:
         """The tasks by ``namespace/name``."""

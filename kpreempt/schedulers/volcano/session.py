@@ -61,6 +61,7 @@ class Session:
         self.queues: dict[str, Queue] = {queue.name: queue for queue in sorted(cache.queues, key=lambda q: q.name)}
         self.total = Resource()
         for node in self.nodes.values():
+            node.begin_session()
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
         self.volumes = SessionVolumes(cache.cluster, cache.now)
@@ -313,7 +314,6 @@ class Session:
         """Give a task room on a node, with its volumes; raises ``VolumeError`` where it cannot have these."""
         self.volumes.take(task, node)
         self._place(task, node, TaskStatus.ALLOCATED)
-        self.recorder.operation(OperationKind.ALLOCATE, task)
 
     def unplace(self, task: Task, kind: OperationKind) -> None:
         """Take a promise or room away again."""
@@ -326,10 +326,15 @@ class Session:
         self.recorder.operation(kind, task)
         task.node_name = ""
 
-    def bind(self, task: Task) -> None:
-        """Send a task to its node."""
+    def bind(self, task: Task) -> str:
+        """Send a task to its node; returns why that fails, where it does, and the task is left as it was."""
+        node = self.nodes[task.node_name]
+        if refusal := node.refusal_to_bind(task):
+            return refusal
+        node.cached_idle.sub_unchecked(task.request)
         self._move(task, TaskStatus.BINDING)
         self.recorder.bound(task)
+        return ""
 
     def _place(self, task: Task, node: Node, status: TaskStatus) -> None:
         self._move(task, status)

@@ -36,6 +36,7 @@ class Statement:
     def allocate(self, task: Task, node: Node) -> None:
         """Give a task room; raises ``VolumeError``, and then has done nothing."""
         self._session.allocate(task, node)
+        self._session.recorder.operation(OperationKind.ALLOCATE, task)
         self._note(OperationKind.ALLOCATE, task)
 
     def commit(self) -> None:

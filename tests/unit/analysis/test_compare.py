@@ -185,7 +185,7 @@ class Fixed:
         self.algorithm = "fixed"
         self.scheduler_names = frozenset(("default-scheduler",))
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Any:
+    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         return cluster
 
     def decide(self, prepared: Any, pod: Pod, **_: Any) -> Verdict:

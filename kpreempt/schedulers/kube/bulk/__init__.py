@@ -5,7 +5,7 @@ against what is allocatable, matching pods against what a spread constraint allo
 states its check as a limit per node and an amount per pod (``limits``), and the victims of all nodes are found in
 lockstep: the most important pod of every node is put back, then the second of every node, and so on.
 
-The one door is ``serve``, which gives a scheduler's handle the columns and a function that answers. It answers only
+The door is ``serve``, which gives a scheduler's handle the columns and a function that answers. It answers only
 what it can answer exactly, and leaves every other node to the plain path: nodes that a pod is nominated to, nodes whose
 pods tie in a way that Go's sort decides, and all nodes where a plugin takes part that cannot state limits. Property
 tests and the conformance data hold the two paths equal.
@@ -21,10 +21,8 @@ from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle
 
 
-def serve(handle: Handle, filters: Sequence[FilterPlugin]) -> None:
+def serve(handle: Handle, filters: Sequence[FilterPlugin], table: PodTable) -> None:
     """Have the plugins of ``handle`` use columns over the pods of its cluster; ``filters`` are those of its profile."""
-    table = PodTable(handle.cluster)
-    table.fill_requested()
     handle.pod_table = table
     handle.dry_run_at_once = partial(dry_run, table, filters)
 

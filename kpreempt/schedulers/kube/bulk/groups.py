@@ -7,27 +7,37 @@ its identity is then enough.
 from __future__ import annotations
 
 from kpreempt.model.affinity import PodAffinityTerm
-from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
 
+# Of a pod that is in no group.
+NO_GROUP = -1
+
 
 class LabelGroups:
-    """Pods of equal namespace and labels."""
+    """Pods of equal namespace and labels; ``representatives`` has one of each group."""
 
     def __init__(self) -> None:
+        self.representatives: list[Pod] = []
         # By the identity of labels: the namespace in which they were last seen, and the group.
         self._last: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
+        # What is known by its identity must not make room for something else.
+        self._kept: list[object] = []
 
-    def number(self, metadata: ObjectMeta) -> int:
-        """The number of the pod's group; the first pod of a group has the number of groups before it."""
+    def number(self, pod: Pod) -> int:
+        """The number of the pod's group."""
+        metadata = pod.metadata
         last = self._last.get(id(metadata.labels))
         if last is not None and last[0] == metadata.namespace:
             return last[1]
         # Equal labels in another order make another group, which costs a little and harms nothing.
         number = self._numbers.setdefault((metadata.namespace, *metadata.labels.items()), len(self._numbers))
+        if number == len(self.representatives):
+            self.representatives.append(pod)
+        if last is None:
+            self._kept.append(metadata.labels)
         self._last[id(metadata.labels)] = metadata.namespace, number
         return number
 
@@ -40,6 +50,8 @@ class ResourceGroups:
         self._calculate = resource_calculator(features).of
         self._by_containers: dict[int, int] = {}
         self._by_value: dict[int, int] = {}
+        # What is known by its identity must not make room for something else; ``values`` keeps the rest.
+        self._kept: list[object] = []
 
     def number(self, pod: Pod) -> int:
         """The number of the pod's group."""
@@ -52,6 +64,7 @@ class ResourceGroups:
         if number == len(self.values):
             self.values.append(value)
         if is_plain:
+            self._kept.append(pod.spec.containers)
             self._by_containers[id(pod.spec.containers)] = number
         return number
 
@@ -59,21 +72,18 @@ class ResourceGroups:
 class AntiAffinityGroups:
     """Pods of equal namespace and labels that require the same others to stay away.
 
-    ``positions`` are those of the pods in the table, ``numbers`` the group of each, and ``representatives`` has one pod
-    of each group.
+    ``representatives`` has one pod of each group.
     """
 
     def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.numbers: list[int] = []
         self.representatives: list[Pod] = []
         self._alike: dict[int, list[tuple[list[PodAffinityTerm], int]]] = {}
 
-    def add(self, position: int, pod: Pod, label_group: int) -> None:
-        """Note a pod down, if it requires anything of that kind."""
+    def number(self, pod: Pod, label_group: int) -> int:
+        """The number of the pod's group, ``NO_GROUP`` where it requires nothing of that kind."""
         affinity = pod.spec.affinity
         if affinity is None or affinity.pod_anti_affinity is None or not affinity.pod_anti_affinity.required:
-            return
+            return NO_GROUP
         mine = affinity.pod_anti_affinity.required
         alike = self._alike.setdefault(label_group, [])
         number = next((number for terms, number in alike if terms == mine), None)
@@ -81,5 +91,13 @@ class AntiAffinityGroups:
             number = len(self.representatives)
             alike.append((mine, number))
             self.representatives.append(pod)
-        self.positions.append(position)
-        self.numbers.append(number)
+        return number
+
+
+class Groups:
+    """The groups of all pods that a table and those made from it have seen. They only ever grow."""
+
+    def __init__(self, features: FeatureGates) -> None:
+        self.labels = LabelGroups()
+        self.resources = ResourceGroups(features)
+        self.anti_affinity = AntiAffinityGroups()

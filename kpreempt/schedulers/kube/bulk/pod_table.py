@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.bulk.groups import AntiAffinityGroups, LabelGroups, ResourceGroups
+from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import PodInfo, start_of
@@ -42,47 +42,86 @@ class Importance(NamedTuple):
     rank: Integers
 
 
+class Columns(NamedTuple):
+    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
+
+    priority: Integers
+    start: Floats
+    labels: Integers
+    resources: Integers
+    anti_affinity: Integers
+
+
 class PodTable:
     """Columns over the assigned pods of a cluster.
 
     ``node``, ``priority`` and ``start`` (seconds since the epoch, exact to the microsecond, or ``NO_START``) are those
     of each pod in ``pods``; the pods of node n are those from ``first[n]`` up to ``first[n + 1]``. ``label_groups``
     numbers pods of equal namespace and labels, and has one pod of each group.
+
+    ``before`` is the table of the state that ``cluster`` was made from. What it has of nodes with the same pods is
+    taken from there, and so are the groups, of which some may have no pod any more.
     """
 
-    def __init__(self, cluster: ClusterState) -> None:
+    def __init__(self, cluster: ClusterState, before: PodTable | None = None) -> None:
         self.cluster = cluster
         by_node = [cluster.assigned[node_info.name] for node_info in cluster.node_infos]
         sizes = [len(pods) for pods in by_node]
         self.pods: list[Pod] = list(chain.from_iterable(by_node))
         self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-        self._allocatable: dict[str, Integers] = {}
-        self._read()
+        if before is None:
+            self._allocatable: dict[str, Integers] = {}
+            self._groups = Groups(cluster.features)
+            self._take(self._read(self.pods))
+            self._fill_requested()
+        else:
+            self._allocatable = before._allocatable
+            self._groups = before._groups
+            self._read_changed(before)
 
-    def _read(self) -> None:
-        """Fill the columns in one pass, because coming to the parts of each pod in memory is what takes long."""
-        labels, resources = LabelGroups(), ResourceGroups(self.cluster.features)
-        priorities, starts, label_groups, resource_groups = [], [], [], []
-        self._anti_affinity = AntiAffinityGroups()
-        representatives: list[Pod] = []
-        for position, pod in enumerate(self.pods):
+    def _read(self, pods: Sequence[Pod]) -> Columns:
+        """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
+        groups = self._groups
+        priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
+        for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
             start = start_of(pod)
             starts.append(NO_START if start is None else start.timestamp())
-            resource_groups.append(resources.number(pod))
-            group = labels.number(pod.metadata)
-            label_groups.append(group)
-            if group == len(representatives):
-                representatives.append(pod)
-            if spec.affinity is not None:
-                self._anti_affinity.add(position, pod, group)
-        self.priority: Integers = np.array(priorities, dtype=np.int64)
-        self.start: Floats = np.array(starts, dtype=np.float64)
-        self.label_groups: tuple[Integers, list[Pod]] = np.array(label_groups, dtype=np.int64), representatives
-        self._resource_groups: Integers = np.array(resource_groups, dtype=np.int64)
-        self._resources = resources.values
+            resources.append(groups.resources.number(pod))
+            group = groups.labels.number(pod)
+            labels.append(group)
+            anti_affinity.append(NO_GROUP if spec.affinity is None else groups.anti_affinity.number(pod, group))
+        return Columns(
+            np.array(priorities, dtype=np.int64),
+            np.array(starts, dtype=np.float64),
+            np.array(labels, dtype=np.int64),
+            np.array(resources, dtype=np.int64),
+            np.array(anti_affinity, dtype=np.int64),
+        )
+
+    def _read_changed(self, before: PodTable) -> None:
+        """Take the columns of nodes whose pods are the same from the table before, and read those of the others."""
+        infos = zip(self.cluster.node_infos, before.cluster.node_infos, strict=True)
+        is_changed = np.array([now is not then for now, then in infos], dtype=np.bool_)
+        is_read = is_changed[self.node]
+        # The place of each pod in the table before, where that has it.
+        place = np.arange(len(self.pods), dtype=np.int64) + (before.first[:-1] - self.first[:-1])[self.node]
+        place[is_read] = 0
+        read = self._read([self.pods[position] for position in np.flatnonzero(is_read).tolist()])
+
+        def merged(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            column = old[place] if len(old) else np.zeros(len(self.pods), dtype=new.dtype)
+            column[is_read] = new
+            return column
+
+        self._take(Columns(*map(merged, before._columns, read)))
+
+    def _take(self, columns: Columns) -> None:
+        self._columns = columns
+        self.priority, self.start = columns.priority, columns.start
+        self.label_groups: tuple[Integers, list[Pod]] = columns.labels, self._groups.labels.representatives
 
     @cached_property
     def importance(self) -> Importance:
@@ -104,8 +143,9 @@ class PodTable:
         return self._amounts_of(lambda value: value.resource.amount(name))
 
     def _amounts_of(self, amount: Callable[[PodResource], int]) -> Integers:
-        amounts = [amount(value) for value in self._resources]
-        return np.array(amounts, dtype=np.int64)[self._resource_groups] if amounts else self._resource_groups
+        amounts = [amount(value) for value in self._groups.resources.values]
+        ids = self._columns.resources
+        return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
 
     def _total_of(self, amount: Callable[[PodResource], int]) -> list[int]:
         """The sum over the pods of every node."""
@@ -114,8 +154,8 @@ class PodTable:
 
     @cached_property
     def resource_names(self) -> list[str]:
-        """The resources besides CPU, memory and ephemeral storage that some pod occupies."""
-        return sorted({name for value in self._resources for name in value.resource.scalar})
+        """The resources besides CPU, memory and ephemeral storage that some pod occupies, or did."""
+        return sorted({name for value in self._groups.resources.values for name in value.resource.scalar})
 
     def total(self, amounts: Integers) -> Integers:
         """The sum of a column over the pods of every node, in the order of the snapshot."""
@@ -131,7 +171,7 @@ class PodTable:
             known = self._allocatable[name] = np.array(amounts, dtype=np.int64)
         return known
 
-    def fill_requested(self) -> None:
+    def _fill_requested(self) -> None:
         """Give every node of the cluster the sum of what its pods occupy, without a look at each pod."""
         cpu, memory, storage = (self.total(self.resource(name)).tolist() for name in (CPU, MEMORY, EPHEMERAL_STORAGE))
         others = {name: self.total(self.resource(name)).tolist() for name in self.resource_names}
@@ -163,17 +203,19 @@ class PodTable:
 
     def count_anti_affinity(self, is_match: Callable[[AffinityTerm], bool]) -> dict[str, Integers]:
         """By topology key, how many matching terms of required anti-affinity each pod has; no key without any."""
-        groups = self._anti_affinity
+        representatives = self._groups.anti_affinity.representatives
+        positions = np.flatnonzero(self._columns.anti_affinity != NO_GROUP)
+        numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
-        for number, pod in enumerate(groups.representatives):
-            for term in PodInfo(pod, self.cluster.features).required_anti_affinity_terms:
+        for number in np.unique(numbers).tolist():
+            for term in PodInfo(representatives[number], self.cluster.features).required_anti_affinity_terms:
                 if is_match(term):
-                    counts = by_key.setdefault(term.topology_key, np.zeros(len(groups.representatives), dtype=np.int64))
+                    counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))
                     counts[number] += 1
         result = {}
         for key, counts in by_key.items():
             result[key] = np.zeros(len(self.pods), dtype=np.int64)
-            result[key][groups.positions] = counts[groups.numbers]
+            result[key][positions] = counts[numbers]
         return result
 
     def per_group(self, amounts: list[int]) -> Integers:

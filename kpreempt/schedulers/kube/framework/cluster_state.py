@@ -24,7 +24,11 @@ ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io
 
 
 class ClusterState:
-    """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed."""
+    """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed.
+
+    ``before`` is the state of a cluster that had the same nodes and perhaps other pods. Nodes whose pods are the same
+    are its, with what is computed of them.
+    """
 
     def __init__(
         self,
@@ -34,15 +38,18 @@ class ClusterState:
         now: datetime,
         scheduler_names: frozenset[str],
         is_queued: bool = True,
+        before: ClusterState | None = None,
     ) -> None:
         self.cluster = cluster
         self.features = features
         self.now = now
         self.scheduler_names = scheduler_names
         self.is_queued = is_queued
-        nodes = in_zone_order(cluster.nodes)
-        assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
-        self.assigned = assigned
+        self.node_infos: list[NodeInfo]
+        nodes = [node_info.node for node_info in before.node_infos] if before else in_zone_order(cluster.nodes)
+        # The pods of each node, by its name.
+        self.assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
+        assigned = self.assigned
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
         for pod in cluster.pods:
@@ -53,10 +60,25 @@ class ClusterState:
                 self._nominate(pod)
             elif node_name in assigned:
                 assigned[node_name].append(pod)
-        self.node_infos = [NodeInfo(node, self.assigned[node.metadata.name], features) for node in nodes]
+        if before is None:
+            self.node_infos = [NodeInfo(node, assigned[node.metadata.name], features) for node in nodes]
+            self.position = {node_info.name: index for index, node_info in enumerate(self.node_infos)}
+            self._spread_images()
+        else:
+            self.node_infos = [self._node_again(node_info, before) for node_info in before.node_infos]
+            self.position = before.position
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
-        self.position = {node_info.name: index for index, node_info in enumerate(self.node_infos)}
-        self._spread_images()
+
+    def _node_again(self, node_info: NodeInfo, before: ClusterState) -> NodeInfo:
+        """The node of the state before if its pods are the same, else one with those of now."""
+        name = node_info.name
+        # Lists compare the same object as equal without a look at it.
+        if self.assigned[name] == before.assigned[name]:
+            self.assigned[name] = before.assigned[name]
+            return node_info
+        changed = NodeInfo(node_info.node, self.assigned[name], self.features)
+        changed.image_states = node_info.image_states
+        return changed
 
     def _nominate(self, pod: Pod) -> None:
         """Keep the pod's room on the node that it is nominated to, if it is."""

@@ -53,8 +53,13 @@ class LegacyScheduler:
         """The one name whose pods it schedules."""
         return frozenset([self.scheduler_name])
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True) -> Cluster:
-        """Put pods on nodes. ``now`` stands for missing start times; nominated pods count with a queue and without."""
+    def prepare(
+        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Cluster | None = None
+    ) -> Cluster:
+        """Put pods on nodes, all anew.
+
+        ``now`` stands for missing start times; nominated pods count with a queue and without.
+        """
         return Cluster(
             cluster,
             self.version.accounting,

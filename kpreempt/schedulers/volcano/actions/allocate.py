@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from kpreempt.schedulers.volcano.actions.attempts import Refused, Turn
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
-    Refused,
     because,
     fits,
     is_skipped,
     nearest,
-    said_of,
 )
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
@@ -20,7 +19,7 @@ from kpreempt.schedulers.volcano.session import PredicateError, Session, has_ref
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.schedulers.volcano.volumes import VolumeError
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
 
 def execute(session: Session) -> None:
@@ -81,34 +80,28 @@ def _allocate_task(
     session: Session, queue: Queue, job: Job, task: Task, statement: Statement, helper: PredicateHelper
 ) -> AttemptOutcome:
     """Find a node for a task."""
-
-    def ended(outcome: AttemptOutcome, **found: object) -> AttemptOutcome:
-        session.recorder.record.attempts.append(
-            Attempt(purpose=Purpose.ALLOCATE, queue=queue.name, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
-        )
-        return outcome
-
+    turn = Turn(session, Purpose.ALLOCATE, job, task)
     if not session.is_allocatable(queue, task):
-        return ended(AttemptOutcome.NOT_ALLOCATABLE)
+        return turn.ended(AttemptOutcome.NOT_ALLOCATABLE)
     nodes = list(session.nodes.values())
     try:
         session.pre_predicate(task)
     except PredicateError as error:
         errors = job.nodes_fit_errors[task.uid] = FitErrors()
         errors.by_node = {node.name: str(error) for node in nodes}
-        return ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+        return turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
     fitting, refused = helper.fitting(task, nodes, lambda task, node: _refusal(session, task, node))
     if not fitting:
         errors = job.nodes_fit_errors[task.uid] = FitErrors()
         errors.by_node = {name: reason.message for name, reason in refused.items()}
-        return ended(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors), nearest=nearest(task, nodes))
+        return turn.ended(AttemptOutcome.NO_NODE, reason=str(errors), refused=refused, nearest=nearest(task, nodes))
     idle = [node for node in fitting if fits(task, node.idle)]
     others = [node for node in fitting if not fits(task, node.idle) and fits(task, node.future_idle())]
     node, score, tied = _best_of(session, task, idle, others)
 
     def chosen(outcome: AttemptOutcome, on_node: NodeOutcome, reason: str = "") -> AttemptOutcome:
         tried = NodeTried(node=node.name, outcome=on_node, score=score)
-        return ended(outcome, **said_of(refused), nodes=[tried], tied=tied if len(tied) > 1 else [], reason=reason)
+        return turn.ended(outcome, reason=reason, refused=refused, tried=[tried], tied=tied)
 
     if not fits(task, node.idle):
         statement.pipeline(task, node)

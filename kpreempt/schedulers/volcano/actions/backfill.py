@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, because, is_skipped, said_of
+from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused, Turn
+from kpreempt.schedulers.volcano.actions.common import because, is_skipped
 from kpreempt.schedulers.volcano.fit_errors import FitErrors
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.schedulers.volcano.volumes import VolumeError
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, OperationKind, Purpose
 
 
 def execute(session: Session) -> None:
@@ -26,18 +27,13 @@ def _place(session: Session, job: Job, task: Task) -> bool:
     """Place a task where a node is found; False where the job's turn is over."""
     errors = FitErrors()
     refused: Refusals = {}
-
-    def note(outcome: AttemptOutcome, **found: object) -> None:
-        session.recorder.record.attempts.append(
-            Attempt(purpose=Purpose.BACKFILL, queue=job.queue, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
-        )
-
+    turn = Turn(session, Purpose.BACKFILL, job, task)
     try:
         session.pre_predicate(task)
     except PredicateError as error:
         errors.by_node = dict.fromkeys(session.nodes, str(error))
         job.nodes_fit_errors[task.uid] = errors
-        note(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+        turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
         return False
     for node in session.order.walk(session.nodes.values()):
         if reason := _refusal(session, task, node):
@@ -50,18 +46,32 @@ def _place(session: Session, job: Job, task: Task) -> bool:
             refused[node.name] = Refused(str(error))
             errors.by_node[node.name] = str(error)
             continue
-        if session.is_ready(job):
-            for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
-                session.bind(allocated)
-        else:
-            # Upstream keeps its room, but lets go of its volumes.
-            session.volumes.give_back(task)
+        if failure := _bind_all(session, job, task):
+            # Upstream tries the next node, and leaves the task on this one, too.
+            refused[node.name] = Refused(failure)
+            errors.by_node[node.name] = failure
+            continue
+        session.recorder.operation(OperationKind.ALLOCATE, task)
         tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
-        note(AttemptOutcome.ALLOCATED, **said_of(refused), nodes=[tried])
+        turn.ended(AttemptOutcome.ALLOCATED, refused=refused, tried=[tried])
         return True
     job.nodes_fit_errors[task.uid] = errors
-    note(AttemptOutcome.NO_NODE, **said_of(refused), reason=str(errors))
+    turn.ended(AttemptOutcome.NO_NODE, reason=str(errors), refused=refused)
     return True
+
+
+def _bind_all(session: Session, job: Job, task: Task) -> str:
+    """Bind what the job has been given room for, if it is ready; why that fails, where it does."""
+    failure = ""
+    if session.is_ready(job):
+        for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
+            if failure := session.bind(allocated):
+                break
+        else:
+            return ""
+    # Where the task is not bound, upstream keeps its room, but lets go of its volumes.
+    session.volumes.give_back(task)
+    return failure
 
 
 def _refusal(session: Session, task: Task, node: Node) -> Refused | None:

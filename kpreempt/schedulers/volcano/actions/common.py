@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Missing, Resource
@@ -12,14 +12,6 @@ from kpreempt.schedulers.volcano.session import Session, has_refused
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.volcano import Amounts, NodeOutcome, NodeTried
-
-
-class Refused(NamedTuple):
-    """Why a node is refused, in the genuine scheduler's words, and what the predicates said of it."""
-
-    message: str
-    because: str = ""
-
 
 # Why a node is refused, or ``None``.
 NodeCheck = Callable[[Task, Node], Refused | None]
@@ -34,18 +26,6 @@ def is_skipped(session: Session, job: Job) -> bool:
         session.recorder.skipped(job.uid, ": ".join(invalid))
         return True
     return False
-
-
-# Refusals by node.
-Refusals = dict[str, Refused]
-
-
-def said_of(refused: Refusals) -> dict[str, dict[str, str]]:
-    """The refusals of an attempt, as its fields."""
-    return {
-        "refused": {name: reason.message for name, reason in refused.items()},
-        "because": {name: reason.because for name, reason in refused.items() if reason.because},
-    }
 
 
 def because(statuses: Sequence[Status], *, is_strict: bool) -> str:

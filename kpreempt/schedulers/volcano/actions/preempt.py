@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kpreempt.schedulers.volcano.actions.attempts import Refused, Trial, Turn
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
-    Refused,
     because,
     fits,
     is_skipped,
     lacking,
-    said_of,
 )
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
@@ -20,7 +19,7 @@ from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
 CandidateFilter = Callable[[Task], bool]
 
@@ -113,17 +112,11 @@ class Preemption:
     ) -> bool:
         """Evict for a task on the first node where that makes room; whether there was one."""
         session = self._session
-        queue = session.queues[job.queue]
-
-        def note(outcome: AttemptOutcome, **found: object) -> None:
-            session.recorder.record.attempts.append(
-                Attempt(purpose=purpose, queue=queue.name, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
-            )
-
+        turn = Turn(session, purpose, job, task)
         try:
             session.pre_predicate(task)
         except PredicateError as error:
-            note(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+            turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
             return False
         nodes = list(session.nodes.values())
         fitting, refused = self._helper.fitting(task, nodes, lambda task, node: _refusal(session, task, node))
@@ -131,39 +124,25 @@ class Preemption:
         tried: list[NodeTried] = []
         scored = [node for node in fitting if node.name in scores]
         for node in sorted(scored, key=lambda node: -scores[node.name]):
-            attempt = self._try_node(statement, queue, task, node, scores[node.name], is_candidate)
+            attempt = self._try_node(statement, job, task, node, scores[node.name], is_candidate)
             tried.append(attempt)
             if attempt.outcome is NodeOutcome.PIPELINED:
-                note(AttemptOutcome.PIPELINED, **said_of(refused), nodes=tried)
+                turn.ended(AttemptOutcome.PIPELINED, refused=refused, tried=tried)
                 return True
-        note(AttemptOutcome.NO_NODE, **said_of(refused), nodes=tried)
+        turn.ended(AttemptOutcome.NO_NODE, refused=refused, tried=tried)
         return False
 
     def _try_node(
-        self, statement: Statement, queue: Queue, task: Task, node: Node, score: float, is_candidate: CandidateFilter
+        self, statement: Statement, job: Job, task: Task, node: Node, score: float, is_candidate: CandidateFilter
     ) -> NodeTried:
         session = self._session
         candidates = [other.clone() for other in session.order.walk(node.tasks_in_order()) if is_candidate(other)]
-        victims = session.preemptable(task, candidates)
-
-        def tried(outcome: NodeOutcome, **found: object) -> NodeTried:
-            return NodeTried(
-                node=node.name,
-                outcome=outcome,
-                score=score,
-                candidates=[candidate.key for candidate in candidates],
-                votes=victims.votes,
-                deciding_tier=victims.deciding_tier,
-                victims=[victim.key for victim in victims.tasks],
-                **found,  # type: ignore[arg-type]
-            )
-
-        free = node.future_idle()
-        for victim in victims.tasks:
-            free.add(victim.request)
-        if not fits(task, free):
+        trial = Trial(node, candidates, session.preemptable(task, candidates), score)
+        room = trial.room()
+        if not fits(task, room):
             outcome = NodeOutcome.NOT_ENOUGH if candidates else NodeOutcome.NO_CANDIDATES
-            return tried(outcome, missing=lacking(task, free))
+            return trial.ended(outcome, missing=lacking(task, room))
+        queue = session.queues[job.queue]
 
         def goes_before(left: Task, right: Task) -> bool:
             if left.job_id != right.job_id:
@@ -171,7 +150,7 @@ class Preemption:
             return not session.task_goes_before(left, right)
 
         waiting: PriorityQueue[Task] = PriorityQueue(goes_before)
-        for victim in victims.tasks:
+        for victim in trial.victims.tasks:
             waiting.push(victim)
         evicted: list[str] = []
         while waiting and (session.is_overused(queue) or not fits(task, node.future_idle())):
@@ -179,11 +158,11 @@ class Preemption:
             statement.evict(victim, "preempt")
             evicted.append(victim.key)
         if session.is_overused(queue):
-            return tried(NodeOutcome.STILL_OVERUSED, evicted=evicted)
+            return trial.ended(NodeOutcome.STILL_OVERUSED, evicted=evicted)
         if not fits(task, node.future_idle()):
-            return tried(NodeOutcome.WASTED, evicted=evicted)
+            return trial.ended(NodeOutcome.WASTED, evicted=evicted)
         statement.pipeline(task, node)
-        return tried(NodeOutcome.PIPELINED, evicted=evicted)
+        return trial.ended(NodeOutcome.PIPELINED, evicted=evicted)
 
 
 def _refusal(session: Session, task: Task, node: Node) -> Refused | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, because, fits, is_skipped, lacking, said_of
+from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused, Trial, Turn
+from kpreempt.schedulers.volcano.actions.common import because, fits, is_skipped, lacking
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
@@ -10,7 +11,7 @@ from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Resource
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
 _REASON = "reclaim"
 
@@ -56,18 +57,13 @@ def execute(session: Session) -> None:
 
 
 def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOutcome:
-    def ended(outcome: AttemptOutcome, **found: object) -> AttemptOutcome:
-        session.recorder.record.attempts.append(
-            Attempt(purpose=Purpose.RECLAIM, queue=queue.name, job=job.uid, task=task.key, outcome=outcome, **found)  # type: ignore[arg-type]
-        )
-        return outcome
-
+    turn = Turn(session, Purpose.RECLAIM, job, task)
     if not session.is_allocatable(queue, task):
-        return ended(AttemptOutcome.NOT_ALLOCATABLE)
+        return turn.ended(AttemptOutcome.NOT_ALLOCATABLE)
     try:
         session.pre_predicate(task)
     except PredicateError as error:
-        return ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
+        return turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
     refused: Refusals = {}
     tried: list[NodeTried] = []
     for node in session.order.walk(session.nodes.values()):
@@ -77,8 +73,8 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
         attempt = _try_node(session, job, task, node)
         tried.append(attempt)
         if attempt.outcome is NodeOutcome.PIPELINED:
-            return ended(AttemptOutcome.PIPELINED, **said_of(refused), nodes=tried)
-    return ended(AttemptOutcome.NO_NODE, **said_of(refused), nodes=tried)
+            return turn.ended(AttemptOutcome.PIPELINED, refused=refused, tried=tried)
+    return turn.ended(AttemptOutcome.NO_NODE, refused=refused, tried=tried)
 
 
 def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
@@ -89,23 +85,10 @@ def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
     if not candidates:
         return NodeTried(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
     victims = session.reclaimable(task, candidates)
-
-    def tried(outcome: NodeOutcome, **found: object) -> NodeTried:
-        return NodeTried(
-            node=node.name,
-            outcome=outcome,
-            candidates=[candidate.key for candidate in candidates],
-            votes=victims.votes,
-            deciding_tier=victims.deciding_tier,
-            victims=[victim.key for victim in victims.tasks],
-            **found,  # type: ignore[arg-type]
-        )
-
-    free = node.future_idle()
-    for victim in victims.tasks:
-        free.add(victim.request)
-    if not fits(task, free):
-        return tried(NodeOutcome.NOT_ENOUGH, missing=lacking(task, free))
+    trial = Trial(node, candidates, victims)
+    room = trial.room()
+    if not fits(task, room):
+        return trial.ended(NodeOutcome.NOT_ENOUGH, missing=lacking(task, room))
     reclaimed = Resource()
     evicted: list[str] = []
     for victim in victims.tasks:
@@ -116,9 +99,9 @@ def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
         if fits(task, reclaimed):
             break
     if not fits(task, reclaimed):
-        return tried(NodeOutcome.WASTED, evicted=evicted, missing=lacking(task, reclaimed))
+        return trial.ended(NodeOutcome.WASTED, evicted=evicted, missing=lacking(task, reclaimed))
     session.pipeline(task, node)
-    return tried(NodeOutcome.PIPELINED, evicted=evicted)
+    return trial.ended(NodeOutcome.PIPELINED, evicted=evicted)
 
 
 def _is_candidate(session: Session, job: Job, other: Task) -> bool:

@@ -88,6 +88,10 @@ func decodeObject(data []byte) (runtime.Object, error) {
 	if meta.GetUID() == "" {
 		meta.SetUID(types.UID(head.Kind + "/" + meta.GetNamespace() + "/" + meta.GetName()))
 	}
+	// The volume binder refuses objects without one, which an API server never has.
+	if meta.GetResourceVersion() == "" {
+		meta.SetResourceVersion("1")
+	}
 	meta.SetManagedFields(nil)
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	defaulting.Default(object)

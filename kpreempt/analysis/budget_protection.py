@@ -1,0 +1,129 @@
+"""Which pods PodDisruptionBudgets select, as the disruption controller sees it, and which workloads own pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import OwnerReference, controller_name, controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.workloads import ReplicaSet
+
+_TEMPLATE_HASH = "pod-template-hash"
+
+
+class Protection:
+    """Which unfinished pods each budget selects, as the disruption controller sees it, and the other way round."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        budgets = cluster.pod_disruption_budgets
+        namespaces = {budget.metadata.namespace for budget in budgets}
+        self.in_namespace: dict[str, list[Pod]] = {namespace: [] for namespace in namespaces}
+        by_label: dict[tuple[str, str, str], list[Pod]] = {}
+        wanted = {
+            (budget.metadata.namespace, *label)
+            for budget in budgets
+            if budget.spec.selector is not None
+            for label in budget.spec.selector.match_labels.items()
+        }
+        for pod in cluster.pods:
+            namespace = pod.metadata.namespace
+            if namespace not in namespaces or pod.is_terminal:
+                continue
+            self.in_namespace[namespace].append(pod)
+            for label in pod.metadata.labels.items():
+                if (namespace, *label) in wanted:
+                    by_label.setdefault((namespace, *label), []).append(pod)
+        self._pods = {budget.key: self._selected(budget, by_label) for budget in budgets}
+        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in budgets:
+            for pod in self._pods[budget.key]:
+                self._budgets.setdefault(pod.key, []).append(budget)
+
+    def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
+        """The budget's pods that have not finished, in the order of the input."""
+        return self._pods[budget.key]
+
+    def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
+        """The budgets that select the pod of that name."""
+        return self._budgets.get(key, ())
+
+    def _selected(
+        self, budget: PodDisruptionBudget, by_label: Mapping[tuple[str, str, str], list[Pod]]
+    ) -> Sequence[Pod]:
+        selector, namespace = budget.spec.selector, budget.metadata.namespace
+        if selector is None or not selector.is_valid():
+            return ()
+        candidates = [by_label.get((namespace, *label), []) for label in selector.match_labels.items()]
+        fewest = min(candidates, key=len, default=self.in_namespace[namespace])
+        return [pod for pod in fewest if selector.matches(pod.metadata.labels)]
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """Something that owns pods: kind and name, how many pods it is to have if that is known, and its selector."""
+
+    name: str
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+
+
+class Workloads:
+    """The workloads of a cluster, found by their pods: a ReplicaSet of a Deployment counts as that."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self._replica_sets: dict[tuple[str, str], ReplicaSet] = {
+            (each.metadata.namespace, each.metadata.name): each for each in cluster.replica_sets
+        }
+        self._known: dict[tuple[str, str], Workload] = {}
+        kinds = (
+            ("Deployment", cluster.deployments),
+            ("StatefulSet", cluster.stateful_sets),
+            ("ReplicaSet", cluster.replica_sets),
+        )
+        for kind, group in kinds:
+            for each in group:
+                if kind == "ReplicaSet" and controller_of(each.metadata) is not None:
+                    continue
+                name = f"{kind} {each.metadata.name}"
+                replicas = 1 if each.spec.replicas is None else each.spec.replicas
+                self._known[each.metadata.namespace, name] = Workload(name, replicas, each.spec.selector)
+        for old in cluster.replication_controllers:
+            name = f"ReplicationController {old.metadata.name}"
+            selector = LabelSelector(match_labels=old.spec.selector) if old.spec.selector else None
+            replicas = 1 if old.spec.replicas is None else old.spec.replicas
+            self._known[old.metadata.namespace, name] = Workload(name, replicas, selector)
+
+    def of(self, pod: Pod) -> Workload:
+        """What the pod belongs to; without a name where it has no controller."""
+        owner = controller_of(pod.metadata)
+        if owner is None:
+            return Workload("")
+        name = self._name(pod, owner)
+        return self._known.get((pod.metadata.namespace, name)) or Workload(name)
+
+    def wanting(self, namespace: str, selector: LabelSelector) -> list[Workload]:
+        """The workloads of the namespace whose pods the selector would select, as far as their own selectors say."""
+        return [
+            workload
+            for (where, _), workload in self._known.items()
+            if where == namespace
+            and workload.selector is not None
+            and workload.selector.match_labels
+            and selector.matches(workload.selector.match_labels)
+        ]
+
+    def _name(self, pod: Pod, owner: OwnerReference) -> str:
+        own = f"{owner.kind} {owner.name}"
+        if owner.kind != "ReplicaSet":
+            return own
+        replica_set = self._replica_sets.get((pod.metadata.namespace, owner.name))
+        if replica_set is not None:
+            return controller_name(replica_set.metadata) or own
+        # A Deployment names its ReplicaSets so; without them in the input several would pass for several workloads.
+        ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
+        is_of_deployment = len(ending) > 1 and owner.name.endswith(ending)
+        return f"Deployment {owner.name.removesuffix(ending)}" if is_of_deployment else own

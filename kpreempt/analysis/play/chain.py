@@ -1,0 +1,77 @@
+"""Who had to go for whom, and what came in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kpreempt.model.meta import controller_name
+from kpreempt.model.pod import Pod
+from kpreempt.verdict.play import Displaced
+
+
+class Chain:
+    """Victims by the pod that they left for, and replacements by the pod that they took the place of.
+
+    A victim is named by its key and how often a pod of that key was evicted, since a StatefulSet's keep their names.
+    """
+
+    def __init__(self) -> None:
+        self._victims: dict[str, list[tuple[Pod, list[str], int]]] = {}
+        self._times: dict[str, int] = {}
+        self._replacements: dict[tuple[str, int], str] = {}
+        self._replaced: set[str] = set()
+        self._nodes: dict[str, str] = {}
+        self.evictions = 0
+
+    def evicted(self, pod: Pod, cause: str, violated: list[str]) -> None:
+        """A pod had to go for ``cause``."""
+        self.evictions += 1
+        time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
+        self._victims.setdefault(cause, []).append((pod, violated, time))
+        self._nodes.pop(pod.key, None)
+
+    def was_evicted(self, key: str) -> bool:
+        """Whether a pod of that key had to go."""
+        return key in self._times
+
+    def replaced(self, key: str, replacement: str) -> None:
+        """A pod is made in the place of the one that went last under that key."""
+        self._replacements[key, self._times[key]] = replacement
+        self._replaced.add(replacement)
+
+    def is_replacement(self, key: str) -> bool:
+        """Whether a pod took the place of another."""
+        return key in self._replaced
+
+    def landed(self, key: str, node: str) -> None:
+        """A pod was bound."""
+        self._nodes[key] = node
+
+    def displaced(self, causes: Iterable[str]) -> list[Displaced]:
+        """The victims of these pods, each with what follows from it."""
+        return [each for cause in causes for each in self._of(cause, frozenset())]
+
+    def depth(self, displaced: Sequence[Displaced]) -> int:
+        """The length of the longest chain."""
+        return max((1 + self.depth(each.victims) for each in displaced), default=0)
+
+    def _of(self, cause: str, above: frozenset[tuple[str, int]]) -> list[Displaced]:
+        found = []
+        for pod, violated, time in self._victims.get(cause, []):
+            name = (pod.key, time)
+            if name in above:
+                continue
+            replacement = self._replacements.get(name, "")
+            found.append(
+                Displaced(
+                    pod=pod.key,
+                    priority=pod.priority,
+                    node=pod.spec.node_name,
+                    owner=controller_name(pod.metadata),
+                    violated=violated,
+                    replacement=replacement,
+                    lands_on=self._nodes.get(replacement, ""),
+                    victims=self._of(replacement, above | {name}) if replacement else [],
+                )
+            )
+        return found

@@ -1,0 +1,140 @@
+"""What follows from a verdict: who leaves when, who comes in their place, whom that displaces, and how it ends."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kpreempt.analysis.play import Limits, play
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.verdict.play import Displaced, Play, PlayEnd, StepKind
+from tests.factories import NOW, make_node, make_pod
+
+
+def owned(pod: Pod, kind: str, name: str) -> Pod:
+    """The pod as one that a controller manages."""
+    owner = OwnerReference(kind=kind, name=name, uid=name, api_version="apps/v1", controller=True)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
+
+
+def played(pods: list[Pod], new: Pod, *, nodes: int = 1, **more: object) -> Play:
+    """What follows where ``new`` comes to a cluster with these pods on nodes of 2 CPUs."""
+    limits = more.pop("limits", None)
+    cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="2") for index in range(1, nodes + 1)], pods=pods)
+    cluster = msgspec.structs.replace(cluster, **more)
+    found, _ = play(cluster, [new], KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
+    return found
+
+
+def tale(found: Play) -> list[str]:
+    """The steps in short."""
+    return [f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}" for step in found.steps]
+
+
+NEW = make_pod("new", cpu="2", priority=1000)
+
+
+def test_a_pod_that_fits_lands_at_once_and_nothing_follows() -> None:
+    found = played([], NEW)
+    assert tale(found) == ["0 Arrives new", "0 Lands new"]
+    assert (found.end, found.seconds, found.starts_at) == (PlayEnd.SETTLED, 0, {"shop/new": 0})
+
+
+def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gone() -> None:
+    victims = [
+        make_pod("quick", node="n1", cpu="1", termination_grace_period_seconds=5),
+        make_pod("slow", node="n1", cpu="1", termination_grace_period_seconds=90),
+    ]
+    found = played(victims, NEW)
+    assert found.starts_at == {"shop/new": 90}
+    assert [step.pod for step in found.steps if step.kind is StepKind.GONE] == ["shop/quick", "shop/slow"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrives_at"),
+    [
+        pytest.param("ReplicaSet", 0, id="a ReplicaSet replaces a pod as soon as it is told to go"),
+        pytest.param("Job", 0, id="a Job, too"),
+        pytest.param("StatefulSet", 30, id="a StatefulSet waits until it is gone"),
+        pytest.param("DaemonSet", 30, id="a DaemonSet, too"),
+    ],
+)
+def test_controllers_replace_victims_in_their_time(kind: str, arrives_at: int) -> None:
+    found = played([owned(make_pod("old-0", node="n1", cpu="2"), kind, "old")], NEW)
+    arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause == "shop/old-0"]
+    assert arrivals == [arrives_at]
+    assert [(pod.pod == "shop/old-0", pod.was_running) for pod in found.waiting] == [(kind == "StatefulSet", True)]
+
+
+def test_a_pod_without_a_controller_is_not_replaced() -> None:
+    found = played([make_pod("bare", node="n1", cpu="2")], NEW)
+    assert [each.replacement for each in found.displaced] == [""]
+    assert found.waiting == []
+
+
+def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
+    middle = owned(make_pod("middle-a", node="n1", cpu="2", priority=100), "ReplicaSet", "middle")
+    low = owned(make_pod("low-a", node="n2", cpu="2", priority=10), "ReplicaSet", "low")
+    top = make_pod("top", node="n3", cpu="2", priority=2000)
+    only = make_pod("new", cpu="2", priority=1000, node_selector={"kubernetes.io/hostname": "n1"})
+    found = played([middle, low, top], only, nodes=3)
+
+    def names(displaced: list[Displaced]) -> list[object]:
+        return [(each.pod, each.lands_on, names(each.victims)) for each in displaced]
+
+    assert names(found.displaced) == [("shop/middle-a", "n2", [("shop/low-a", "", [])])]
+    assert (found.depth, [pod.owner for pod in found.waiting]) == (2, ["ReplicaSet low"])
+
+
+def test_a_budget_counts_down_and_recovers() -> None:
+    pods = [
+        owned(make_pod(f"web-{index}", node="n1", cpu="1", labels={"app": "web"}), "ReplicaSet", "web")
+        for index in range(2)
+    ]
+    budget = PodDisruptionBudget(
+        metadata=AnnotatedMeta(name="web", namespace="shop"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "web"})),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=1, current_healthy=2, desired_healthy=1, expected_pods=2),
+    )
+    keeper = make_pod("keeper", node="n2", cpu="1", priority=2000)
+    new = make_pod("new", cpu="2", priority=1000)
+    found = played([*pods, keeper], new, nodes=2, pod_disruption_budgets=[budget])
+    (low,) = found.budgets
+    assert (low.before, low.least, low.after, low.violations) == (1, 0, 0, 1)
+
+
+def test_a_pod_that_waited_before_takes_the_room_that_is_left() -> None:
+    victim = make_pod("big", node="n1", cpu="2")
+    patient = make_pod("patient", cpu="1", priority=5)
+    found = played([victim, patient], make_pod("new", cpu="1", priority=1000))
+    assert [step.pod for step in found.steps if step.kind is StepKind.LANDS] == ["shop/new", "shop/patient"]
+
+
+def test_pods_that_were_leaving_already_are_gone_in_their_time() -> None:
+    leaving = make_pod("leaving", node="n1", cpu="2", priority=2000)
+    metadata = msgspec.structs.replace(leaving.metadata, deletion_timestamp=NOW.replace(second=12))
+    found = played([msgspec.structs.replace(leaving, metadata=metadata)], NEW)
+    assert found.starts_at == {"shop/new": 12}
+
+
+def test_a_play_that_is_too_long_is_broken_off_and_says_so() -> None:
+    victims = [owned(make_pod(f"old-{index}", node="n1", cpu="1"), "ReplicaSet", "old") for index in range(2)]
+    assert played(victims, NEW, limits=Limits(attempts=2)).end is PlayEnd.BROKEN_OFF
+    assert played(victims, NEW, limits=Limits(seconds=10)).end is PlayEnd.BROKEN_OFF
+
+
+def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> None:
+    held = make_pod("held", node="n1", cpu="1")
+    held = msgspec.structs.replace(held, metadata=msgspec.structs.replace(held.metadata, finalizers=["shop/upload"]))
+    foreign = owned(make_pod("foreign", node="n1", cpu="1"), "Workflow", "nightly")
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[held, foreign])
+    _, assumptions = play(cluster, [NEW], KubeScheduler(), now=NOW)
+    assert [(each.subject, each.field) for each in assumptions] == [
+        ("Pod shop/foreign", "metadata.ownerReferences"),
+        ("Pod shop/held", "metadata.finalizers"),
+    ]
