@@ -114,10 +114,11 @@ def matches_requirement(key: str, operator: str, values: list[str], labels: Mapp
 
 def parse_int64(text: str) -> int | None:
     """The number that Go's ``strconv.ParseInt`` reads from ``text``, or ``None`` where it fails."""
-    # 19 digits and a sign are the most that an int64 has; leading zeros are allowed.
-    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-").lstrip("0")) > 19:
+    # 19 digits and a sign are the most that an int64 has; leading zeros are allowed, thousands of them even.
+    digits = text.lstrip("+-").lstrip("0")
+    if not _INTEGER.fullmatch(text) or len(digits) > 19:
         return None
-    number = int(text)
+    number = int(digits or "0") * (-1 if text.startswith("-") else 1)
     return number if -(2**63) <= number < 2**63 else None
 
 

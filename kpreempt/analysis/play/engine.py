@@ -11,6 +11,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
@@ -18,8 +19,10 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness, pending_pods
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.queue import Entry, Queue
-from kpreempt.analysis.play.replacement import Moment, is_known_owner, moment_of, replacement_of
+from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
 from kpreempt.analysis.play.world import World
+from kpreempt.controllers.pods import JOB_FINALIZER
+from kpreempt.controllers.replacement import replacement_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -64,8 +67,9 @@ class _Game:
         self._chain = Chain()
         self._steps: list[PlayStep] = []
         self._messages: dict[str, str] = {}
-        # When pods are gone: time, a number that keeps equal times in order, key.
-        self._leaving: list[tuple[float, int, str]] = []
+        # What happens later: the time, a number that keeps equal times in order, what is done then.
+        self._later: list[tuple[float, int, Callable[[float], None]]] = []
+        self._job_backoffs = JobBackoffs()
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
@@ -102,7 +106,7 @@ class _Game:
                 break
             seen.add(shape)
             evictions = gone
-            times = [leaving[0] for leaving in self._leaving[:1]]
+            times = [event[0] for event in self._later[:1]]
             if (next_try := self._queue.next_try()) is not None:
                 times.append(next_try)
             if not times:
@@ -111,8 +115,8 @@ class _Game:
             if at > self._limits.seconds:
                 end = PlayEnd.BROKEN_OFF
                 break
-            while self._leaving and self._leaving[0][0] <= at:
-                self._gone(heapq.heappop(self._leaving)[2], at)
+            while self._later and self._later[0][0] <= at:
+                heapq.heappop(self._later)[2](at)
         return self._result(end, first), list(self._assumptions)
 
     def _result(self, end: PlayEnd, first: list[str]) -> Play:
@@ -202,18 +206,26 @@ class _Game:
         self._chain.evicted(pod, cause, violated)
         self._note(at, StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
         self._will_be_gone(key, gone_at)
-        if pod.metadata.finalizers:
-            message = f"held by finalizer {pod.metadata.finalizers[0]}; taken to be gone when its grace period ends"
+        # The Job controller takes its own off when it counts the pod.
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if held_by:
+            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
             self._assumptions[Assumption(f"Pod {key}", "metadata.finalizers", message)] = None
         if not is_known_owner(pod):
             owner = controller_name(pod.metadata)
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             self._assumptions[Assumption(f"Pod {key}", "metadata.ownerReferences", message)] = None
-        if moment_of(pod) is Moment.AT_ONCE:
+        moment = moment_of(pod)
+        if moment is Moment.AT_ONCE:
             self._replace(pod, at)
+        elif moment is Moment.AFTER_BACKOFF:
+            self._at(self._job_backoffs.failed(pod, at), partial(self._replace_after_backoff, pod))
 
     def _will_be_gone(self, key: str, at: float) -> None:
-        heapq.heappush(self._leaving, (at, next(self._order), key))
+        self._at(at, partial(self._gone, key))
+
+    def _at(self, at: float, event: Callable[[float], None]) -> None:
+        heapq.heappush(self._later, (at, next(self._order), event))
 
     def _gone(self, key: str, at: float) -> None:
         pod = self._world.remove(key)
@@ -222,9 +234,20 @@ class _Game:
             self._replace(pod, at)
         self._queue.wake()
 
+    def _replace_after_backoff(self, pod: Pod, at: float) -> None:
+        end = self._job_backoffs.end(pod)
+        if end > at:
+            # Another pod of the Job failed meanwhile.
+            self._at(end, partial(self._replace_after_backoff, pod))
+        else:
+            self._replace(pod, at)
+
     def _replace(self, pod: Pod, at: float) -> None:
         self._made += 1
-        made = replacement_of(pod, self._made)
+        name = f"new-{self._made}"
+        made = replacement_of(pod, suffix=name, uid=name, now=self._world.time(at))
+        if made is None:
+            return
         self._chain.replaced(pod.key, made.key)
         self._arrive(made, at, cause=pod.key)
 

@@ -15,6 +15,8 @@ from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 
 DEFAULT_GRACE_SECONDS = 30
+# A century: no play is that long, and the calendar ends some time.
+_LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
 
 
 class World:
@@ -37,14 +39,14 @@ class World:
             cluster = msgspec.structs.replace(
                 self._cluster, pods=list(self.pods.values()), pod_disruption_budgets=self.budgets.now
             )
-            self._prepared = self._scheduler.prepare(cluster, now=self._time(at), before=self._prepared)
+            self._prepared = self._scheduler.prepare(cluster, now=self.time(at), before=self._prepared)
             self._is_stale = False
         return self._prepared
 
     def create(self, pod: Pod, at: float) -> Pod:
         """A pod is made; returns it as it is stored."""
         if pod.metadata.creation_timestamp is None:
-            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self._time(at))
+            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.time(at))
             pod = msgspec.structs.replace(pod, metadata=metadata)
         self._put(pod)
         return pod
@@ -53,7 +55,7 @@ class World:
         """A pod is bound, and runs at once."""
         pod = self.pods[key]
         status = msgspec.structs.replace(
-            pod.status, phase="Running", start_time=self._time(at), nominated_node_name="", conditions=[]
+            pod.status, phase="Running", start_time=self.time(at), nominated_node_name="", conditions=[]
         )
         self._put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node), status=status))
         self.budgets.change(pod, 1)
@@ -71,7 +73,7 @@ class World:
         """A pod is told to go; returns when it is gone."""
         pod = self.pods[key]
         gone_at = at + seconds_to_stop(pod)
-        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self._time(gone_at))
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         self._put(msgspec.structs.replace(pod, metadata=metadata))
         self.budgets.change(pod, -1)
         return gone_at
@@ -105,14 +107,15 @@ class World:
         self._is_stale = True
         self.version += 1
 
-    def _time(self, at: float) -> datetime:
+    def time(self, at: float) -> datetime:
+        """The time of day so many seconds after the start."""
         return self._now + timedelta(seconds=at)
 
 
 def seconds_to_stop(pod: Pod) -> int:
-    """How long the pod may take to stop."""
+    """How long the pod may take to stop, a century at most."""
     grace = pod.spec.termination_grace_period_seconds
-    return DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0)
+    return DEFAULT_GRACE_SECONDS if grace is None else min(max(grace, 0), _LONGEST_GRACE_SECONDS)
 
 
 def _nominated(pod: Pod, node: str) -> Pod:

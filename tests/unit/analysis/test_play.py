@@ -18,7 +18,9 @@ from tests.factories import NOW, make_node, make_pod
 
 def owned(pod: Pod, kind: str, name: str) -> Pod:
     """The pod as one that a controller manages."""
-    owner = OwnerReference(kind=kind, name=name, uid=name, api_version="apps/v1", controller=True)
+    owner = OwnerReference(
+        kind=kind, name=name, uid=name, api_version="batch/v1" if kind == "Job" else "apps/v1", controller=True
+    )
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
 
 
@@ -59,7 +61,7 @@ def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gon
     ("kind", "arrives_at"),
     [
         pytest.param("ReplicaSet", 0, id="a ReplicaSet replaces a pod as soon as it is told to go"),
-        pytest.param("Job", 0, id="a Job, too"),
+        pytest.param("Job", 10, id="a Job waits for its backoff"),
         pytest.param("StatefulSet", 30, id="a StatefulSet waits until it is gone"),
         pytest.param("DaemonSet", 30, id="a DaemonSet, too"),
     ],
@@ -69,6 +71,13 @@ def test_controllers_replace_victims_in_their_time(kind: str, arrives_at: int) -
     arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause == "shop/old-0"]
     assert arrivals == [arrives_at]
     assert [(pod.pod == "shop/old-0", pod.was_running) for pod in found.waiting] == [(kind == "StatefulSet", True)]
+
+
+def test_a_job_waits_longer_the_more_of_its_pods_fail() -> None:
+    pods = [owned(make_pod(f"run-{index}", node="n1", cpu="1"), "Job", "run") for index in range(2)]
+    found = played(pods, NEW)
+    arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause]
+    assert arrivals == [20, 20]
 
 
 def test_a_pod_without_a_controller_is_not_replaced() -> None:
@@ -126,6 +135,11 @@ def test_a_play_that_is_too_long_is_broken_off_and_says_so() -> None:
     victims = [owned(make_pod(f"old-{index}", node="n1", cpu="1"), "ReplicaSet", "old") for index in range(2)]
     assert played(victims, NEW, limits=Limits(attempts=2)).end is PlayEnd.BROKEN_OFF
     assert played(victims, NEW, limits=Limits(seconds=10)).end is PlayEnd.BROKEN_OFF
+
+
+def test_a_victim_may_take_longer_to_stop_than_the_calendar_lasts() -> None:
+    found = played([make_pod("old", node="n1", cpu="2", termination_grace_period_seconds=2**63 - 1)], NEW)
+    assert (found.end, found.starts_at) == (PlayEnd.BROKEN_OFF, {})
 
 
 def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> None:
