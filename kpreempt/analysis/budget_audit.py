@@ -161,6 +161,7 @@ class _Auditor:
             not_ready=[pod.metadata.name for pod in not_ready] if is_explained else [],
             leaving=[pod.metadata.name for pod in leaving],
             missing=max(to_be - len(pods), 0),
+            lets_unready_go=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
             is_counted=selector is not None and selector.is_valid() and not selector.is_empty(),
         )
         findings = list(self._findings(budget, facts, pods, to_be))

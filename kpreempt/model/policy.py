@@ -13,11 +13,15 @@ from kpreempt.model.pod import Int32
 
 
 class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which pods a budget protects, and how many of them must stay or may go (a number or a percentage)."""
+    """Which pods a budget protects, and how many of them must stay or may go (a number or a percentage).
+
+    ``unhealthy_pod_eviction_policy`` is for the eviction API only: whether pods that are not ready may always go.
+    """
 
     selector: LabelSelector | None = None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -210,4 +210,6 @@ def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
     labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
     remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
     advice = _ADVICE.get(finding.id, "")
+    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.lets_unready_go:
+        advice = "wait until its pods are ready; a drain may evict those that are not"
     return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])

@@ -161,7 +161,8 @@ class AuditedBudget(_Record, frozen=True, kw_only=True, omit_defaults=True):
     ``expected``, ``desired``, ``healthy`` and ``allowed`` are its status, which is what the scheduler goes by.
     ``selector`` is ``None`` where there is none. ``pods`` counts those that have not finished. ``not_ready`` and
     ``leaving`` (terminating, or evicted a moment ago) are named; ``missing`` are still to be made.
-    ``is_counted`` says whether the scheduler looks at the budget at all.
+    ``lets_unready_go`` says whether a drain may evict pods that are not ready whatever is allowed
+    (``unhealthyPodEvictionPolicy: AlwaysAllow``), and ``is_counted`` whether the scheduler looks at the budget at all.
     """
 
     budget: str
@@ -177,6 +178,7 @@ class AuditedBudget(_Record, frozen=True, kw_only=True, omit_defaults=True):
     not_ready: list[str] = []
     leaving: list[str] = []
     missing: int = 0
+    lets_unready_go: bool = False
     is_counted: bool = True
     breaches: list[Breach] = []
     breaking_priority: BreakingPriority | None = None

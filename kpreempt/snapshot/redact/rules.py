@@ -342,7 +342,11 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.ContainerStatus: {"name": _container},
     pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
     pod.PodStatus: {"phase": _word, "nominated_node_name": _node},
-    policy.PodDisruptionBudgetSpec: {"min_available": Renamer.amount, "max_unavailable": Renamer.amount},
+    policy.PodDisruptionBudgetSpec: {
+        "min_available": Renamer.amount,
+        "max_unavailable": Renamer.amount,
+        "unhealthy_pod_eviction_policy": _word,
+    },
     policy.PodDisruptionBudgetStatus: {"disrupted_pods": _disrupted},
     storage.PersistentVolumeClaimSpec: {
         "access_modes": _word,

@@ -22,6 +22,7 @@ from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
+from kpreempt.report.budgets_words import fix_in_words
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Assumption, Outcome
 from kpreempt.verdict.budget_audit import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
@@ -198,6 +199,20 @@ def test_the_pods_that_are_not_ready_are_named_and_those_to_be_made_counted() ->
     assert only(answer, FindingId.ALLOWS_NONE_NOW).pods == ["web-1-2", "web-1-3"]
     item = answer.items[0]
     assert (item.not_ready, item.missing, item.healthy, item.desired) == (["web-1-2", "web-1-3"], 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "advice"),
+    [
+        ("", "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may evict those that"),
+        ("IfHealthyBudget", "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow"),
+        ("AlwaysAllow", "wait until its pods are ready; a drain may evict those that are not"),
+    ],
+)
+def test_the_advice_knows_whether_pods_that_are_not_ready_may_go(policy: str, advice: str) -> None:
+    strict = budget(min_available=3, unhealthy_pod_eviction_policy=policy)
+    answer = audit(strict, deployment("web", 4), pods("ReplicaSet web-1", 4, ready=2))
+    assert fix_in_words(only(answer, FindingId.ALLOWS_NONE_NOW), answer.items[0]).startswith(advice)
 
 
 def test_pods_are_not_blamed_where_the_status_counts_otherwise() -> None:
