@@ -44,6 +44,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
+	@$(PYTHON) -m benchmarks.play
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
