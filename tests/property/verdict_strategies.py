@@ -35,20 +35,23 @@ NAMES = (
 )
 _TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
 _MOST_ITEMS = 3
+_RECORDS: dict[type, st.SearchStrategy[Any]] = {}
+
+
+_SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.StrType: _TEXTS,
+    inspect.IntType: st.integers(-5, 3000) | st.integers(-(2**63), 2**63 - 1),
+    inspect.FloatType: st.sampled_from([-1.0, 0.0, 0.5, 90.0, 3333.4, 2.0**40]),
+    inspect.BoolType: st.booleans(),
+    inspect.NoneType: st.none(),
+    inspect.DateTimeType: st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - the bounds are naive by contract
+}
 
 
 def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
+    if type(kind) in _SCALARS:
+        return _SCALARS[type(kind)]
     match kind:
-        case inspect.StrType():
-            return _TEXTS
-        case inspect.IntType():
-            return st.integers(-5, 3000) | st.integers(-(2**63), 2**63 - 1)
-        case inspect.BoolType():
-            return st.booleans()
-        case inspect.NoneType():
-            return st.none()
-        case inspect.DateTimeType():
-            return st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - the bounds are naive by contract
         case inspect.EnumType():
             return st.sampled_from(list(kind.cls))
         case inspect.ListType():
@@ -58,9 +61,16 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.UnionType():
             return st.one_of(*(_strategy(each) for each in kind.types))
         case inspect.StructType():
-            fields = {field.name: _strategy(field.type) for field in kind.fields}
-            return st.fixed_dictionaries(fields).map(lambda values: kind.cls(**values))
+            # Some records hold records of their own kind.
+            if kind.cls not in _RECORDS:
+                _RECORDS[kind.cls] = st.deferred(lambda: _record(kind))
+            return _RECORDS[kind.cls]
     raise NotImplementedError(str(kind))
+
+
+def _record(kind: inspect.StructType) -> st.SearchStrategy[Any]:
+    fields = {field.name: _strategy(field.type) for field in kind.fields}
+    return st.fixed_dictionaries(fields).map(lambda values: kind.cls(**values))
 
 
 def verdicts(**fixed: Any) -> st.SearchStrategy[Verdict]:
