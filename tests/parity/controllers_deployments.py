@@ -56,10 +56,10 @@ def draw_deployment(random: Random, now: datetime) -> State:
 
 def _deployment(random: Random) -> DeploymentState:
     replicas = random.choice([0, 1, 2, 3, 4, 5, 7, 10, random.randint(0, 40), random.randint(0, 2000)])
-    strategies: list[StrategyType] = ["RollingUpdate"] * 4 + ["Recreate"]
+    strategy: StrategyType = "Recreate" if chance(random, 0.2) else "RollingUpdate"
     return DeploymentState(
         replicas=replicas,
-        strategy=random.choice(strategies),
+        strategy=strategy,
         max_surge=_amount(random),
         max_unavailable=_amount(random),
         paused=chance(random, 0.1),
@@ -68,9 +68,19 @@ def _deployment(random: Random) -> DeploymentState:
 
 
 def _amount(random: Random) -> int | str:
-    return random.choice(
-        [0, 1, 2, 3, 5, random.randint(0, 12), f"{random.randint(0, 130)}%", "25%", "50%", "100%"]
-    )
+    amounts: list[int | str] = [
+        0,
+        1,
+        2,
+        3,
+        5,
+        random.randint(0, 12),
+        f"{random.randint(0, 130)}%",
+        "25%",
+        "50%",
+        "100%",
+    ]
+    return random.choice(amounts)
 
 
 def _replica_set(random: Random, now: datetime, name: str, deployment_size: int) -> ReplicaSetState:

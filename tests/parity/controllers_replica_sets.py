@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import permutations
 from random import Random
 
 import msgspec
 
 from kpreempt.controllers.actions import DeletePod
+from kpreempt.controllers.deletion_order import in_ranked_deletion_order
 from kpreempt.controllers.pods import ControlledPod, controlled_pod
 from kpreempt.controllers.replica_set import reconcile_replica_set
 from kpreempt.model.pod import Pod
@@ -16,8 +18,7 @@ from tests.parity.reference import Answer
 
 HOUR = 3600
 DAY = 24 * HOUR
-# Up to here upstream sorts by insertion, which is stable; its order may go in circles (a pod that is ready since the
-# same time as another, and one in between by its uid), and then the way of sorting decides.
+# Up to twelve Go sorts by insertion, so that equal pods stay in their order.
 MOST_PODS = 6
 
 
@@ -26,9 +27,12 @@ def draw_replica_set(random: Random, now: datetime) -> State:
     count = random.choice([2, 2, 2, 3, 4, MOST_PODS])
     # Half of the time only what comes late in the order differs.
     is_settled = random.random() < 0.5
-    drawn = [_pod(random, now, number, is_settled) for number in range(count)]
-    pods, views = [pod for pod, _ in drawn], [view for _, view in drawn]
-    related = [number for number in range(count) if random.random() < 0.7]
+    while True:
+        drawn = [_pod(random, now, number, is_settled) for number in range(count)]
+        pods, views = [pod for pod, _ in drawn], [view for _, view in drawn]
+        related = [number for number in range(count) if random.random() < 0.7]
+        if _is_order(views, [views[number] for number in related], now):
+            break
     surplus = random.randint(1, count - 1)
 
     def compare(answer: Answer) -> Compared:
@@ -38,6 +42,24 @@ def draw_replica_set(random: Random, now: datetime) -> State:
 
     question = {"controller": "ReplicaSet", "pods": pods, "related": related, "surplus": surplus}
     return State(question, compare)
+
+
+def _is_order(pods: list[ControlledPod], related: list[ControlledPod], now: datetime) -> bool:
+    """Whether the rules put the pods into an order, and not into a circle, in which the way of sorting decides.
+
+    Two pods that are ready since the same time are told apart by restarts, and each of them by its uid from a third
+    one that is ready since another time of the same magnitude.
+    """
+
+    def is_before(left: ControlledPod, right: ControlledPod) -> bool:
+        return in_ranked_deletion_order([right, left], related, now)[0] is left
+
+    before = {(left.name, right.name) for left, right in permutations(pods, 2) if is_before(left, right)}
+    names = [pod.name for pod in pods]
+    return not any(
+        (first, third) in before and (first, second) not in before and (second, third) not in before
+        for first, second, third in permutations(names, 3)
+    )
 
 
 def _pod(random: Random, now: datetime, number: int, is_settled: bool) -> tuple[Object, ControlledPod]:

@@ -62,8 +62,7 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
 
 
 def _stateful_set(random: Random) -> StatefulSetState:
-    strategies: list[Literal["RollingUpdate", "OnDelete"]] = ["RollingUpdate"] * 4 + ["OnDelete"]
-    strategy = random.choice(strategies)
+    strategy: Literal["RollingUpdate", "OnDelete"] = "OnDelete" if chance(random, 0.2) else "RollingUpdate"
     current, update = random.choice([("old", "new"), ("old", "new"), ("new", "new")])
     partition = random.choice([None, 0, 0, 1, 2, 9]) if strategy == "RollingUpdate" else None
     limits: list[int | str | None] = [None, 1, 2, 3, "1%", "50%", "100%"]

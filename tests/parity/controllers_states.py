@@ -26,10 +26,20 @@ class Compared:
 
 @dataclass(frozen=True)
 class State:
-    """The ``question`` for the program of genuine controllers, and what compares its answer with ours."""
+    """The ``question`` for the program of genuine controllers, and what compares its answer with ours.
+
+    ``may_fail`` is whether ``compare`` knows what it means that the genuine controller fails.
+    """
 
     question: Object
     compare: Callable[[Answer], Compared]
+    may_fail: bool = False
+
+    def compared(self, answer: Answer) -> Compared:
+        """What the genuine ``answer`` says, beside what ours does."""
+        if "error" in answer and not self.may_fail:
+            return Compared(answer, None, "fails")
+        return self.compare(answer)
 
 
 # Draws a state at a time of day that is given.

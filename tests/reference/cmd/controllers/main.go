@@ -9,7 +9,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+
+	"k8s.io/klog/v2"
 
 	"kpreempt.io/reference/controllers/daemon"
 	"kpreempt.io/reference/controllers/deployment"
@@ -33,6 +36,9 @@ var controllers = map[string]func(context.Context, []byte) (any, error){
 }
 
 func main() {
+	// What controllers log about odd states is of no use here.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, longest)
 	answers := json.NewEncoder(os.Stdout)
