@@ -11,10 +11,10 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity record live
+.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity controllers-parity record live
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.runtime ## Install into .venv and explain a pod on the example cluster
 	@$(KPREEMPT) explain -f fixtures/demo/api.yaml --snapshot fixtures/demo/cluster.yaml --now 2026-11-21T03:12:00Z
@@ -105,6 +105,9 @@ parity: $(VENV)/.development ## Compare N random scenarios from SEED with the re
 
 volcano-parity: $(VENV)/.development ## Compare N random sessions from SEED with the genuine Volcano scheduler's code
 	@$(PYTHON) -m tests.parity.volcano --examples $(N) --seed $(SEED)
+
+controllers-parity: $(VENV)/.development ## Compare N random states per controller from SEED with the genuine controllers' code
+	@$(PYTHON) -m tests.parity.controllers --examples $(N) --seed $(SEED)
 
 record: $(VENV)/.development ## Record the verdicts under fixtures anew from the real scheduler's code
 	@$(PYTHON) -m tests.parity.record

@@ -19,9 +19,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
 CACHE = CHECKOUT / ".cache" / "reference"
 # What makes each program, for those who only run the tests.
-MAKES = {"reference": "parity", "controlplane": "live"}
+MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity"}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
+# The build's exit status where modules are missing.
+MISSING = 3
 
 Scenario = dict[str, Any]
 Answer = dict[str, Any]
@@ -32,30 +34,26 @@ class UnavailableError(Exception):
 
 
 def program(name: str, *, may_build: bool = True) -> Path:
-    """The path of ``reference`` or ``controlplane``, built where the sources have changed since the last time.
+    """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
 
     Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
     and ``RuntimeError`` where the build fails.
     """
-    path = CACHE / _fingerprint() / name
+    path = CACHE / _fingerprint(name) / name
     if path.exists():
         return path
     if shutil.which("go") is None:
         raise UnavailableError("Go is not installed")
     if not may_build:
         raise UnavailableError(f"{name} is not built, which takes minutes; make {MAKES[name]} builds it")
-    # Finds missing modules, without compiling anything.
-    known = subprocess.run(
-        ["go", "list", "-deps", f"./cmd/{name}"], cwd=SOURCES, capture_output=True, text=True, check=False
-    )
-    if known.returncode:
-        raise UnavailableError(
-            f"the Go modules of tests/reference are not there: {known.stderr.strip().splitlines()[-1]}"
-        )
     partial = path.parent / f"{name}.{os.getpid()}"
     built = subprocess.run(
         [SOURCES / "build", partial, name], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
     )
+    if built.returncode == MISSING:
+        raise UnavailableError(
+            f"the Go modules of tests/reference are not there: {built.stderr.strip().splitlines()[-1]}"
+        )
     if built.returncode:
         raise RuntimeError(f"building {name} failed:\n{built.stderr}")
     (partial / name).replace(path)
@@ -76,12 +74,14 @@ def version_of(reference: Path) -> str:
     return subprocess.run([reference, "-version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _fingerprint() -> str:
+def _fingerprint(name: str) -> str:
+    """What the program is built from: not what is of other programs alone, so that they need not be built again."""
+    folders = [SOURCES / "cmd" / name, *([SOURCES / "controllers"] if name == "controllers" else [])]
+    sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
     digest = hashlib.sha256()
-    for path in sorted(SOURCES.rglob("*")):
-        if path.suffix in (".go", ".mod", ".sum", ".yaml") or path.name == "build":
-            digest.update(f"{path.relative_to(SOURCES)}\n".encode())
-            digest.update(path.read_bytes())
+    for path in (SOURCES / "build", SOURCES / "go.mod", SOURCES / "go.sum", *sources):
+        digest.update(f"{path.relative_to(SOURCES)}\n".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

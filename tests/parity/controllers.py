@@ -1,0 +1,61 @@
+"""Compares what our controllers do next with what the genuine ones do: ``python -m tests.parity.controllers``.
+
+Exit code 1 where they differ; the first states that do are printed, with both answers. Exit code 2 where the program
+of genuine controllers cannot be built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+from tests.parity.controllers_search import DRAWS, ControllerSearch, controller_search
+from tests.parity.reference import Reference, UnavailableError, program
+
+MOST_SHOWN = 3
+
+
+def main() -> int:
+    """Draw as many states of each controller as the number of examples says, and say what came of them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.parity.controllers", description=__doc__)
+    parser.add_argument("--examples", type=int, default=2000, help="states to draw of each (default: 2000)")
+    parser.add_argument("--seed", type=int, default=1, help="where to start from (default: 1)")
+    parser.add_argument("--controller", choices=DRAWS, action="append", help="this one only, repeatable")
+    asked = parser.parse_args()
+    try:
+        genuine = Reference(program("controllers"))
+    except UnavailableError as reason:
+        sys.stderr.write(f"parity: {reason}\n")
+        return 2
+    begun = time.monotonic()
+    try:
+        names = asked.controller or DRAWS
+        searches = [controller_search(genuine.ask, name, asked.examples, asked.seed) for name in names]
+    finally:
+        genuine.close()
+    return _report(searches, asked.seed, time.monotonic() - begun)
+
+
+def _report(searches: list[ControllerSearch], seed: int, seconds: float) -> int:
+    count = sum(each.examples for each in searches)
+    lines = [f"parity: {count} states from seed {seed} in {seconds:.0f} s"]
+    for each in searches:
+        outcomes = ", ".join(f"{number} {outcome}" for outcome, number in each.outcomes.most_common())
+        lines.append(f"  {each.controller}: {outcomes}")
+    for each in searches:
+        for question, compared in each.differences[:MOST_SHOWN]:
+            lines += [
+                f"difference: {json.dumps(question)}",
+                f"  genuine: {compared.genuine}",
+                f"  ours:    {compared.ours}",
+            ]
+    differences = sum(len(each.differences) for each in searches)
+    lines.append(f"{differences} differences" if differences else "no difference")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

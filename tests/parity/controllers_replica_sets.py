@@ -1,0 +1,95 @@
+"""ReplicaSets: which pods go when there are too many."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import permutations
+from random import Random
+
+import msgspec
+
+from kpreempt.controllers.actions import DeletePod
+from kpreempt.controllers.deletion_order import in_ranked_deletion_order
+from kpreempt.controllers.pods import ControlledPod, controlled_pod
+from kpreempt.controllers.replica_set import reconcile_replica_set
+from kpreempt.model.pod import Pod
+from tests.parity.controllers_states import Compared, Object, State, metadata, ready_condition, text_of
+from tests.parity.reference import Answer
+
+HOUR = 3600
+DAY = 24 * HOUR
+# Up to twelve Go sorts by insertion, so that equal pods stay in their order.
+MOST_PODS = 6
+
+
+def draw_replica_set(random: Random, now: datetime) -> State:
+    """Pods of which some go; what tells them apart is often the same."""
+    count = random.choice([2, 2, 2, 3, 4, MOST_PODS])
+    # Half of the time only what comes late in the order differs.
+    is_settled = random.random() < 0.5
+    while True:
+        drawn = [_pod(random, now, number, is_settled) for number in range(count)]
+        pods, views = [pod for pod, _ in drawn], [view for _, view in drawn]
+        related = [number for number in range(count) if random.random() < 0.7]
+        if _is_order(views, [views[number] for number in related], now):
+            break
+    surplus = random.randint(1, count - 1)
+
+    def compare(answer: Answer) -> Compared:
+        actions = reconcile_replica_set(count - surplus, views, [views[number] for number in related], now)
+        ours = [action.name for action in actions if isinstance(action, DeletePod)]
+        return Compared(answer["answer"]["deleted"], ours, f"deletes of {count} pods")
+
+    question = {"controller": "ReplicaSet", "pods": pods, "related": related, "surplus": surplus}
+    return State(question, compare)
+
+
+def _is_order(pods: list[ControlledPod], related: list[ControlledPod], now: datetime) -> bool:
+    """Whether the rules put the pods into an order, and not into a circle, in which the way of sorting decides.
+
+    Two pods that are ready since the same time are told apart by restarts, and each of them by its uid from a third
+    one that is ready since another time of the same magnitude.
+    """
+
+    def is_before(left: ControlledPod, right: ControlledPod) -> bool:
+        return in_ranked_deletion_order([right, left], related, now)[0] is left
+
+    before = {(left.name, right.name) for left, right in permutations(pods, 2) if is_before(left, right)}
+    names = [pod.name for pod in pods]
+    return not any(
+        (first, third) in before and (first, second) not in before and (second, third) not in before
+        for first, second, third in permutations(names, 3)
+    )
+
+
+def _pod(random: Random, now: datetime, number: int, is_settled: bool) -> tuple[Object, ControlledPod]:
+    phase = "Running" if is_settled else random.choice(["Pending", "Running", "Unknown"])
+    node = random.choice(["n1", "n2"] if is_settled else ["", "n1", "n2"])
+    cost = random.choice([0, 0, 0, -1, 5])
+    restarts, sidecar_restarts = random.choice([0, 0, 0, 3]), random.choice([0, 0, 2])
+    pod = {
+        "metadata": metadata(f"p{number}", uid=f"{random.choice('abcdefgh')}{number}"),
+        "spec": {"nodeName": node, "initContainers": [{"name": "sidecar", "restartPolicy": "Always"}]},
+        "status": {
+            "phase": phase,
+            "conditions": [ready_condition(random.random() < 2 / 3, _some_time(random, now))],
+            "containerStatuses": [{"name": "main", "restartCount": restarts}],
+            "initContainerStatuses": [{"name": "sidecar", "restartCount": sidecar_restarts}],
+        },
+    }
+    if cost:
+        pod["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": str(cost)}
+    created = _some_time(random, now)
+    if created is not None:
+        pod["metadata"]["creationTimestamp"] = text_of(created)
+    view = controlled_pod(
+        msgspec.convert(pod, Pod), deletion_cost=cost, restarts=restarts, sidecar_restarts=sidecar_restarts
+    )
+    return pod, view
+
+
+def _some_time(random: Random, now: datetime) -> datetime | None:
+    """Ages count by powers of two, and the genuine controller reads the clock a little later than ``now``."""
+    ages = [None, HOUR, HOUR, 5 * HOUR, 8 * HOUR, 30 * DAY, random.randint(100, 10**7)]
+    age = random.choice(ages)
+    return None if age is None else now - timedelta(seconds=age)

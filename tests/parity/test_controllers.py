@@ -1,0 +1,77 @@
+"""Our controllers do next what the genuine ones do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.parity.controllers_search import DRAWS, controller_search
+from tests.parity.reference import Reference, program_for_tests
+
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+# What has to be among the outcomes, so that the states are worth something.
+OUTCOMES = {
+    "ReplicaSet": ["deletes of 2 pods", "deletes of 6 pods"],
+    "Deployment": ["RollingUpdate", "Recreate", "paused"],
+    "StatefulSet": ["creates", "scale-down", "finished", "update"],
+    "DaemonSet": ["manages", "updates"],
+    "Job": ["CreatePods", "DeletePod+ReleasePod", "Failed+DeletePod+ReleasePod"],
+    "PodDisruptionBudget": ["maxUnavailable", "minAvailable", "fails"],
+}
+# The answers of controllers that never do anything.
+IDLE: dict[str, dict[str, Any]] = {
+    "ReplicaSet": {"deleted": []},
+    "Deployment": {"written": []},
+    "StatefulSet": {"actions": [], "status": {}},
+    "DaemonSet": {"created": [], "deleted": [], "isUpdate": True},
+    "Job": {"created": [], "deleted": [], "released": [], "status": {}, "after": []},
+    "PodDisruptionBudget": {},
+}
+
+
+@pytest.fixture(scope="module")
+def genuine() -> Iterator[Reference]:
+    """The running program of genuine controllers."""
+    running = Reference(program_for_tests("controllers"))
+    yield running
+    running.close()
+
+
+@pytest.mark.go
+@pytest.mark.parametrize("controller", DRAWS)
+def test_a_controller_does_next_what_the_genuine_one_does(genuine: Reference, controller: str) -> None:
+    found = controller_search(genuine.ask, controller, 400, 11)
+    assert found.differences == []
+    assert {outcome for outcome in OUTCOMES[controller] if not found.outcomes[outcome]} == set()
+
+
+@pytest.mark.go
+@pytest.mark.parametrize("controller", DRAWS)
+def test_a_genuine_controller_does_the_same_every_time(genuine: Reference, controller: str) -> None:
+    # Where it is left to Go's maps, as with a DaemonSet's update, what is compared has to be equal all the same.
+    for number in range(50):
+        state = DRAWS[controller](Random(number), datetime.now(UTC).replace(microsecond=0))
+        first, second = (state.compared(genuine.ask(state.question)) for _ in range(2))
+        assert first == second
+
+
+@pytest.mark.parametrize("controller", DRAWS)
+def test_a_controller_that_never_does_anything_is_found_out(controller: str) -> None:
+    found = controller_search(lambda _: {"answer": IDLE[controller]}, controller, 50, 1)
+    assert found.differences
+
+
+@pytest.mark.parametrize("controller", DRAWS)
+def test_a_controller_that_always_fails_is_found_out(controller: str) -> None:
+    found = controller_search(lambda _: {"error": "no"}, controller, 50, 1)
+    assert found.differences
+
+
+@pytest.mark.parametrize("controller", DRAWS)
+def test_a_seed_draws_the_same_states_every_time(controller: str) -> None:
+    questions = [[DRAWS[controller](random, NOW).question for _ in range(20)] for random in (Random(5), Random(5))]
+    assert questions[0] == questions[1]
