@@ -15,6 +15,8 @@ from kpreempt.verdict.play import BudgetLow, Displaced, Play, PlayEnd, PlayStep,
 _LINES_SHOWN = 12
 _PODS_SHOWN = 3
 _INDENT = 2
+# Longer chains go on below one another.
+_DEEPEST_INDENT = 10
 
 
 def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -33,8 +35,12 @@ def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) 
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
     if play.depth > 1:
         page.paragraph("one after the other:", indent=_INDENT)
-        for each in play.displaced:
-            _add_chain(page, each, 2 * _INDENT)
+        chain = play.displaced if options.verbose else play.displaced[:_LINES_SHOWN]
+        for each in chain:
+            _add_displaced(page, each)
+        if len(play.displaced) > len(chain):
+            rest = f"… and {len(play.displaced) - len(chain):,} more (--verbose)"
+            page.paragraph(Span(rest, "dim"), indent=2 * _INDENT)
     for budget in play.budgets:
         page.paragraph(*_budget(budget), indent=_INDENT, hanging=2)
 
@@ -78,15 +84,14 @@ def _words(kind: StepKind, cause: str, node: str, steps: Sequence[PlayStep]) -> 
     return (strong(pods), Span(f" {'wait' if several else 'waits'}", "bad"), f": {steps[0].message}")
 
 
-def _add_chain(page: Page, displaced: Displaced, indent: int) -> None:
+def _add_displaced(page: Page, displaced: Displaced) -> None:
     broken = Span(f", breaks {join_names(displaced.violated)}", "bad") if displaced.violated else ""
     then: Phrase = ()
     if displaced.replacement:
         where = f"lands on {displaced.lands_on}" if displaced.lands_on else "is left waiting"
         then = (f"; {displaced.replacement} ", Span(where, "good" if displaced.lands_on else "bad"))
+    indent = _INDENT * (1 + min(displaced.depth, _DEEPEST_INDENT))
     page.paragraph(strong(displaced.pod), f" leaves {displaced.node}", broken, *then, indent=indent, hanging=2)
-    for each in displaced.victims:
-        _add_chain(page, each, indent + _INDENT)
 
 
 def _budget(budget: BudgetLow) -> Phrase:

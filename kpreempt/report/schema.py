@@ -19,6 +19,7 @@ from kpreempt.verdict import (
     VerdictList,
 )
 from kpreempt.verdict.budget_audit import BudgetAudit
+from kpreempt.verdict.check import Check
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer, SessionVerdict
 
 SCHEMA_FILE = "verdict.schema.json"
@@ -31,6 +32,7 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     PreemptionsOfPod: "PreemptionsOfPod",
     PodsAtRisk: "PodsAtRisk",
     BudgetAudit: "BudgetAudit",
+    Check: "Check",
     SchedulingQueueState: "SchedulingQueue",
     Comparison: "Comparison",
     SessionVerdict: "VolcanoSessionVerdict",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -48,30 +48,30 @@ class Chain:
         self._nodes[key] = node
 
     def displaced(self, causes: Iterable[str]) -> list[Displaced]:
-        """The victims of these pods, each with what follows from it."""
-        return [each for cause in causes for each in self._of(cause, frozenset())]
-
-    def depth(self, displaced: Sequence[Displaced]) -> int:
-        """The length of the longest chain."""
-        return max((1 + self.depth(each.victims) for each in displaced), default=0)
-
-    def _of(self, cause: str, above: frozenset[tuple[str, int]]) -> list[Displaced]:
-        found = []
-        for pod, violated, time in self._victims.get(cause, []):
+        """The victims of these pods, each followed by those that had to go for what took its place."""
+        found: list[Displaced] = []
+        seen: set[tuple[str, int]] = set()
+        # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
+        left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
+        while left:
+            cause, (pod, violated, time), depth = left.pop()
             name = (pod.key, time)
-            if name in above:
+            if name in seen:
                 continue
+            seen.add(name)
             replacement = self._replacements.get(name, "")
             found.append(
                 Displaced(
                     pod=pod.key,
                     priority=pod.priority,
                     node=pod.spec.node_name,
+                    cause=cause,
+                    depth=depth,
                     owner=controller_name(pod.metadata),
                     violated=violated,
                     replacement=replacement,
                     lands_on=self._nodes.get(replacement, ""),
-                    victims=self._of(replacement, above | {name}) if replacement else [],
                 )
             )
+            left += [(replacement, victim, depth + 1) for victim in self._victims.get(replacement, [])][::-1]
         return found

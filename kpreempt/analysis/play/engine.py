@@ -136,7 +136,7 @@ class _Game:
         return Play(
             end=end,
             seconds=max((step.at for step in self._steps), default=0.0),
-            depth=self._chain.depth(displaced),
+            depth=max((each.depth for each in displaced), default=0),
             starts_at={key: self._starts_at[key] for key in first if key in self._starts_at},
             displaced=displaced,
             waiting=waiting,

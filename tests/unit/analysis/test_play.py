@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.play import Limits, play
+from kpreempt.analysis.play.chain import Chain
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.schedulers.kube import KubeScheduler
-from kpreempt.verdict.play import Displaced, Play, PlayEnd, StepKind
+from kpreempt.verdict.play import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
 
 
@@ -93,11 +94,20 @@ def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
     only = make_pod("new", cpu="2", priority=1000, node_selector={"kubernetes.io/hostname": "n1"})
     found = played([middle, low, top], only, nodes=3)
 
-    def names(displaced: list[Displaced]) -> list[object]:
-        return [(each.pod, each.lands_on, names(each.victims)) for each in displaced]
-
-    assert names(found.displaced) == [("shop/middle-a", "n2", [("shop/low-a", "", [])])]
+    told = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
+    assert told == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
     assert (found.depth, [pod.owner for pod in found.waiting]) == (2, ["ReplicaSet low"])
+
+
+def test_a_chain_may_be_as_long_as_there_are_pods() -> None:
+    chain, length = Chain(), 5000
+    for index in range(length):
+        cause = f"shop/pod-{index - 1}-again" if index else "shop/new"
+        chain.evicted(make_pod(f"pod-{index}", node=f"n{index}"), cause, [])
+        chain.replaced(f"shop/pod-{index}", f"shop/pod-{index}-again")
+    found = chain.displaced(["shop/new"])
+    assert [each.depth for each in found] == list(range(1, length + 1))
+    assert found[-1].cause == f"shop/pod-{length - 2}-again"
 
 
 def test_a_budget_counts_down_and_recovers() -> None:

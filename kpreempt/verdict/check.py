@@ -1,0 +1,200 @@
+"""What a rollout would do to a cluster, and whether the rules of a gate let it through."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.play import Play
+from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
+
+
+class _Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of the records."""
+
+
+class RuleId(StrEnum):
+    """What a rule limits; the values stay as they are from version to version.
+
+    ``max-pdb-violations``: victims that their budget does not allow to go. ``max-victims``: pods that have to go, all
+    in all. ``max-victims-per-workload``: of one workload. ``forbid-victims``: pods that must not be victims, by
+    namespace, label or priority class. ``require-schedulable``: every pod of the change finds a node.
+    ``max-cascade-depth``: how many evictions follow from one another. ``max-pending``: pods that ran, and wait in the
+    end. ``max-stranded``: what is left without something that it needs. ``forbid-loops``: the play comes to an end.
+    ``max-snapshot-age``: how old the snapshot may be, in seconds.
+
+    The last four are about what is not known: ``budgets-unreadable``: the budgets could not be read.
+    ``objects-set-aside``: bad objects were left out. ``fields-not-modelled``: something in the input is not evaluated.
+    ``outcome-uncertain``: what becomes of a pod cannot be told.
+    """
+
+    MAX_PDB_VIOLATIONS = "max-pdb-violations"
+    MAX_VICTIMS = "max-victims"
+    MAX_VICTIMS_PER_WORKLOAD = "max-victims-per-workload"
+    FORBID_VICTIMS = "forbid-victims"
+    REQUIRE_SCHEDULABLE = "require-schedulable"
+    MAX_CASCADE_DEPTH = "max-cascade-depth"
+    MAX_PENDING = "max-pending"
+    MAX_STRANDED = "max-stranded"
+    FORBID_LOOPS = "forbid-loops"
+    MAX_SNAPSHOT_AGE = "max-snapshot-age"
+    BUDGETS_UNREADABLE = "budgets-unreadable"
+    OBJECTS_SET_ASIDE = "objects-set-aside"
+    FIELDS_NOT_MODELLED = "fields-not-modelled"
+    OUTCOME_UNCERTAIN = "outcome-uncertain"
+
+
+class ChangeKind(StrEnum):
+    """What the change does to an object.
+
+    ``Rolled``: a workload with another template. ``Scaled``: one with another size only. ``Updated``: an object that
+    has no pods, or a workload whose pods stay.
+    """
+
+    CREATED = "Created"
+    ROLLED = "Rolled"
+    SCALED = "Scaled"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    UNCHANGED = "Unchanged"
+
+
+class Change(_Record, frozen=True, kw_only=True):
+    """An object of the change. ``object`` is its kind with ``namespace/name`` (``Deployment shop/api``).
+
+    ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
+    ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
+    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few.
+    """
+
+    object: str
+    kind: ChangeKind
+    strategy: str = ""
+    replicas: int | None = None
+    replicas_before: int | None = None
+    fields: list[str] = []
+    source: str = ""
+    line: int = 0
+    origin: str = ""
+
+
+class GateStanding(StrEnum):
+    """What a finding counts for.
+
+    ``Fails``: the gate is shut for it. ``Waived``: a waiver names the rule. ``Accepted``: the baseline has it.
+    ``NotNew``: it is there without the change, too (``--base``).
+    """
+
+    FAILS = "Fails"
+    WAIVED = "Waived"
+    ACCEPTED = "Accepted"
+    NOT_NEW = "NotNew"
+
+
+class GateFinding(_Record, frozen=True, kw_only=True):
+    """A rule that the change breaks, and how.
+
+    ``subject`` is what it is about: a budget, a workload or a pod, as ``PodDisruptionBudget shop/api``. ``amount`` is
+    what was measured and ``limit`` what is allowed. ``pods`` are those it is about, for victims in the order in which
+    they go. ``chain`` is one line of evictions, from the pod of the change to the last victim. ``change`` is the object
+    that brings it about, ``source``, ``line`` and ``origin`` are where that is written, empty where nothing of the
+    change does. ``since`` is the second of the play at which it happens. ``detail`` is the scheduler's message, or what
+    is not known and why. ``fingerprint`` is the same from run to run as long as rule and subject are.
+
+    ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
+    """
+
+    rule: RuleId
+    subject: str
+    standing: GateStanding = GateStanding.FAILS
+    amount: int = 0
+    limit: int = 0
+    pods: list[str] = []
+    chain: list[str] = []
+    change: str = ""
+    source: str = ""
+    line: int = 0
+    origin: str = ""
+    since: float = 0.0
+    detail: str = ""
+    fingerprint: str = ""
+    reason: str = ""
+    by: str = ""
+    expires: str = ""
+
+
+class RuleResult(_Record, frozen=True, kw_only=True):
+    """A rule, with what it allows, and whether it holds; ``is_on`` is false where it is switched off.
+
+    ``limit`` is ``None`` for rules that only hold or not. ``amount`` is the most that was measured. ``failures``,
+    ``waived``, ``accepted`` and ``not_new`` count its findings by what they count for.
+    """
+
+    rule: RuleId
+    is_on: bool = True
+    limit: int | None = None
+    amount: int = 0
+    failures: int = 0
+    waived: int = 0
+    accepted: int = 0
+    not_new: int = 0
+
+
+class NodeRoom(_Record, frozen=True, kw_only=True):
+    """What a node has, and what its pods ask for before and after. CPU in milli-CPU, memory in bytes, pods by number.
+
+    ``pods_before`` and ``pods_after`` are the workloads of its pods with how many, those first of which there are most.
+    """
+
+    node: str
+    allocatable: dict[str, int]
+    before: dict[str, int]
+    after: dict[str, int]
+    pods_before: dict[str, int] = {}
+    pods_after: dict[str, int] = {}
+
+
+class OutcomeShare(_Record, frozen=True, kw_only=True):
+    """An outcome that comes up in ``count`` of the runs; ``seed`` is the first that leads to it.
+
+    Equal outcomes have the same ``end``, as many ``victims``, ``violations`` of budgets and ``pending`` pods by
+    workload or budget, and the same ``depth``.
+    """
+
+    count: int
+    seed: int
+    end: str
+    victims: dict[str, int] = {}
+    violations: dict[str, int] = {}
+    pending: dict[str, int] = {}
+    depth: int = 0
+    fails: bool = False
+
+
+class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The answer of ``kpreempt check``.
+
+    ``play`` is the one that the rules were put to: the only one, or the worst of ``runs``. ``outcomes`` are those that
+    came up where there were several runs. ``explored_all`` says whether these were all that can come up. ``nodes`` are
+    those on which something changes, ``spare`` is what all nodes have left in the end.
+    """
+
+    api_version: str = API_VERSION
+    kind: str = "Check"
+    passed: bool
+    algorithm: str
+    cluster: ClusterSummary = ClusterSummary()
+    at: datetime | None = None
+    changes: list[Change]
+    rules: list[RuleResult]
+    findings: list[GateFinding]
+    play: Play
+    seed: int = 0
+    runs: int = 1
+    outcomes: list[OutcomeShare] = []
+    explored_all: bool = False
+    nodes: list[NodeRoom] = []
+    spare: dict[str, int] = {}
+    assumptions: list[Assumption] = []
