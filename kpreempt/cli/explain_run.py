@@ -20,10 +20,9 @@ from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -301,6 +300,5 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    if request.strict and rests_on(assumptions):
-        return EXIT_GATE
-    return max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    outcome = max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    return strict_exit_code(assumptions, is_strict=request.strict) or outcome

@@ -26,9 +26,8 @@ from kpreempt.cli.answering import AnswerRequest, understand_outputs
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.manifests import tell_ignored
 from kpreempt.cli.output import parse_outputs
-from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.volcano_configuration import read_volcano_configuration
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -97,7 +96,7 @@ def run_volcano(request: VolcanoRequest) -> int:
     with stopwatch.phase("session"):
         answer = play(cluster, volcano, loaded.assumptions)
     understood.write_once(answer, volcano.now, stopwatch)
-    return EXIT_GATE if request.strict and rests_on(set(answer.session.assumptions)) else 0
+    return strict_exit_code(set(answer.session.assumptions), is_strict=request.strict)
 
 
 def run_submission(request: SubmitRequest) -> int:
@@ -124,9 +123,8 @@ def run_submission(request: SubmitRequest) -> int:
     answer = answers[0] if len(answers) == 1 else GangAnswers(items=answers)
     understood.write_once(answer, volcano.now, stopwatch)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
-    if request.strict and rests_on(assumptions):
-        return EXIT_GATE
-    return max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    return strict_exit_code(assumptions, is_strict=request.strict) or outcome
 
 
 def _volcano(request: VolcanoRequest, now: datetime, live: Connection | None) -> Volcano:
