@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
+from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
@@ -269,15 +269,14 @@ def _check_quantity(option: str, text: str, example: str) -> None:
 
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSnapshot:
-    for target in request.without:
-        cluster = without(cluster, target, request.namespace or DEFAULT_NAMESPACE)
-    for node_name in request.cordons:
-        cluster = cordon(cluster, node_name)
-    for node_name in request.uncordons:
-        cluster = uncordon(cluster, node_name)
-    for budget in request.budgets:
-        cluster = set_budget(cluster, budget)
-    return cluster
+    return changed(
+        cluster,
+        request.namespace or "",
+        removed=request.without,
+        cordons=request.cordons,
+        uncordons=request.uncordons,
+        budgets=request.budgets,
+    )
 
 
 def _time_of_ages(request: ExplainRequest, asked: Asked, now: datetime) -> datetime | None:

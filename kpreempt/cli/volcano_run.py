@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.cluster_overrides import cordon, uncordon, without
+from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import (
@@ -31,7 +31,6 @@ from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.volcano_configuration import read_volcano_configuration
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.report.answers import ANSWER_FORMATS
 from kpreempt.snapshot import decode_object, read_manifest
@@ -92,7 +91,7 @@ def run_volcano(request: VolcanoRequest) -> int:
     loaded = load_cluster(
         request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
-    cluster = _without(loaded.cluster, request, usual_namespace(live))
+    cluster = changed(loaded.cluster, usual_namespace(live), removed=request.without)
     with stopwatch.phase("session"):
         answer = play(cluster, volcano, loaded.assumptions)
     understood.write_once(answer, volcano.now, stopwatch)
@@ -111,11 +110,9 @@ def run_submission(request: SubmitRequest) -> int:
     loaded = load_cluster(
         request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
-    cluster = _without(loaded.cluster, request, namespace)
-    for node in request.cordons:
-        cluster = cordon(cluster, node)
-    for node in request.uncordons:
-        cluster = uncordon(cluster, node)
+    cluster = changed(
+        loaded.cluster, namespace, removed=request.without, cordons=request.cordons, uncordons=request.uncordons
+    )
     with stopwatch.phase("admission"):
         submission = _submission(request, manifest, cluster, namespace, volcano.now)
     with stopwatch.phase("session"):
@@ -134,12 +131,6 @@ def _volcano(request: VolcanoRequest, now: datetime, live: Connection | None) ->
     formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
     with_scores = bool(formats & {"json", "jsonl", "yaml"})
     return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
-
-
-def _without(cluster: ClusterSnapshot, request: VolcanoRequest, namespace: str) -> ClusterSnapshot:
-    for target in request.without:
-        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
-    return cluster
 
 
 class _Manifest(msgspec.Struct, frozen=True):
