@@ -19,7 +19,7 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.output import WHOLE_FORMATS, Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
 from kpreempt.cli.strictness import strict_exit_code
@@ -41,8 +41,6 @@ _EXIT_CODES = {
     Outcome.NOT_SCHEDULED: 12,
     Outcome.UNCERTAIN: 13,
 }
-# These hold every step of every candidate; the others show those of the best.
-_FORMATS_WITH_STEPS = ("json", "jsonl", "yaml")
 
 
 class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +117,7 @@ def run_explain(request: ExplainRequest) -> int:
         node_name=request.node.removeprefix("node/"),
         proposes=True,
         plays_on=request.aftermath,
-        records_steps=request.verbose or any(output.format in _FORMATS_WITH_STEPS for output in outputs),
+        records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in outputs),
         phases=stopwatch,
     )
     options = RenderOptions(
