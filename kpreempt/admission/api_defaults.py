@@ -11,6 +11,7 @@ import msgspec
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
 from kpreempt.model.pod import (
+    DEFAULT_GRACE_SECONDS,
     DEFAULT_SCHEDULER_NAME,
     Container,
     ContainerPort,
@@ -21,7 +22,6 @@ from kpreempt.model.pod import (
 )
 from kpreempt.verdict import Admitted
 
-_DEFAULT_GRACE_PERIOD_SECONDS = 30
 _DEFAULT_RBD_POOL = "rbd"
 _HUGE_PAGES_PREFIX = "hugepages-"
 
@@ -45,7 +45,7 @@ def apply_api_defaults(pod: Pod) -> Pod:
         overhead=round_up_to_milli(spec.overhead),
         scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
         restart_policy=spec.restart_policy or "Always",
-        termination_grace_period_seconds=_DEFAULT_GRACE_PERIOD_SECONDS
+        termination_grace_period_seconds=DEFAULT_GRACE_SECONDS
         if spec.termination_grace_period_seconds is None
         else spec.termination_grace_period_seconds,
         volumes=[_with_pool(volume) for volume in spec.volumes],

@@ -25,13 +25,15 @@ from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_on
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.priority_search import PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.controllers.disruption import desired_healthy, needs_scale
 from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scales, owner_scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, ClusterSummary, Verdict
 from kpreempt.verdict.budget_audit import (
@@ -143,7 +145,7 @@ class _Auditor:
         spec, selector = budget.spec, budget.spec.selector
         leaving = [pod for pod in pods if _is_leaving(pod, status)]
         staying = [pod for pod in pods if not _is_leaving(pod, status)]
-        not_ready = [pod for pod in staying if not _is_ready(pod)]
+        not_ready = [pod for pod in staying if not is_ready(pod)]
         is_explained = len(staying) - len(not_ready) == status.current_healthy
         to_be = self._to_be(pods)
         facts = AuditedBudget(
@@ -200,7 +202,7 @@ class _Auditor:
         owned = [each for each in facts.workloads if each.workload]
         if len(owned) > 1:
             yield _finding(FindingId.SEVERAL_WORKLOADS, budget, objects=[each.workload for each in owned])
-        if not _asks_for_scale(budget):
+        if not needs_scale(budget.spec):
             return
         without_scale = self._without_scale(pods)
         if without_scale:
@@ -225,9 +227,9 @@ class _Auditor:
         """Why the budget allows nothing, or that it allows everything."""
         judged = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
         # By number the controller counts the pods that there are; how many there are to be decides what can ever be.
-        expected = judged.expected_pods if _asks_for_scale(budget) else to_be
-        desired = _desired(budget, expected)
-        if desired is None or (_asks_for_scale(budget) and self._without_scale(pods)):
+        expected = judged.expected_pods if needs_scale(budget.spec) else to_be
+        desired = _desired(budget.spec, expected)
+        if desired is None or (needs_scale(budget.spec) and self._without_scale(pods)):
             return
         if expected > 0 and desired <= 0:
             yield _finding(FindingId.PROTECTS_NOTHING, budget, number=expected)
@@ -240,7 +242,7 @@ class _Auditor:
                 number=expected,
                 remedies=_loosened(budget, facts, pods, expected),
             )
-        elif not (_asks_for_scale(budget) and all(controller_of(pod.metadata) is None for pod in pods)):
+        elif not (needs_scale(budget.spec) and all(controller_of(pod.metadata) is None for pod in pods)):
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
 
     def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
@@ -281,7 +283,7 @@ class _Auditor:
             replicas[workload.name] = workload.replicas
             number = numbers.setdefault(workload.name, [0, 0])
             number[0] += 1
-            number[1] += int(pod.metadata.deletion_timestamp is None and _is_ready(pod))
+            number[1] += int(pod.metadata.deletion_timestamp is None and is_ready(pod))
         return [
             ProtectedWorkload(name, number, ready, replicas[name]) for name, (number, ready) in sorted(numbers.items())
         ]
@@ -343,10 +345,6 @@ def _is_stale(budget: PodDisruptionBudget) -> bool:
     return budget.status is not None and budget.status.observed_generation < budget.metadata.generation
 
 
-def _is_ready(pod: Pod) -> bool:
-    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)
-
-
 def _is_leaving(pod: Pod, status: PodDisruptionBudgetStatus) -> bool:
     return pod.metadata.deletion_timestamp is not None or pod.metadata.name in status.disrupted_pods
 
@@ -355,24 +353,10 @@ def _is_amount(amount: int | str | None) -> bool:
     return not isinstance(amount, str) or _PERCENTAGE.fullmatch(amount) is not None
 
 
-def _asks_for_scale(budget: PodDisruptionBudget) -> bool:
-    """Whether the controller has to know how many pods there are to be."""
-    return budget.spec.max_unavailable is not None or isinstance(budget.spec.min_available, str)
-
-
-def _desired(budget: PodDisruptionBudget, expected: int) -> int | None:
-    """How many of the expected pods have to stay by the budget's spec; ``None`` where that is no amount.
-
-    Percentages are rounded up. A budget that says nothing allows nothing.
-    """
-    spec = budget.spec
+def _desired(spec: PodDisruptionBudgetSpec, expected: int) -> int | None:
+    """How many of the expected pods have to stay; ``None`` where the spec names no amount."""
     amount = spec.min_available if spec.max_unavailable is None else spec.max_unavailable
-    if not _is_amount(amount):
-        return None
-    if amount is None:
-        return expected
-    number = -(-int(amount.removesuffix("%")) * expected // 100) if isinstance(amount, str) else amount
-    return number if spec.max_unavailable is None else max(expected - number, 0)
+    return desired_healthy(spec, expected) if _is_amount(amount) else None
 
 
 def _title(budget: PodDisruptionBudget) -> str:

@@ -27,6 +27,30 @@ _KINDS = {
 _MAX_INT32 = 2**31 - 1
 
 
+def changed(
+    cluster: ClusterSnapshot,
+    namespace: str = "",
+    *,
+    removed: Iterable[str] = (),
+    cordons: Iterable[str] = (),
+    uncordons: Iterable[str] = (),
+    budgets: Iterable[str] = (),
+) -> ClusterSnapshot:
+    """The cluster with several changes, in this order: ``without``, ``cordon``, ``uncordon``, ``set_budget``.
+
+    ``namespace`` is for names without one; it may be empty. Raises what these functions raise.
+    """
+    for target in removed:
+        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
+    for node_name in cordons:
+        cluster = cordon(cluster, node_name)
+    for node_name in uncordons:
+        cluster = uncordon(cluster, node_name)
+    for budget in budgets:
+        cluster = set_budget(cluster, budget)
+    return cluster
+
+
 def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE) -> ClusterSnapshot:
     """The cluster without one object.
 

@@ -12,7 +12,7 @@ from kpreempt.admission import apply_cluster_defaults
 from kpreempt.analysis.queue_events import TimedEvent, merged
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, with_creation_time
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
 
@@ -93,9 +93,7 @@ class World:
 
     def _completed(self, record: Any, now: datetime) -> Any:
         """The pod or node as the API server would have it."""
-        metadata = record.metadata
-        if metadata.creation_timestamp is None:
-            metadata = msgspec.structs.replace(metadata, creation_timestamp=now)
+        metadata = with_creation_time(record.metadata, now)
         if isinstance(record, Pod):
             namespace = metadata.namespace or DEFAULT_NAMESPACE
             pod = msgspec.structs.replace(record, metadata=msgspec.structs.replace(metadata, namespace=namespace))

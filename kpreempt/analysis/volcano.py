@@ -17,6 +17,7 @@ from kpreempt.analysis.subject import set_aside_namesakes
 from kpreempt.analysis.volcano_documents import Gang, as_submitted, group_name, once_enqueued
 from kpreempt.analysis.volcano_jobs import VolcanoJob, job_refusals
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
@@ -270,10 +271,7 @@ def _stamped(created: PodOrGroup, now: datetime) -> PodOrGroup:
     """The object as it is right after it was created: with a time if it has none, and a pod with a phase."""
     if isinstance(created, Pod) and not created.status.phase:
         created = msgspec.structs.replace(created, status=msgspec.structs.replace(created.status, phase="Pending"))
-    if created.metadata.creation_timestamp is not None:
-        return created
-    metadata = msgspec.structs.replace(created.metadata, creation_timestamp=now)
-    return msgspec.structs.replace(created, metadata=metadata)
+    return msgspec.structs.replace(created, metadata=with_creation_time(created.metadata, now))
 
 
 def _answer(

@@ -18,7 +18,7 @@ from kpreempt.model.volcano import BATCH_GROUP, DEFAULT_QUEUE, VOLCANO_SCHEDULER
 _PLUGINS = frozenset(("env", "mpi", "pytorch", "ssh", "svc", "tensorflow"))
 _TASKS = "spec.tasks"
 # Pods are made one by one; more than any cluster has would take all memory.
-_MAX_PODS = 200_000
+MAX_PODS = 200_000
 _TASK_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _MAX_NAME = 63
@@ -155,8 +155,8 @@ def _check_size(tasks: list[VolcanoTask], reader: DocumentReader) -> None:
     total = 0
     for task in tasks:
         total += max(0, task.replicas)
-        if total > _MAX_PODS:
-            raise reader.error(f"is more than {_MAX_PODS:,} pods with those before", f"{task.path}.replicas")
+        if total > MAX_PODS:
+            raise reader.error(f"is more than {MAX_PODS:,} pods with those before", f"{task.path}.replicas")
 
 
 def _volume(document: Document, path: str, reader: DocumentReader) -> VolcanoVolume:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.cli.answering import AnswerRequest, select_pods, understand
 from kpreempt.cli.clusters import live_connection, single_use_of_stdin, usual_namespace
-from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 
 
 class AtRiskRequest(AnswerRequest, frozen=True, kw_only=True):
@@ -40,4 +39,4 @@ def run_at_risk(request: AtRiskRequest) -> int:
         phases=stopwatch,
     )
     asked.write_once(answer, now, stopwatch)
-    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+    return strict_exit_code(answer.assumptions, is_strict=request.strict)

@@ -31,7 +31,7 @@ from kpreempt.cli.scenarios import (
     read_lines,
     source_of,
 )
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import decode_object
@@ -63,7 +63,7 @@ def run_compare(request: CompareRequest) -> int:
         return EXIT_INPUT
     if request.fail_on_difference and answer.differing:
         return EXIT_GATE
-    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+    return strict_exit_code(answer.assumptions, is_strict=request.strict)
 
 
 def _check(request: CompareRequest) -> None:

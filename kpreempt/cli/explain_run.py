@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
+from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
@@ -19,11 +19,10 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.process import EXIT_GATE
+from kpreempt.cli.output import WHOLE_FORMATS, Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -42,8 +41,6 @@ _EXIT_CODES = {
     Outcome.NOT_SCHEDULED: 12,
     Outcome.UNCERTAIN: 13,
 }
-# These hold every step of every candidate; the others show those of the best.
-_FORMATS_WITH_STEPS = ("json", "jsonl", "yaml")
 
 
 class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +117,7 @@ def run_explain(request: ExplainRequest) -> int:
         node_name=request.node.removeprefix("node/"),
         proposes=True,
         plays_on=request.aftermath,
-        records_steps=request.verbose or any(output.format in _FORMATS_WITH_STEPS for output in outputs),
+        records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in outputs),
         phases=stopwatch,
     )
     options = RenderOptions(
@@ -270,15 +267,14 @@ def _check_quantity(option: str, text: str, example: str) -> None:
 
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest) -> ClusterSnapshot:
-    for target in request.without:
-        cluster = without(cluster, target, request.namespace or DEFAULT_NAMESPACE)
-    for node_name in request.cordons:
-        cluster = cordon(cluster, node_name)
-    for node_name in request.uncordons:
-        cluster = uncordon(cluster, node_name)
-    for budget in request.budgets:
-        cluster = set_budget(cluster, budget)
-    return cluster
+    return changed(
+        cluster,
+        request.namespace or "",
+        removed=request.without,
+        cordons=request.cordons,
+        uncordons=request.uncordons,
+        budgets=request.budgets,
+    )
 
 
 def _time_of_ages(request: ExplainRequest, asked: Asked, now: datetime) -> datetime | None:
@@ -301,6 +297,5 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    if request.strict and rests_on(assumptions):
-        return EXIT_GATE
-    return max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    outcome = max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    return strict_exit_code(assumptions, is_strict=request.strict) or outcome

@@ -13,6 +13,9 @@ from typing import NamedTuple, TextIO
 
 from kpreempt.errors import KpreemptError, UsageError
 
+# These hold all that is known: every step of every candidate, every score. The others show the best.
+WHOLE_FORMATS = ("json", "jsonl", "yaml")
+
 
 class Output(NamedTuple):
     """A format and the file it goes to; an empty path is standard output."""

@@ -10,9 +10,8 @@ from kpreempt.analysis.pending_states import max_backoff_of
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.cli.answering import AnswerRequest, Asked, select_pods, understand
 from kpreempt.cli.clusters import live_connection, single_use_of_stdin
-from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.watch import Wait, begin_page, watch
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError
@@ -44,7 +43,7 @@ def run_pending(request: PendingRequest, *, wait: Wait = time.sleep) -> int:
         return 0
     answer = looker.look(stopwatch)
     looker.asked.write_once(answer, answer.at, stopwatch)
-    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+    return strict_exit_code(answer.assumptions, is_strict=request.strict)
 
 
 def _check(request: PendingRequest) -> None:

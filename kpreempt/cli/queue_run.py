@@ -10,11 +10,10 @@ from kpreempt.analysis.pending_states import max_backoff_of
 from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
 from kpreempt.cli.answering import AnswerRequest, Asked, understand
 from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_stdin
-from kpreempt.cli.process import EXIT_GATE
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.queue_events import read_events
 from kpreempt.cli.schedulers import ConfiguredScheduler
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -64,7 +63,7 @@ def run_queue(request: QueueRequest) -> int:
         phases=stopwatch,
     )
     asked.write_once(answer, answer.at, stopwatch)
-    return EXIT_GATE if request.strict and rests_on(answer.assumptions) else 0
+    return strict_exit_code(answer.assumptions, is_strict=request.strict)
 
 
 def _load(request: QueueRequest, asked: Asked, stopwatch: Stopwatch) -> LoadedCluster:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.cluster_overrides import cordon, uncordon, without
+from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import (
@@ -20,21 +20,18 @@ from kpreempt.analysis.subject import (
     subjects_of,
 )
 from kpreempt.analysis.volcano import Submission, Volcano, explain_submission, play, submit
-from kpreempt.analysis.volcano_jobs import VolcanoJob, is_volcano_job, read_volcano_job
+from kpreempt.analysis.volcano_jobs import MAX_PODS, VolcanoJob, is_volcano_job, read_volcano_job
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.cli.answering import AnswerRequest, understand_outputs
+from kpreempt.cli.answering import AnswerRequest, Understood, understand_outputs
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.manifests import tell_ignored
-from kpreempt.cli.output import parse_outputs
-from kpreempt.cli.process import EXIT_GATE
+from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import rests_on
+from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.volcano_configuration import read_volcano_configuration
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
-from kpreempt.report.answers import ANSWER_FORMATS
 from kpreempt.snapshot import decode_object, read_manifest
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
@@ -53,8 +50,6 @@ _EXIT_CODES = {
 }
 _UNCERTAIN = 13
 _JOB_KINDS = ("job", "jobs", "vcjob", "vj")
-# Pods are made one by one; more than any cluster has would take all memory.
-_MAX_PODS = 200_000
 
 
 class VolcanoRequest(AnswerRequest, frozen=True, kw_only=True):
@@ -89,15 +84,15 @@ def run_volcano(request: VolcanoRequest) -> int:
     understood = understand_outputs(request)
     single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
     live = live_connection(request.snapshots, request.connection)
-    volcano = _volcano(request, understood.now(), live)
+    volcano = _volcano(request, understood, live)
     loaded = load_cluster(
         request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
-    cluster = _without(loaded.cluster, request, usual_namespace(live))
+    cluster = changed(loaded.cluster, usual_namespace(live), removed=request.without)
     with stopwatch.phase("session"):
         answer = play(cluster, volcano, loaded.assumptions)
     understood.write_once(answer, volcano.now, stopwatch)
-    return EXIT_GATE if request.strict and rests_on(set(answer.session.assumptions)) else 0
+    return strict_exit_code(set(answer.session.assumptions), is_strict=request.strict)
 
 
 def run_submission(request: SubmitRequest) -> int:
@@ -106,17 +101,15 @@ def run_submission(request: SubmitRequest) -> int:
     understood = understand_outputs(request)
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
     live = live_connection(request.snapshots, request.connection)
-    volcano = _volcano(request, understood.now(), live)
+    volcano = _volcano(request, understood, live)
     namespace = request.namespace or usual_namespace(live)
     manifest = _read_manifest(request, namespace)
     loaded = load_cluster(
         request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
     )
-    cluster = _without(loaded.cluster, request, namespace)
-    for node in request.cordons:
-        cluster = cordon(cluster, node)
-    for node in request.uncordons:
-        cluster = uncordon(cluster, node)
+    cluster = changed(
+        loaded.cluster, namespace, removed=request.without, cordons=request.cordons, uncordons=request.uncordons
+    )
     with stopwatch.phase("admission"):
         submission = _submission(request, manifest, cluster, namespace, volcano.now)
     with stopwatch.phase("session"):
@@ -124,24 +117,17 @@ def run_submission(request: SubmitRequest) -> int:
     answer = answers[0] if len(answers) == 1 else GangAnswers(items=answers)
     understood.write_once(answer, volcano.now, stopwatch)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
-    if request.strict and rests_on(assumptions):
-        return EXIT_GATE
-    return max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    return strict_exit_code(assumptions, is_strict=request.strict) or outcome
 
 
-def _volcano(request: VolcanoRequest, now: datetime, live: Connection | None) -> Volcano:
+def _volcano(request: VolcanoRequest, understood: Understood, live: Connection | None) -> Volcano:
     if request.runs < 0:
         raise UsageError("--runs is a number of sessions, 0 or more")
+    now = understood.now()
     configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
-    formats = {output.format for output in parse_outputs(request.outputs, ANSWER_FORMATS)}
-    with_scores = bool(formats & {"json", "jsonl", "yaml"})
+    with_scores = any(output.format in WHOLE_FORMATS for output in understood.outputs)
     return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
-
-
-def _without(cluster: ClusterSnapshot, request: VolcanoRequest, namespace: str) -> ClusterSnapshot:
-    for target in request.without:
-        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
-    return cluster
 
 
 class _Manifest(msgspec.Struct, frozen=True):
@@ -210,8 +196,8 @@ def _submission(
         asked = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
         pods = [(question.pod, "") for question in asked.questions]
         return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
-    if sum(template.replicas for template in manifest.templates) > _MAX_PODS:
-        raise InputError(f"asks for more than {_MAX_PODS} pods", source=", ".join(request.files))
+    if sum(template.replicas for template in manifest.templates) > MAX_PODS:
+        raise InputError(f"asks for more than {MAX_PODS} pods", source=", ".join(request.files))
     cluster = _with_queues(cluster, manifest.queues)
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
     asked = questions_of(cluster, replicas, Overrides(), decode_object)

@@ -12,11 +12,11 @@ import msgspec
 
 from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.int_or_percent import scaled_value
-from kpreempt.controllers.pods import ready_condition
+from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scale, ScaleOf, owner_scales
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 
 # How long a pod whose eviction was granted counts as gone without being told to end.
 DELETION_TIMEOUT = timedelta(minutes=2)
@@ -47,7 +47,7 @@ def sync_budget(
     healthy = sum(_is_healthy(pod) and granted.get(pod.metadata.name, _OVER) >= DELETION_TIMEOUT for pod in pods)
     disrupted = {name: budget.status.disrupted_pods[name] for name in granted} if budget.status is not None else {}
     status = PodDisruptionBudgetStatus(
-        disruptions_allowed=max(healthy - desired, 0) if expected > 0 else 0,
+        disruptions_allowed=disruptions_allowed(healthy, desired, expected),
         disrupted_pods=disrupted,
         current_healthy=healthy,
         desired_healthy=desired,
@@ -62,20 +62,37 @@ def failed_status(budget: PodDisruptionBudget) -> PodDisruptionBudgetStatus:
     return msgspec.structs.replace(budget.status or PodDisruptionBudgetStatus(), disruptions_allowed=0)
 
 
+def needs_scale(spec: PodDisruptionBudgetSpec) -> bool:
+    """Whether the controller has to know how many pods their owners want; else it counts those that there are."""
+    return spec.max_unavailable is not None or isinstance(spec.min_available, str)
+
+
+def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
+    """How many of the expected pods have to stay, percentages rounded up. A budget that says nothing lets none go.
+
+    Raises ``SyncError`` for a text that is no percentage.
+    """
+    if spec.max_unavailable is not None:
+        return max(expected - scaled_value(spec.max_unavailable, expected, round_up=True), 0)
+    return expected if spec.min_available is None else scaled_value(spec.min_available, expected, round_up=True)
+
+
+def disruptions_allowed(healthy: int, desired: int, expected: int) -> int:
+    """How many pods may go now: those that are healthy above the desired number; none where no pods are expected."""
+    return max(healthy - desired, 0) if expected > 0 else 0
+
+
 def _expected_and_desired(
     budget: PodDisruptionBudget, pods: Sequence[Pod], scale_of: ScaleOf
 ) -> tuple[int, int, list[Scale]]:
     """How many pods there should be, how many must stay, and the workloads that say so."""
     spec = budget.spec
-    if spec.max_unavailable is None and not isinstance(spec.min_available, str):
-        return (0, 0, []) if spec.min_available is None else (len(pods), spec.min_available, [])
+    if not needs_scale(spec):
+        expected = 0 if spec.min_available is None else len(pods)
+        return expected, desired_healthy(spec, expected), []
     scales = owner_scales(pods, scale_of)
     expected = sum(scale.replicas for scale in scales)
-    if spec.max_unavailable is not None:
-        desired = max(expected - scaled_value(spec.max_unavailable, expected, round_up=True), 0)
-    else:
-        desired = scaled_value(spec.min_available or 0, expected, round_up=True)
-    return expected, desired, scales
+    return expected, desired_healthy(spec, expected), scales
 
 
 def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime | None) -> dict[str, timedelta]:
@@ -103,5 +120,4 @@ def _time(text: str, pod: Pod) -> datetime:
 
 
 def _is_healthy(pod: Pod) -> bool:
-    ready = ready_condition(pod)
-    return pod.metadata.deletion_timestamp is None and ready is not None and ready.status == "True"
+    return pod.metadata.deletion_timestamp is None and is_ready(pod)

@@ -81,7 +81,7 @@ def controlled_pod(pod: Pod, *, deletion_cost: int = 0, restarts: int = 0, sidec
         phase=pod.status.phase,
         node_name=pod.spec.node_name,
         tied_to=tied_node(pod),
-        is_ready=ready is not None and ready.status == "True",
+        is_ready=is_ready(pod),
         ready_since=ready.last_transition_time if ready is not None else None,
         created=pod.metadata.creation_timestamp,
         is_terminating=pod.metadata.deletion_timestamp is not None,
@@ -99,6 +99,12 @@ def controlled_pod(pod: Pod, *, deletion_cost: int = 0, restarts: int = 0, sidec
 def ready_condition(pod: Pod) -> PodCondition | None:
     """The condition Ready, of which the first counts."""
     return next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether its condition Ready is there and true."""
+    ready = ready_condition(pod)
+    return ready is not None and ready.status == "True"
 
 
 def tied_node(pod: Pod) -> str:

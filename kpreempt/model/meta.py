@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -47,6 +47,14 @@ class AnnotatedMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True,
     """Metadata of the kinds whose annotations a scheduler reads."""
 
     annotations: dict[str, str] = NO_ENTRIES
+
+
+_Meta = TypeVar("_Meta", bound=ObjectMeta)
+
+
+def with_creation_time(meta: _Meta, now: datetime) -> _Meta:
+    """The metadata of an object that was created ``now``, unless it says when it was."""
+    return meta if meta.creation_timestamp is not None else msgspec.structs.replace(meta, creation_timestamp=now)
 
 
 def controller_name(meta: ObjectMeta) -> str:

@@ -19,6 +19,8 @@ from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+# How long a pod that says nothing about it is given to stop.
+DEFAULT_GRACE_SECONDS = 30
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since
 from kpreempt.report.failures import is_crowd
@@ -14,7 +15,6 @@ from kpreempt.verdict import BudgetUse, Verdict, Victim
 _NODES_SHOWN = 2
 _VICTIMS_SHOWN = 10
 _VICTIMS_SHOWN_OF_CROWD = 6
-_DEFAULT_GRACE_SECONDS = 30
 _TITLES = ("POD", "PRIORITY", "OWNER", "RUNNING", "BUDGET (allowed→left)")
 # What the last column needs at least, with the gap before it.
 _BUDGET_WIDTH = 26
@@ -61,7 +61,7 @@ def format_running(victim: Victim, verdict: Verdict, options: RenderOptions) -> 
 def longest_grace_seconds(victims: Sequence[Victim]) -> int:
     """How long the slowest victim may take to stop."""
     seconds = (victim.grace_period_seconds for victim in victims if not victim.terminating)
-    return max((_DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
+    return max((DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
 
 
 def _title(node: str, victims: Sequence[Victim]) -> Phrase:

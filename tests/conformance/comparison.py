@@ -1,4 +1,4 @@
-"""Compares a verdict with a recorded expectation.
+"""Compares verdicts with recorded expectations, one by one or as ``kpreempt batch`` answers a suite of them.
 
 Every key of the expectation must be in the verdict with an equal value. Nothing, null, and an empty list, object or
 text are the same. The order of some lists does not count, and in ``filter`` and ``dryRun`` the nodes must be complete.
@@ -7,8 +7,11 @@ text are the same. The order of some lists does not count, and in ``filter`` and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+from kpreempt.cli import process
 
 UNORDERED = {
     "candidates",
@@ -25,6 +28,27 @@ COMPLETE = ("filter", "dryRun")
 def disagreements(expected: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
     """What differs, one line each."""
     return list(_differences(_plain(expected), _plain(verdict), ""))
+
+
+def batch_answers(scenarios: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """What ``kpreempt batch`` answers to recorded scenarios, in their order; ``folder`` takes its files."""
+    given, answered = folder / "in.jsonl", folder / "out.jsonl"
+    texts = (json.dumps({key: value for key, value in each.items() if key != "expect"}) for each in scenarios)
+    given.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    process.run(["batch", str(given), "-o", f"jsonl={answered}"])
+    answers = [json.loads(line) for line in answered.read_text(encoding="utf-8").splitlines()]
+    assert [answer["name"] for answer in answers] == [each["name"] for each in scenarios]
+    return answers
+
+
+def disagreeing(scenarios: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
+    """What differs, by the scenario's name; scenarios that are recorded with an error are left out."""
+    found = {
+        each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
+        for each, answer in zip(scenarios, answers, strict=True)
+        if "error" not in each["expect"]
+    }
+    return {name: lines for name, lines in found.items() if lines}
 
 
 def _plain(value: Any, key: str = "") -> Any:

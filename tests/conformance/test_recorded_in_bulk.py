@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kpreempt.analysis.explain import explain_pod
-from kpreempt.cli import batch_run, process
+from kpreempt.cli import batch_run
 from kpreempt.schedulers.kube import scheduler
 from tests.conformance.cases import FIXTURES, read_lines
-from tests.conformance.comparison import disagreements
+from tests.conformance.comparison import batch_answers, disagreeing
 
 SUITES = sorted(FIXTURES.glob("*.jsonl.gz"))
 
@@ -22,15 +21,4 @@ def test_all_verdicts_of_a_suite_agree_in_bulk(suite: Path, tmp_path: Path, monk
     monkeypatch.setattr(scheduler, "MIN_PODS_OF_TABLE", 0)
     monkeypatch.setattr(batch_run, "explain_pod", partial(explain_pod, records_steps=False))
     scenarios = list(read_lines(suite))
-    given = "".join(
-        json.dumps({key: value for key, value in each.items() if key != "expect"}) + "\n" for each in scenarios
-    )
-    (tmp_path / "in.jsonl").write_text(given, encoding="utf-8")
-    process.run(["batch", str(tmp_path / "in.jsonl"), "-o", f"jsonl={tmp_path}/out.jsonl"])
-    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    found = {
-        each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
-        for each, answer in zip(scenarios, answers, strict=True)
-        if "error" not in each["expect"]
-    }
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert disagreeing(scenarios, batch_answers(scenarios, tmp_path)) == {}

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from kpreempt.cli import process
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.volcano.resources import Missing, Resource, SchedulerPanicError, larger, smaller
 from tests.conformance.cases import read_lines
-from tests.conformance.comparison import disagreements
+from tests.conformance.comparison import batch_answers, disagreeing
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "volcano-1.8"
 TABLE = list(read_lines(FOLDER / "resource_ops.jsonl.gz"))
@@ -25,19 +24,8 @@ PANIC = "PANIC"
 @pytest.mark.parametrize("suite", ["generated", "upstream"])
 def test_all_sessions_of_a_suite_agree(suite: str, tmp_path: Path) -> None:
     scenarios = list(read_lines(FOLDER / f"{suite}.jsonl.gz"))
-    given = "".join(
-        json.dumps({key: value for key, value in each.items() if key != "expect"}) + "\n" for each in scenarios
-    )
-    (tmp_path / "in.jsonl").write_text(given, encoding="utf-8")
-    process.run(["batch", str(tmp_path / "in.jsonl"), "-o", f"jsonl={tmp_path}/out.jsonl"])
-    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [answer["name"] for answer in answers] == [each["name"] for each in scenarios]
-    found = {
-        each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
-        for each, answer in zip(scenarios, answers, strict=True)
-        if "error" not in each["expect"]
-    }
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    answers = batch_answers(scenarios, tmp_path)
+    assert disagreeing(scenarios, answers) == {}
     refused = {each["name"] for each in scenarios if "error" in each["expect"]}
     assert {answer["name"] for answer in answers if "error" in answer} == refused
 

@@ -19,14 +19,19 @@ MORE_KEYS = ("preEnqueue", "nominatedNodeFits")
 def keep(scenario: dict[str, Any], genuine: dict[str, Any], version: str, folder: Path = FOLDER) -> Path:
     """Write the scenario, named after its content, with the answer of the scheduler of that version."""
     scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect", "recordedFrom")}
-    name = hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:12]
     if "error" in genuine:
         expect = {"error": genuine["error"]}
     else:
         expect = {key: value for key, value in genuine["verdict"].items() if key in (*KEYS, *MORE_KEYS)}
+    return write(scenario, expect, f"kube-scheduler {version}", folder)
+
+
+def write(scenario: dict[str, Any], expect: dict[str, Any], origin: str, folder: Path) -> Path:
+    """Write a scenario with the answer of ``origin``, in a file that is named after the scenario's content."""
+    name = hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    kept = {"name": name, **scenario, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
+    kept = {"name": name, **scenario, "recordedFrom": origin, "expect": expect}
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return path
 

@@ -11,13 +11,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
-CACHE = CHECKOUT / ".cache" / "reference"
 # What makes each program, for those who only run the tests.
 MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity"}
 ANSWER_SECONDS = 60
@@ -33,38 +32,80 @@ class UnavailableError(Exception):
     """The programs cannot be built here; the text says why."""
 
 
+class Recipe(NamedTuple):
+    """How a program is built: by ``build`` in ``folder``, which is told where to, then the ``arguments``.
+
+    ``sources`` are the files that it is made from, in a fixed order: it is built anew where one of them has changed.
+    ``modules`` says whose Go modules it takes, ``target`` which target of make builds it.
+    """
+
+    name: str
+    folder: Path
+    sources: Sequence[Path]
+    modules: str
+    target: str
+    arguments: Sequence[str] = ()
+
+    def fingerprint(self) -> str:
+        """What the sources are, in short."""
+        digest = hashlib.sha256()
+        for path in self.sources:
+            digest.update(f"{path.relative_to(self.folder)}\n".encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:16]
+
+
 def program(name: str, *, may_build: bool = True) -> Path:
     """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
 
     Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
     and ``RuntimeError`` where the build fails.
     """
-    path = CACHE / _fingerprint(name) / name
+    return built(_recipe(name), may_build=may_build)
+
+
+def program_for_tests(name: str) -> Path:
+    """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+    return built_for_tests(_recipe(name))
+
+
+def built(recipe: Recipe, *, may_build: bool = True) -> Path:
+    """The path of a program, built where its sources have changed since the last time.
+
+    Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
+    and ``RuntimeError`` where the build fails.
+    """
+    name = recipe.name
+    path = CHECKOUT / ".cache" / recipe.folder.name / recipe.fingerprint() / name
     if path.exists():
         return path
     if shutil.which("go") is None:
         raise UnavailableError("Go is not installed")
     if not may_build:
-        raise UnavailableError(f"{name} is not built, which takes minutes; make {MAKES[name]} builds it")
+        raise UnavailableError(f"{name} is not built, which takes minutes; make {recipe.target} builds it")
     partial = path.parent / f"{name}.{os.getpid()}"
-    built = subprocess.run(
-        [SOURCES / "build", partial, name], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
+    build = subprocess.run(
+        [recipe.folder / "build", partial, *recipe.arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BUILD_SECONDS,
     )
-    if built.returncode == MISSING:
+    if build.returncode == MISSING:
         raise UnavailableError(
-            f"the Go modules of tests/reference are not there: {built.stderr.strip().splitlines()[-1]}"
+            f"the Go modules of {recipe.modules} are not there: {build.stderr.strip().splitlines()[-1]}"
         )
-    if built.returncode:
-        raise RuntimeError(f"building {name} failed:\n{built.stderr}")
+    if build.returncode:
+        raise RuntimeError(f"building {name} failed:\n{build.stderr}")
     (partial / name).replace(path)
     partial.rmdir()
     return path
 
 
-def program_for_tests(name: str) -> Path:
-    """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+def built_for_tests(recipe: Recipe) -> Path:
+    """A program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
     try:
-        return program(name, may_build=any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")))
+        return built(recipe, may_build=any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")))
     except UnavailableError as reason:
         pytest.skip(str(reason))
 
@@ -74,15 +115,18 @@ def version_of(reference: Path) -> str:
     return subprocess.run([reference, "-version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _fingerprint(name: str) -> str:
+def _recipe(name: str) -> Recipe:
     """What the program is built from: not what is of other programs alone, so that they need not be built again."""
     folders = [SOURCES / "cmd" / name, *([SOURCES / "controllers"] if name == "controllers" else [])]
     sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
-    digest = hashlib.sha256()
-    for path in (SOURCES / "build", SOURCES / "go.mod", SOURCES / "go.sum", *sources):
-        digest.update(f"{path.relative_to(SOURCES)}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return Recipe(
+        name,
+        SOURCES,
+        (SOURCES / "build", SOURCES / "go.mod", SOURCES / "go.sum", *sources),
+        "tests/reference",
+        MAKES[name],
+        [name],
+    )
 
 
 class Reference:

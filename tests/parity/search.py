@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
+from hypothesis.strategies import SearchStrategy
 
 from tests.parity.answers import kpreempt_answer
 from tests.parity.differences import differences
@@ -16,6 +16,8 @@ from tests.parity.reference import Answer, Scenario
 from tests.strategies_whole import whole_scenarios
 
 Ask = Callable[[Scenario], Answer]
+# What differs between the genuine answer and ours, one line each.
+Compare = Callable[[Answer, Answer], list[str]]
 
 
 class DifferentError(AssertionError):
@@ -42,6 +44,23 @@ class Search:
 
 def search(ask: Ask, examples: int, start: int) -> Search:
     """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk."""
+    return search_among(whole_scenarios(), ask, kpreempt_answer, differences, _outcome, examples=examples, start=start)
+
+
+def search_among(
+    scenarios: SearchStrategy[Scenario],
+    ask: Ask,
+    answer: Ask,
+    compare: Compare,
+    outcomes: Callable[[Answer], Iterable[str]],
+    *,
+    examples: int,
+    start: int,
+) -> Search:
+    """Draw up to ``examples`` of ``scenarios`` from the seed ``start``; end with the first difference, shrunk.
+
+    ``ask`` gives the genuine answer, ``answer`` ours, and ``outcomes`` says under what names a genuine one is counted.
+    """
     found = Search()
     shrinking = False
 
@@ -55,31 +74,31 @@ def search(ask: Ask, examples: int, start: int) -> Search:
         print_blob=False,
         suppress_health_check=list(HealthCheck),
     )
-    @given(whole_scenarios())
-    def compare(scenario: dict[str, Any]) -> None:
+    @given(scenarios)
+    def put(scenario: Scenario) -> None:
         nonlocal shrinking
-        genuine, ours = ask(scenario), kpreempt_answer(scenario)
+        genuine, ours = ask(scenario), answer(scenario)
         if not shrinking:
             found.examples += 1
-            found.outcomes[_outcome(genuine)] += 1
-        lines = differences(genuine, ours)
+            found.outcomes.update(outcomes(genuine))
+        lines = compare(genuine, ours)
         if lines:
             shrinking = True
             found.difference = Difference(scenario, genuine, lines)
             raise DifferentError
 
     try:
-        compare()
+        put()
     except (DifferentError, Flaky):
         # An answer that changes from one time to the next is a difference, too: the last one is kept.
         return found
     return found
 
 
-def _outcome(genuine: Answer) -> str:
+def _outcome(genuine: Answer) -> list[str]:
     verdict = genuine.get("verdict")
     if verdict is None or "preEnqueue" in verdict:
-        return "no cycle" if verdict else "error"
+        return ["no cycle" if verdict else "error"]
     if verdict.get("feasibleNodes"):
-        return "lands"
-    return "preempts" if verdict.get("nominatedNodes") else "never lands"
+        return ["lands"]
+    return ["preempts" if verdict.get("nominatedNodes") else "never lands"]

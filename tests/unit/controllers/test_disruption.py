@@ -109,6 +109,7 @@ def test_the_workloads_that_were_counted_are_told() -> None:
             budget(maxUnavailable=1), [pod("a", kind="DaemonSet")], "pod shop/a belongs to DaemonSet web", id="no scale"
         ),
         pytest.param(budget(minAvailable="half"), [pod("a")], '"half" is not a percentage', id="no percentage"),
+        pytest.param(budget(minAvailable=""), [pod("a")], '"" is not a percentage', id="an empty text"),
         pytest.param(
             budget(minAvailable="0" * 5000 + "%"), [pod("a")], "is not a percentage", id="more digits than can be read"
         ),

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import DEFAULT_GRACE_SECONDS, Pod
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.verdict import Effect, Outcome, Verdict, Victim
 
-_DEFAULT_GRACE_SECONDS = 30
 _CUT = " ..."
 
 
@@ -57,7 +56,7 @@ def _eviction(victim: Victim, node: str, pod: Pod, words: Words, *, is_waiting: 
     seconds = victim.grace_period_seconds
     target = _target(victim.pod)
     return [
-        Effect("delete", target, f"grace period {_DEFAULT_GRACE_SECONDS if seconds is None else seconds} s"),
+        Effect("delete", target, f"grace period {DEFAULT_GRACE_SECONDS if seconds is None else seconds} s"),
         *([Effect("rejectWaiting", target, "preempted")] if is_waiting else []),
         Effect("event", target, f"Normal Preempted: {words.preempted.format(pod=pod.key, node=node)}"),
     ]

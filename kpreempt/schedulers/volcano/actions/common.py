@@ -8,7 +8,7 @@ from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Missing, Resource
-from kpreempt.schedulers.volcano.session import Session, has_refused
+from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.volcano import Amounts, NodeOutcome, NodeTried
@@ -32,6 +32,21 @@ def because(statuses: Sequence[Status], *, is_strict: bool) -> str:
     """Which predicates refuse a node, each with its reasons."""
     against = [status for status in statuses if has_refused([status], is_strict=is_strict)]
     return "; ".join(f"{status.plugin}: {status.message}" for status in against)
+
+
+def eviction_refusal(session: Session, task: Task, node: Node, action: str) -> Refused | None:
+    """Why ``action`` may not evict on a node, if so. What evictions may change (Unschedulable) is no reason."""
+    where = f"task <{task.key}> on node <{node.name}>"
+    try:
+        statuses = session.predicate(task, node)
+    except PredicateError as error:
+        return Refused(f"{action} predicates failed for {where}: {error}")
+    if has_refused(statuses, is_strict=False):
+        return Refused(
+            f"predicates failed in {action} for {where}, status is not success or unschedulable",
+            because(statuses, is_strict=False),
+        )
+    return None
 
 
 class PredicateHelper:

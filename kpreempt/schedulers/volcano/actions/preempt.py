@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kpreempt.schedulers.volcano.actions.attempts import Refused, Trial, Turn
+from kpreempt.schedulers.volcano.actions.attempts import Trial, Turn
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
-    because,
+    eviction_refusal,
     fits,
     is_skipped,
     lacking,
@@ -16,10 +16,12 @@ from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
-from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
+from kpreempt.schedulers.volcano.session import PredicateError, Session
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
+
+_ACTION = "preempt"
 
 CandidateFilter = Callable[[Task], bool]
 
@@ -119,7 +121,9 @@ class Preemption:
             turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
             return False
         nodes = list(session.nodes.values())
-        fitting, refused = self._helper.fitting(task, nodes, lambda task, node: _refusal(session, task, node))
+        fitting, refused = self._helper.fitting(
+            task, nodes, lambda task, node: eviction_refusal(session, task, node, _ACTION)
+        )
         scores = session.scores(task, fitting)
         tried: list[NodeTried] = []
         scored = [node for node in fitting if node.name in scores]
@@ -155,7 +159,7 @@ class Preemption:
         evicted: list[str] = []
         while waiting and (session.is_overused(queue) or not fits(task, node.future_idle())):
             victim = waiting.pop()
-            statement.evict(victim, "preempt")
+            statement.evict(victim, _ACTION)
             evicted.append(victim.key)
         if session.is_overused(queue):
             return trial.ended(NodeOutcome.STILL_OVERUSED, evicted=evicted)
@@ -163,17 +167,3 @@ class Preemption:
             return trial.ended(NodeOutcome.WASTED, evicted=evicted)
         statement.pipeline(task, node)
         return trial.ended(NodeOutcome.PIPELINED, evicted=evicted)
-
-
-def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
-    where = f"task <{task.key}> on node <{node.name}>"
-    try:
-        statuses = session.predicate(task, node)
-    except PredicateError as error:
-        return Refused(f"preempt predicates failed for {where}: {error}")
-    if has_refused(statuses, is_strict=False):
-        return Refused(
-            f"predicates failed in preempt for {where}, status is not success or unschedulable",
-            because(statuses, is_strict=False),
-        )
-    return None

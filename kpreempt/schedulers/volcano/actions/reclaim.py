@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused, Trial, Turn
-from kpreempt.schedulers.volcano.actions.common import because, fits, is_skipped, lacking
+from kpreempt.schedulers.volcano.actions.attempts import Refusals, Trial, Turn
+from kpreempt.schedulers.volcano.actions.common import eviction_refusal, fits, is_skipped, lacking
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.resources import Resource
-from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
+from kpreempt.schedulers.volcano.session import PredicateError, Session
 from kpreempt.schedulers.volcano.task import Task, TaskStatus
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
 
-_REASON = "reclaim"
+_ACTION = "reclaim"
 
 
 def execute(session: Session) -> None:
@@ -67,7 +67,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
     refused: Refusals = {}
     tried: list[NodeTried] = []
     for node in session.order.walk(session.nodes.values()):
-        if reason := _refusal(session, task, node):
+        if reason := eviction_refusal(session, task, node, _ACTION):
             refused[node.name] = reason
             continue
         attempt = _try_node(session, job, task, node)
@@ -93,7 +93,7 @@ def _try_node(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
     evicted: list[str] = []
     for victim in victims.tasks:
         session.evict(victim)
-        session.recorder.evicted(victim, _REASON, task.key)
+        session.recorder.evicted(victim, _ACTION, task.key)
         reclaimed.add(victim.request)
         evicted.append(victim.key)
         if fits(task, reclaimed):
@@ -109,17 +109,3 @@ def _is_candidate(session: Session, job: Job, other: Task) -> bool:
         return False
     other_job = session.jobs.get(other.job_id)
     return other_job is not None and other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable
-
-
-def _refusal(session: Session, task: Task, node: Node) -> Refused | None:
-    where = f"task <{task.key}> on node <{node.name}>"
-    try:
-        statuses = session.predicate(task, node)
-    except PredicateError as error:
-        return Refused(f"reclaim predicates failed for {where}: {error}")
-    if has_refused(statuses, is_strict=False):
-        return Refused(
-            f"predicates failed in reclaim for {where}, status is not success or unschedulable",
-            because(statuses, is_strict=False),
-        )
-    return None

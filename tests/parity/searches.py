@@ -1,0 +1,58 @@
+"""A search from the command line: its options, many searches at once, and what is said of what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tests.parity.reference import Answer, Scenario
+from tests.parity.search import Search
+
+# Each search ends with its first difference, so several are made, with seeds that follow from the one that is given.
+CHUNK = 250
+SEEDS_APART = 1_000_003
+MOST_LINES = 8
+
+# Of a number of examples, from a seed. It goes to other processes, so it has to be a function of a module.
+Searcher = Callable[[int, int], Search]
+# Keeps a scenario with its genuine answer.
+Keep = Callable[[Scenario, Answer], Path]
+
+
+def option_parser(program: str, description: str | None) -> argparse.ArgumentParser:
+    """The options that all searches have."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    parser.add_argument("--examples", type=int, default=2000, help="scenarios to draw (default: 2000)")
+    parser.add_argument("--seed", type=int, default=1, help="where to start from (default: 1)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    return parser
+
+
+def run_searches(asked: argparse.Namespace, searcher: Searcher, keep: Keep, what: str = "scenarios") -> int:
+    """Make as many searches as the number of examples asks for, say what came of them, and keep what differs.
+
+    Returns the exit code: 1 where something does.
+    """
+    begun = time.monotonic()
+    sizes = [min(CHUNK, asked.examples - start) for start in range(0, asked.examples, CHUNK)]
+    seeds = [asked.seed * SEEDS_APART + number for number in range(len(sizes))]
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        searches = list(pool.map(searcher, sizes, seeds))
+    seconds = time.monotonic() - begun
+    outcomes: Counter[str] = sum((each.outcomes for each in searches), Counter())
+    count = sum(each.examples for each in searches)
+    lines = [
+        f"parity: {count} {what} from seed {asked.seed} in {seconds:.0f} s",
+        "  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
+    ]
+    kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
+    for path, found in kept.items():
+        lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:MOST_LINES])]
+    lines.append(f"{len(kept)} differences" if kept else "no difference")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if kept else 0
