@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.play import play
+from kpreempt.analysis.play import Scene, play
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.verdict.play import StepKind
@@ -49,7 +49,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
     seconds = []
     for _ in range(options.runs):
         start = time.perf_counter()
-        found, _assumptions = play(cluster, arriving, scheduler_for(), now=NOW)
+        found, _assumptions = play(cluster, Scene(arriving=arriving), scheduler_for(), now=NOW)
         seconds.append(time.perf_counter() - start)
     landed = sum(step.kind is StepKind.LANDS for step in found.steps)
     return [flavour, options.nodes, len(cluster.pods), options.pods, landed, statistics.median(seconds)]

@@ -13,7 +13,7 @@ from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.cluster_overrides import check_node
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
-from kpreempt.analysis.play import play
+from kpreempt.analysis.play import Scene, play
 from kpreempt.analysis.smallest_change import Situation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -87,7 +87,9 @@ def explain_pods(
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
         if plays_on:
             with phases.phase("aftermath"):
-                aftermath, assumed = play(cluster, [question.pod], scheduler, now=now)
+                aftermath, assumed = play(
+                    cluster, Scene(arriving=[question.pod]), scheduler, now=now, prepared=prepared
+                )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)

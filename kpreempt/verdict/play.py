@@ -76,7 +76,8 @@ class Waiting(_Record, frozen=True, kw_only=True):
     """A pod that has no node in the end, with the scheduler's last message.
 
     ``was_running`` where it took the place of one that ran. ``waited_before`` where it had no node at the start.
-    ``workload`` is what it belongs to in the end (``Deployment shop/api``).
+    ``workload`` is what it belongs to in the end (``Deployment shop/api``). ``uncertain`` where it cannot be told what
+    becomes of it.
     """
 
     pod: str
@@ -84,6 +85,7 @@ class Waiting(_Record, frozen=True, kw_only=True):
     owner: str = ""
     workload: str = ""
     waited_before: bool = False
+    uncertain: bool = False
     message: str = ""
     was_running: bool = False
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from kpreempt.analysis.play import play
+from kpreempt.analysis.play import Scene, play
 from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.verdict.play import PlayEnd, StepKind
 from tests.conformance.cases import NOW, cluster_of, pod_of
@@ -22,8 +22,8 @@ LAWS = settings(
 def test_a_play_ends_and_is_the_same_again(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     before = cluster.pods[:]
-    first, assumed = play(cluster, [pod], KubeScheduler(), now=NOW)
-    assert play(cluster, [pod], KubeScheduler(), now=NOW) == (first, assumed)
+    first, assumed = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
+    assert play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW) == (first, assumed)
     assert cluster.pods == before
     assert first.end is not PlayEnd.BROKEN_OFF
 
@@ -32,7 +32,7 @@ def test_a_play_ends_and_is_the_same_again(scenario: dict[str, Any]) -> None:
 @given(scenarios())
 def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
-    found, _ = play(cluster, [pod], KubeScheduler(), now=NOW)
+    found, _ = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
     times = [step.at for step in found.steps]
     assert times == sorted(times)
     assert found.seconds == max(times, default=0)
@@ -50,7 +50,7 @@ def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[st
 @given(scenarios())
 def test_whoever_lands_no_longer_waits(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
-    found, _ = play(cluster, [pod], KubeScheduler(), now=NOW)
+    found, _ = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
     last: dict[str, StepKind] = {}
     for step in found.steps:
         last[step.pod] = step.kind

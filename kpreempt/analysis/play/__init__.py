@@ -1,5 +1,5 @@
-"""Playing on from a scheduler's decision until nothing more happens."""
+"""Playing on from what a scheduler and the controllers do until nothing more happens."""
 
-from kpreempt.analysis.play.engine import Limits, play
+from kpreempt.analysis.play.engine import Limits, Scene, play, play_to_the_end
 
-__all__ = ["Limits", "play"]
+__all__ = ["Limits", "Scene", "play", "play_to_the_end"]

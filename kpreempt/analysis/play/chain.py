@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.play import Displaced
@@ -21,11 +19,13 @@ class Chain:
         self._replacements: dict[tuple[str, int], str] = {}
         self._replaced: set[str] = set()
         self._nodes: dict[str, str] = {}
+        self._pods: dict[str, Pod] = {}
         self.evictions = 0
 
     def evicted(self, pod: Pod, cause: str, violated: list[str]) -> None:
         """A pod had to go for ``cause``."""
         self.evictions += 1
+        self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
         self._victims.setdefault(cause, []).append((pod, violated, time))
         self._nodes.pop(pod.key, None)
@@ -47,10 +47,15 @@ class Chain:
         """A pod was bound."""
         self._nodes[key] = node
 
-    def displaced(self, causes: Iterable[str]) -> list[Displaced]:
-        """The victims of these pods, each followed by those that had to go for what took its place."""
+    def pod(self, key: str) -> Pod:
+        """A pod that had to go, as it was."""
+        return self._pods[key]
+
+    def displaced(self) -> list[Displaced]:
+        """All victims, each followed by those that had to go for what took its place."""
         found: list[Displaced] = []
         seen: set[tuple[str, int]] = set()
+        causes = [cause for cause in self._victims if cause not in self._replaced]
         # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
         left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
         while left:

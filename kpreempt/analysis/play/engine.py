@@ -1,8 +1,10 @@
 """Plays on from pods that come: the scheduler's decisions, what leaves for them, and what comes in its place.
 
-Between decisions stand what the cluster's controllers do: a victim stops within its grace period, what manages it makes
-a new pod, budgets count down and recover, and whoever found no node tries again when something changed. Pods run as
-soon as they are bound, and stop when their grace period ends.
+The scheduler takes pods from its own queue, one by one. Between its attempts stands what the cluster's controllers do:
+those of workloads that the change is about act in full (``actors``), for others a new pod takes the place of one that
+had to go (``replacing``). A victim stops within its grace period, budgets count down and recover, and whoever found no
+node tries again when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has nothing
+left to try at that moment, and stop when their grace period ends.
 """
 
 from __future__ import annotations
@@ -10,26 +12,39 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness, pending_pods
 from kpreempt.analysis.play.chain import Chain
-from kpreempt.analysis.play.queue import Entry, Queue
+from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
-from kpreempt.analysis.play.world import World
-from kpreempt.controllers.pods import JOB_FINALIZER
+from kpreempt.analysis.play.result import Ended, result_of
+from kpreempt.analysis.play.stage import Actor
+from kpreempt.analysis.play.world import OwnerKey, World, owner_key
+from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
+from kpreempt.analysis.queue_world import refused
+from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod, tied_node
 from kpreempt.controllers.replacement import replacement_of
+from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PriorityClass
+from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
 from kpreempt.verdict import Assumption, Outcome, Verdict
-from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, Waiting
+from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
 
 Choose = Callable[[Sequence[str]], str]
+_SETTLING = 10_000
+# As long as the longest backoff: a pod that waits since before the start may be tried at once.
+_SINCE_LAST_TRY = timedelta(seconds=10)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -39,34 +54,77 @@ class Limits(msgspec.Struct, frozen=True):
     seconds: float = 24 * 3600.0
 
 
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
+
+    ``classes`` are the PriorityClasses as they were before the change, by which the pods of the cluster got their
+    priorities; ``None`` where they are the same. ``choose`` picks one of the nodes among which the scheduler draws.
+    """
+
+    arriving: Sequence[Pod] = ()
+    leaving: Sequence[str] = ()
+    actors: Sequence[Actor] = ()
+    classes: Sequence[PriorityClass] | None = None
+    choose: Choose = lambda nodes: nodes[0]
+
+
 def play(
     cluster: ClusterSnapshot,
-    arriving: Iterable[Pod],
+    scene: Scene,
     scheduler: Scheduler,
     *,
     now: datetime,
     limits: Limits | None = None,
-    choose: Choose = lambda nodes: nodes[0],
+    prepared: Any = None,
 ) -> tuple[Play, list[Assumption]]:
-    """What happens from the moment at which the pods come, all at once, and what had to be assumed.
+    """What happens from the moment at which all of the scene comes at once, and what had to be assumed.
 
-    ``choose`` picks one of the nodes among which the scheduler draws. Nothing is changed.
+    ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the actors, which
+    are used up.
     """
-    return _Game(cluster, scheduler, now, limits or Limits(), choose).run(list(arriving))
+    found, assumptions, _ = play_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
+    return found, assumptions
+
+
+def play_to_the_end(
+    cluster: ClusterSnapshot,
+    scene: Scene,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    limits: Limits | None = None,
+    prepared: Any = None,
+) -> tuple[Play, list[Assumption], ClusterSnapshot]:
+    """The same, with the cluster as it is in the end."""
+    game = _Game(cluster, scene, scheduler, now, limits or Limits(), prepared)
+    found, assumptions = game.run()
+    return found, assumptions, game.cluster
 
 
 class _Game:
+    """The stage (``stage.Stage``) on which the scheduler and the controllers act in turn."""
+
     def __init__(
-        self, cluster: ClusterSnapshot, scheduler: Scheduler, now: datetime, limits: Limits, choose: Choose
+        self,
+        cluster: ClusterSnapshot,
+        scene: Scene,
+        scheduler: Scheduler,
+        now: datetime,
+        limits: Limits,
+        prepared: Any,
     ) -> None:
-        self._world = World(cluster, scheduler, now)
+        self._world = World(cluster, scheduler, now, prepared)
+        self._scene = scene
         self._scheduler = scheduler
         self._limits = limits
-        self._choose = choose
-        self._queue = Queue()
+        self._readmission = Readmission(cluster, scene.classes)
+        self._queue = _empty_queue(scheduler.algorithm, now - _SINCE_LAST_TRY)
         self._chain = Chain()
         self._steps: list[PlayStep] = []
         self._messages: dict[str, str] = {}
+        self._uncertain: dict[str, None] = {}
+        # The version of the world at which each pod was tried last.
+        self._tried_at: dict[str, int] = {}
         # What happens later: the time, a number that keeps equal times in order, what is done then.
         self._later: list[tuple[float, int, Callable[[float], None]]] = []
         self._job_backoffs = JobBackoffs()
@@ -74,138 +132,274 @@ class _Game:
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
         self._attempts = 0
+        self._draws = 0
+        self._at = 0.0
         # Failed attempts since the last change, by what the scheduler sees of the pod.
         self._failed: dict[bytes, Verdict] = {}
         self._failed_at = -1
         self._starts_at: dict[str, float] = {}
+        self._first: list[str] = []
+        self._actors: dict[OwnerKey, Actor] = {owner: actor for actor in scene.actors for owner in actor.owners}
+        # A dictionary keeps the order, so that nothing is up to chance.
+        self._unsynced: dict[int, Actor] = {}
+        self._unreplaced: dict[OwnerKey, list[Pod]] = {}
+        self._waited_before = {pod.key for pod in pending_pods(cluster)}
         for pod in pending_pods(cluster):
-            self._queue.add(pod, 0.0, is_active=False)
+            self._queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), now - _SINCE_LAST_TRY)
+        self._queue.advance(now)
         for pod in cluster.pods:
-            if pod.metadata.deletion_timestamp is not None and pod.spec.node_name:
-                self._will_be_gone(pod.key, self._world.seconds_until_gone(pod))
+            if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
+                self._later_gone(pod.key, self._world.seconds_until_gone(pod))
 
-    def run(self, arriving: list[Pod]) -> tuple[Play, list[Assumption]]:
-        """Play until nothing more happens."""
-        first = [self._arrive(pod, 0.0, cause="") for pod in arriving]
-        end, at = PlayEnd.SETTLED, 0.0
-        seen = {self._world.shape()}
-        evictions = 0
-        while True:
-            entry = self._queue.pop(at)
-            if entry is not None:
-                if self._attempts >= self._limits.attempts:
-                    end = PlayEnd.BROKEN_OFF
-                    break
-                self._attempts += 1
-                self._attempt(entry, at)
-                continue
-            # A state that comes back after somebody had to go comes back for ever.
-            shape, gone = self._world.shape(), self._chain.evictions
-            if gone > evictions and shape in seen:
-                end = PlayEnd.LOOP
-                break
-            seen.add(shape)
-            evictions = gone
-            times = [event[0] for event in self._later[:1]]
-            if (next_try := self._queue.next_try()) is not None:
-                times.append(next_try)
-            if not times:
-                break
-            at = max(at, min(times))
-            if at > self._limits.seconds:
-                end = PlayEnd.BROKEN_OFF
-                break
-            while self._later and self._later[0][0] <= at:
-                heapq.heappop(self._later)[2](at)
-        return self._result(end, first), list(self._assumptions)
+    @property
+    def now(self) -> datetime:
+        """The time of day."""
+        return self._world.time(self._at)
 
-    def _result(self, end: PlayEnd, first: list[str]) -> Play:
-        pods = self._world.pods
-        waiting = [
-            Waiting(
-                pod=key,
-                priority=pods[key].priority,
-                owner=controller_name(pods[key].metadata),
-                message=self._messages.get(key, ""),
-                was_running=self._chain.is_replacement(key),
-            )
-            for key in self._queue.waiting()
-            if key in self._messages
-        ]
-        displaced = self._chain.displaced(first)
-        return Play(
-            end=end,
-            seconds=max((step.at for step in self._steps), default=0.0),
-            depth=max((each.depth for each in displaced), default=0),
-            starts_at={key: self._starts_at[key] for key in first if key in self._starts_at},
-            displaced=displaced,
-            waiting=waiting,
-            budgets=self._world.budgets.lows(),
-            steps=self._steps,
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """All nodes."""
+        return self._world.cluster.nodes
+
+    @property
+    def cluster(self) -> ClusterSnapshot:
+        """The cluster as it is now."""
+        world = self._world
+        return msgspec.structs.replace(
+            world.cluster, pods=list(world.pods.values()), pod_disruption_budgets=world.budgets.now
         )
 
-    def _arrive(self, pod: Pod, at: float, *, cause: str) -> str:
-        pod = self._world.create(pod, at)
-        self._queue.add(pod, at)
-        self._note(at, StepKind.ARRIVES, pod, cause=cause)
-        return pod.key
+    def run(self) -> tuple[Play, list[Assumption]]:
+        """Play until nothing more happens."""
+        for key in self._scene.leaving:
+            self.delete(key, "deleted")
+        for pod in self._scene.arriving:
+            self._first.append(self._arrive(pod, cause=""))
+        kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
+        self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
+        for actor in self._scene.actors:
+            self._unsynced[id(actor)] = actor
+        self._act()
+        end = self._go_on()
+        ended = Ended(
+            end=end,
+            first=self._first,
+            starts_at=self._starts_at,
+            messages=self._messages,
+            uncertain=frozenset(self._uncertain),
+            waited_before=frozenset(self._waited_before),
+            draws=self._draws,
+            done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
+        )
+        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(self._assumptions)
 
-    def _attempt(self, entry: Entry, at: float) -> None:
-        pod = self._world.pods[entry.key]
-        verdict = self._decide(pod, at)
+    def _go_on(self) -> PlayEnd:
+        seen = {self._shape()}
+        evictions = 0
+        while True:
+            self._queue.advance(self.now)
+            pod = self._queue.pop(self.now)
+            if pod is not None:
+                if self._attempts >= self._limits.attempts:
+                    return PlayEnd.BROKEN_OFF
+                self._attempts += 1
+                self._attempt(self._world.pods[pod.key])
+                self._act()
+                continue
+            # A state that comes back after somebody had to go comes back for ever.
+            shape, gone = self._shape(), self._chain.evictions
+            if gone > evictions and shape in seen:
+                return PlayEnd.LOOP
+            seen.add(shape)
+            evictions = gone
+            at = self._next_moment()
+            if at is None:
+                return PlayEnd.SETTLED
+            if at > self._limits.seconds:
+                return PlayEnd.BROKEN_OFF
+            self._at = at
+            while self._later and self._later[0][0] <= at:
+                heapq.heappop(self._later)[2](at)
+            self._act()
+
+    def _next_moment(self) -> float | None:
+        """When something happens next: to a pod, or in the queue, as long as a try could come to something new."""
+        times = [self._later[0][0]] if self._later else []
+        timer = self._queue.next_timer()
+        if timer is not None and any(
+            self._tried_at.get(key, 0) != self._world.version
+            for key, pod in self._waiting().items()
+            if not pod.spec.scheduling_gates
+        ):
+            times.append((timer - self._world.time(0.0)).total_seconds())
+        return max(self._at, min(times)) if times else None
+
+    def _waiting(self) -> dict[str, Pod]:
+        """The pods without a node."""
+        return {key: self._world.pods[key] for key in self._queued}
+
+    @property
+    def _queued(self) -> list[str]:
+        return [each.pod for each in self._queue.pods() if each.pod in self._world.pods]
+
+    def _shape(self) -> tuple[int, tuple[object, ...]]:
+        return self._world.shape, tuple(actor.state() for actor in self._scene.actors)
+
+    # What controllers see and do.
+
+    def pods_of(self, owner: OwnerKey) -> list[Pod]:
+        """The pods of an owner."""
+        return self._world.owned_by(owner)
+
+    def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
+        """The pods as controllers see them."""
+        return self._world.controlled(pods)
+
+    def create(self, pod: Pod) -> None:
+        """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
+        pod = self._readmission.admitted_again(pod)
+        replaced = self._take_unreplaced(pod)
+        if replaced is None:
+            self._first.append(self._arrive(pod, cause=""))
+            return
+        self._chain.replaced(replaced.key, pod.key)
+        self._arrive(pod, cause=replaced.key)
+
+    def delete(self, key: str, reason: str) -> None:
+        """A controller, or whoever applies the change, tells a pod to go."""
+        pod = self._world.pods.get(key)
+        if pod is None or pod.metadata.deletion_timestamp is not None:
+            return
+        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
+        self._go(pod)
+
+    def release(self, key: str) -> None:
+        """A Job takes its finalizer off a pod; one that has ended is gone then."""
+        self._world.release(key, JOB_FINALIZER)
+        pod = self._world.pods[key]
+        if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
+            self._remove(key)
+
+    def resize(self, name: str, owner: str, replicas: int) -> None:
+        """A Deployment gives a ReplicaSet another size."""
+        self._steps.append(PlayStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
+
+    def call_again(self, actor: Actor, after: timedelta) -> None:
+        """The controller has more to do later."""
+        self._do_later(self._at + after.total_seconds(), lambda _: self._mark(actor))
+
+    def _act(self) -> None:
+        """The controllers act until none of them has anything left to do now."""
+        for _ in range(_SETTLING):
+            if not self._unsynced:
+                return
+            actor = self._unsynced.pop(next(iter(self._unsynced)))
+            try:
+                actor.sync(self)
+            except SyncError as error:
+                assumption = Assumption(actor.workload, "spec", f"its controller does nothing: {error.message}")
+                self._assumptions[assumption] = None
+
+    def _mark(self, actor: Actor | None) -> None:
+        if actor is not None:
+            self._unsynced[id(actor)] = actor
+
+    def _actor_of(self, pod: Pod) -> Actor | None:
+        key = owner_key(pod)
+        return self._actors.get(key) if key is not None else None
+
+    def _take_unreplaced(self, pod: Pod) -> Pod | None:
+        """The pod that had to go and whose place this one takes: of the same name or node, or else the first."""
+        key = owner_key(pod)
+        gone = self._unreplaced.get(key, []) if key is not None else []
+        if not gone:
+            return None
+        node = tied_node(pod)
+        same = [each for each in gone if each.key == pod.key or (node and each.spec.node_name == node)]
+        found = same[0] if same else gone[0]
+        gone.remove(found)
+        return found
+
+    # What the scheduler does.
+
+    def _attempt(self, pod: Pod) -> None:
+        self._tried_at[pod.key] = self._world.version
+        verdict = self._decide(pod)
         if verdict.outcome is Outcome.LANDS:
-            self._land(pod, verdict, at)
-        elif verdict.outcome in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
-            self._evict(pod, verdict, at)
+            self._land(pod, verdict)
+            return
+        is_preemption = verdict.outcome in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+        if is_preemption:
+            self._evict(pod, verdict)
         else:
             message = verdict.message or verdict.reason
+            if verdict.outcome is Outcome.UNCERTAIN:
+                self._uncertain[pod.key] = None
             if self._messages.get(pod.key) != message:
                 self._messages[pod.key] = message
-                self._note(at, StepKind.WAITS, pod, message=message)
+                self._note(StepKind.WAITS, pod, message=message)
+        plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
+        cycle = self._queue.scheduling_cycle or 0
+        told = self._world.tell(refused(self._world.pods[pod.key], self.now, is_error=False))
+        self._queue.add_unschedulable(told, Attempt(cycle, plugins), self.now)
 
-    def _decide(self, pod: Pod, at: float) -> Verdict:
+    def _decide(self, pod: Pod) -> Verdict:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
         if self._failed_at != self._world.version:
             self._failed, self._failed_at = {}, self._world.version
-        key = likeness(pod)
+        key = likeness(pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
-        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False)
+        verdict = self._scheduler.decide(self._world.prepared(self._at), pod, records_steps=False)
         if verdict.outcome not in (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
-            self._failed[key] = verdict
+            self._failed[key or likeness(pod)] = verdict
         self._assumptions.update(dict.fromkeys(verdict.assumptions))
         return verdict
 
-    def _land(self, pod: Pod, verdict: Verdict, at: float) -> None:
+    def _drawn(self, nodes: Sequence[str]) -> str:
+        if len(nodes) == 1:
+            return nodes[0]
+        self._draws += 1
+        return self._scene.choose(nodes)
+
+    def _land(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._choose(nodes)
-        self._queue.remove(pod.key)
+        node = self._drawn(nodes)
         self._messages.pop(pod.key, None)
-        self._world.bind(pod.key, node, at)
-        self._starts_at.setdefault(pod.key, at)
+        bound = self._world.bind(pod.key, node, self._at)
+        self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
-        self._note(at, StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
-        self._queue.wake(for_a_new_pod=True)
+        self._note(StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._queue.assigned_pod_added(bound, self.now)
+        self._queue.delete(pod, self.now, is_bound=True)
+        self._queue.done(pod, self.now)
+        self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
-    def _evict(self, pod: Pod, verdict: Verdict, at: float) -> None:
+    def _become_ready(self, key: str, uid: str, at: float) -> None:
+        pod = self._world.pods.get(key)
+        if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
+            self._world.become_ready(key, at)
+            self._mark(self._actor_of(pod))
+
+    def _evict(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.nominated_nodes
-        node = self._choose(nodes)
+        node = self._drawn(nodes)
         self._messages[pod.key] = verdict.message
-        self._world.nominate(pod.key, node)
-        self._note(at, StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        for old, new in self._world.nominate(pod.key, node):
+            if old.key != pod.key:
+                self._queue.update(old, new, self.now)
+        self._queue.nominate(self._world.pods[pod.key], node, self.now)
         for victim in verdict.victims.get(node, []):
-            if victim.terminating:
-                continue
-            violated = [use.budget for use in victim.budgets if use.left < 0]
-            self._leave(victim.pod, pod.key, violated, at)
+            if not victim.terminating:
+                violated = [use.budget for use in victim.budgets if use.left < 0]
+                self._evicted(victim.pod, pod.key, violated)
 
-    def _leave(self, key: str, cause: str, violated: list[str], at: float) -> None:
+    def _evicted(self, key: str, cause: str, violated: list[str]) -> None:
         pod = self._world.pods[key]
         self._world.budgets.violated(violated)
-        gone_at = self._world.leave(key, at)
         self._chain.evicted(pod, cause, violated)
-        self._note(at, StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        self._will_be_gone(key, gone_at)
+        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
         # The Job controller takes its own off when it counts the pod.
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
@@ -215,65 +409,115 @@ class _Game:
             owner = controller_name(pod.metadata)
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             self._assumptions[Assumption(f"Pod {key}", "metadata.ownerReferences", message)] = None
+        self._go(pod)
+        if self._actor_of(pod) is not None:
+            self._unreplaced.setdefault(owner_key(pod) or ("", "", ""), []).append(pod)
+            return
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
-            self._replace(pod, at)
+            self._replace(pod)
         elif moment is Moment.AFTER_BACKOFF:
-            self._at(self._job_backoffs.failed(pod, at), partial(self._replace_after_backoff, pod))
+            self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
 
-    def _will_be_gone(self, key: str, at: float) -> None:
-        self._at(at, partial(self._gone, key))
+    # What happens to pods.
 
-    def _at(self, at: float, event: Callable[[float], None]) -> None:
+    def _arrive(self, pod: Pod, *, cause: str) -> str:
+        pod = self._world.create(pod, self._at)
+        self._note(StepKind.ARRIVES, pod, cause=cause)
+        if pod.spec.node_name:
+            self._queue.assigned_pod_added(pod, self.now)
+            self._do_later(self._at, partial(self._become_ready, pod.key, pod.metadata.uid))
+        else:
+            self._queue.add(pod, self.now)
+        return pod.key
+
+    def _go(self, pod: Pod) -> None:
+        """A pod is told to go; one that is on no node is gone at once."""
+        gone_at = self._world.leave(pod.key, self._at)
+        self._mark(self._actor_of(pod))
+        if not pod.spec.node_name:
+            self._remove(pod.key)
+            return
+        self._queue.assigned_pod_updated(pod, self._world.pods[pod.key], self.now)
+        self._later_gone(pod.key, gone_at)
+
+    def _later_gone(self, key: str, at: float) -> None:
+        self._do_later(at, partial(self._gone, key))
+
+    def _do_later(self, at: float, event: Callable[[float], None]) -> None:
         heapq.heappush(self._later, (at, next(self._order), event))
 
     def _gone(self, key: str, at: float) -> None:
+        pod = self._world.pods.get(key)
+        if pod is None:
+            return
+        actor = self._actor_of(pod)
+        if actor is not None and JOB_FINALIZER in pod.metadata.finalizers:
+            # It holds no room any more, and stays until the Job has counted it.
+            self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
+            self._mark(actor)
+            return
+        self._remove(key)
+
+    def _remove(self, key: str) -> None:
         pod = self._world.remove(key)
-        self._note(at, StepKind.GONE, pod, node=pod.spec.node_name)
-        if self._chain.was_evicted(key) and moment_of(pod) is Moment.ONCE_GONE:
-            self._replace(pod, at)
-        self._queue.wake()
+        self._messages.pop(key, None)
+        self._mark(self._actor_of(pod))
+        if not pod.spec.node_name:
+            self._queue.delete(pod, self.now)
+            return
+        self._note(StepKind.GONE, pod, node=pod.spec.node_name)
+        if not pod.is_terminal:
+            self._queue.assigned_pod_deleted(pod, self.now)
+        if self._chain.was_evicted(key) and self._actor_of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
+            self._replace(pod)
 
     def _replace_after_backoff(self, pod: Pod, at: float) -> None:
         end = self._job_backoffs.end(pod)
         if end > at:
             # Another pod of the Job failed meanwhile.
-            self._at(end, partial(self._replace_after_backoff, pod))
+            self._do_later(end, partial(self._replace_after_backoff, pod))
         else:
-            self._replace(pod, at)
+            self._replace(pod)
 
-    def _replace(self, pod: Pod, at: float) -> None:
+    def _replace(self, pod: Pod) -> None:
         self._made += 1
         name = f"new-{self._made}"
-        made = replacement_of(pod, suffix=name, uid=name, now=self._world.time(at))
+        made = replacement_of(pod, suffix=name, uid=name, now=self.now)
         if made is None:
             return
         self._chain.replaced(pod.key, made.key)
-        self._arrive(made, at, cause=pod.key)
+        self._arrive(self._readmission.admitted_again(made), cause=pod.key)
 
     def _note(
         self,
-        at: float,
         kind: StepKind,
         pod: Pod,
         *,
         node: str = "",
         cause: str = "",
+        reason: str = "",
         violated: Sequence[str] = (),
         tied: Sequence[str] = (),
         message: str = "",
     ) -> None:
         self._steps.append(
             PlayStep(
-                at=at,
+                at=self._at,
                 kind=kind,
                 pod=pod.key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
                 node=node,
                 cause=cause,
+                reason=reason,
                 violated=list(violated),
                 tied=list(tied),
                 message=message,
             )
         )
+
+
+def _empty_queue(algorithm: str, started: datetime) -> SchedulingQueue:
+    """The algorithm's queue; for one whose own is not modelled that of today."""
+    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kpreempt.analysis.play import Limits, play
+from kpreempt.analysis.play import Limits, Scene, play
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -30,7 +30,7 @@ def played(pods: list[Pod], new: Pod, *, nodes: int = 1, **more: object) -> Play
     limits = more.pop("limits", None)
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="2") for index in range(1, nodes + 1)], pods=pods)
     cluster = msgspec.structs.replace(cluster, **more)
-    found, _ = play(cluster, [new], KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
+    found, _ = play(cluster, Scene(arriving=[new]), KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
     return found
 
 
@@ -105,7 +105,7 @@ def test_a_chain_may_be_as_long_as_there_are_pods() -> None:
         cause = f"shop/pod-{index - 1}-again" if index else "shop/new"
         chain.evicted(make_pod(f"pod-{index}", node=f"n{index}"), cause, [])
         chain.replaced(f"shop/pod-{index}", f"shop/pod-{index}-again")
-    found = chain.displaced(["shop/new"])
+    found = chain.displaced()
     assert [each.depth for each in found] == list(range(1, length + 1))
     assert found[-1].cause == f"shop/pod-{length - 2}-again"
 
@@ -157,7 +157,7 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
     held = msgspec.structs.replace(held, metadata=msgspec.structs.replace(held.metadata, finalizers=["shop/upload"]))
     foreign = owned(make_pod("foreign", node="n1", cpu="1"), "Workflow", "nightly")
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[held, foreign])
-    _, assumptions = play(cluster, [NEW], KubeScheduler(), now=NOW)
+    _, assumptions = play(cluster, Scene(arriving=[NEW]), KubeScheduler(), now=NOW)
     assert [(each.subject, each.field) for each in assumptions] == [
         ("Pod shop/foreign", "metadata.ownerReferences"),
         ("Pod shop/held", "metadata.finalizers"),

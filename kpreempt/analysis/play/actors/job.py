@@ -1,0 +1,72 @@
+"""A Job. Its pods run for as long as the play lasts, unless they have to go."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.analysis.play.actors.naming import Maker
+from kpreempt.analysis.play.stage import Stage
+from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.controllers.actions import CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.job import reconcile_job
+from kpreempt.controllers.job_records import JobState
+from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, active_pods
+
+
+class JobActor:
+    """Keeps as many pods as may run side by side, and starts others after a wait where they fail."""
+
+    def __init__(self, owner: OwnerKey, job: JobState, maker: Maker) -> None:
+        namespace, kind, name = owner
+        self.workload = f"{kind} {namespace}/{name}"
+        self.owners = (owner,)
+        self._job = job
+        self._maker = maker
+
+    @property
+    def wanted(self) -> int | None:
+        """As many as may run side by side, and are needed."""
+        job = self._job
+        if job.is_suspended or job.has_ended:
+            return 0
+        return job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
+
+    def sync(self, stage: Stage) -> bool:
+        """``syncJob``, until it waits for something."""
+        namespace = self.owners[0][0]
+        did = False
+        while True:
+            step = reconcile_job(self._job, stage.controlled(stage.pods_of(self.owners[0])), stage.now)
+            changed, self._job = step.job != self._job, step.job
+            for action in step.actions:
+                if isinstance(action, CreatePods):
+                    self._create(stage, action)
+                elif isinstance(action, DeletePod):
+                    stage.delete(f"{namespace}/{action.name}", action.reason)
+                elif isinstance(action, ReleasePod):
+                    stage.release(f"{namespace}/{action.name}")
+            if not step.actions:
+                if step.retry_after is not None:
+                    stage.call_again(self, step.retry_after)
+                if not changed:
+                    return did
+            did = did or bool(step.actions)
+
+    def is_done(self, stage: Stage) -> bool:
+        """Whether all pods that it wants at a time are ready; a Job that failed never gets there."""
+        if self._job.ending == "Failed":
+            return False
+        pods = active_pods(stage.controlled(stage.pods_of(self.owners[0])))
+        return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
+
+    def state(self) -> object:
+        """How many have failed, and in a row."""
+        return self._job.failed, self._job.failures_in_a_row, self._job.ending
+
+    def _create(self, stage: Stage, action: CreatePods) -> None:
+        labels = {} if action.index is None else {COMPLETION_INDEX_LABEL: str(action.index)}
+        for _ in range(action.count):
+            pod = self._maker.make(labels=labels)
+            finalizers = [*pod.metadata.finalizers, JOB_FINALIZER]
+            metadata = msgspec.structs.replace(pod.metadata, finalizers=list(dict.fromkeys(finalizers)))
+            stage.create(msgspec.structs.replace(pod, metadata=metadata))

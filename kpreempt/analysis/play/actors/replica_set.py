@@ -1,0 +1,54 @@
+"""A ReplicaSet or ReplicationController that no Deployment manages."""
+
+from __future__ import annotations
+
+from kpreempt.analysis.play.actors.naming import Maker
+from kpreempt.analysis.play.stage import Stage
+from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.controllers.actions import CreatePods, DeletePod
+from kpreempt.controllers.pods import ControlledPod, active_pods
+from kpreempt.controllers.replica_set import reconcile_replica_set
+
+
+class ReplicaSetActor:
+    """Keeps ``replicas`` pods; another template changes none of those that there are."""
+
+    def __init__(self, owner: OwnerKey, replicas: int, maker: Maker) -> None:
+        namespace, kind, name = owner
+        self.workload = f"{kind} {namespace}/{name}"
+        self.owners = (owner,)
+        self.wanted = replicas
+        self._maker = maker
+
+    def sync(self, stage: Stage) -> bool:
+        """``syncReplicaSet``."""
+        return keep_replicas(stage, self.owners[0], self.wanted, self._maker, ())
+
+    def is_done(self, stage: Stage) -> bool:
+        """Whether as many are ready as there should be."""
+        pods = active_pods(stage.controlled(stage.pods_of(self.owners[0])))
+        return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
+
+    def state(self) -> object:
+        """Nothing."""
+        return None
+
+
+def keep_replicas(
+    stage: Stage, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
+) -> bool:
+    """Make or delete pods until ``replicas`` are active; whether anything was done."""
+    namespace = owner[0]
+    did = False
+    while True:
+        pods = stage.controlled(stage.pods_of(owner))
+        actions = reconcile_replica_set(replicas, pods, related, stage.now)
+        for action in actions:
+            if isinstance(action, CreatePods):
+                for _ in range(action.count):
+                    stage.create(maker.make())
+            elif isinstance(action, DeletePod):
+                stage.delete(f"{namespace}/{action.name}", action.reason)
+        if not actions:
+            return did
+        did = True

@@ -1,0 +1,70 @@
+"""What a controller sees of a play, and what it can do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.controllers.pods import ControlledPod
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+
+
+class Stage(Protocol):
+    """The cluster at one moment of a play."""
+
+    @property
+    def now(self) -> datetime:
+        """The time of day."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """All nodes."""
+
+    def pods_of(self, owner: OwnerKey) -> list[Pod]:
+        """The pods of an owner, in the order in which they came, those on their way out included."""
+
+    def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
+        """The pods as controllers see them."""
+
+    def create(self, pod: Pod) -> None:
+        """A pod is made."""
+
+    def delete(self, key: str, reason: str) -> None:
+        """A pod (``namespace/name``) is told to go."""
+
+    def release(self, key: str) -> None:
+        """A Job takes its finalizer off a pod."""
+
+    def resize(self, name: str, owner: str, replicas: int) -> None:
+        """``owner`` gives the ReplicaSet ``name`` (with its namespace) another size."""
+
+    def call_again(self, actor: Actor, after: timedelta) -> None:
+        """The controller has more to do later, even if nothing happens until then."""
+
+
+class Actor(Protocol):
+    """The controller of one workload that a change is about."""
+
+    @property
+    def workload(self) -> str:
+        """``Deployment shop/api``."""
+
+    @property
+    def owners(self) -> Sequence[OwnerKey]:
+        """What manages its pods: itself, or its ReplicaSets."""
+
+    @property
+    def wanted(self) -> int | None:
+        """How many pods there should be in the end; ``None`` where nothing says so."""
+
+    def sync(self, stage: Stage) -> bool:
+        """Do what is to be done now; whether that was anything. Raises ``SyncError`` where upstream would fail."""
+
+    def is_done(self, stage: Stage) -> bool:
+        """Whether all that is asked for has come about."""
+
+    def state(self) -> object:
+        """What the controller remembers, apart from its pods; two moments that are alike in it go on alike."""

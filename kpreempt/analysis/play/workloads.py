@@ -1,0 +1,52 @@
+"""What pods belong to in the end: the workload that people know."""
+
+from __future__ import annotations
+
+from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+
+_HASH_LABEL = "pod-template-hash"
+
+
+class Workloads:
+    """Workloads by the names under which they are told of: ``Deployment shop/api``."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self._above: dict[OwnerKey, str] = {}
+        self._sizes: dict[str, int | None] = {}
+        for replica_set in cluster.replica_sets:
+            owner = controller_of(replica_set.metadata)
+            if owner is not None:
+                namespace = replica_set.metadata.namespace
+                key = (namespace, "ReplicaSet", replica_set.metadata.name)
+                self._above[key] = f"{owner.kind} {namespace}/{owner.name}"
+        for kind, objects in (
+            ("ReplicaSet", cluster.replica_sets),
+            ("Deployment", cluster.deployments),
+            ("StatefulSet", cluster.stateful_sets),
+            ("ReplicationController", cluster.replication_controllers),
+        ):
+            for each in objects:
+                size = 1 if each.spec.replicas is None else each.spec.replicas
+                self._sizes[f"{kind} {each.metadata.namespace}/{each.metadata.name}"] = size
+
+    def of(self, pod: Pod) -> str:
+        """The pod's workload; of a ReplicaSet that is not in the input, the Deployment that its name tells of."""
+        owner = controller_of(pod.metadata)
+        namespace = pod.metadata.namespace
+        if owner is None:
+            return f"Pod {pod.key}"
+        if owner.kind == "ReplicaSet":
+            above = self._above.get((namespace, owner.kind, owner.name))
+            if above is not None:
+                return above
+            end = f"-{pod.metadata.labels.get(_HASH_LABEL, '')}"
+            if end != "-" and owner.name.endswith(end):
+                return f"Deployment {namespace}/{owner.name.removesuffix(end)}"
+        return f"{owner.kind} {namespace}/{owner.name}"
+
+    def size_of(self, name: str) -> int | None:
+        """How many pods it should have at the start, where the input says so."""
+        return self._sizes.get(name)
