@@ -1,0 +1,65 @@
+"""The plan of a change: what it does to the cluster's objects, before any controller or scheduler has acted on it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import Change
+
+
+class ManifestDocument(msgspec.Struct, frozen=True):
+    """An object of the input as plain data, and where it is written.
+
+    ``origin`` is the file that a ``# Source:`` comment names, as Helm writes it into a stream; else it is empty.
+    """
+
+    document: Document
+    source: str = ""
+    line: int = 0
+    origin: str = ""
+
+
+class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload that the change makes, changes or deletes.
+
+    ``kind``, ``namespace`` and ``name`` are those of the object that has the pods: of a CronJob the Job that it makes.
+    ``before`` is how the cluster has it, and ``None`` where it is new; ``after`` is how it will be, with the API's
+    defaults, and ``None`` where it is deleted. Of a workload of which the snapshot does not say all, ``before`` says
+    less, too: then ``is_same_template`` is false. ``replica_sets`` are those that a Deployment owns in the cluster.
+    """
+
+    change: Change
+    kind: str
+    namespace: str
+    name: str
+    before: Document | None = None
+    after: Document | None = None
+    is_same_template: bool = False
+    replica_sets: list[Document] = []
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change does.
+
+    ``changes`` are all objects in the order of the input, also those that stay as they are, and then the deletions.
+    ``workloads`` are those of them that have pods and do not stay as they are. ``pods`` are plain pods, not admitted
+    yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
+    ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
+    """
+
+    changes: list[Change]
+    workloads: list[PlannedWorkload]
+    pods: list[PodTemplate]
+    deleted_pods: list[str]
+    cluster: ClusterSnapshot
+    assumptions: list[Assumption] = []
+    notes: list[str] = []
