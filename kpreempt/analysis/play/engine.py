@@ -26,7 +26,7 @@ from kpreempt.controllers.replacement import replacement_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Assumption, Outcome, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, Waiting
 
 Choose = Callable[[Sequence[str]], str]
@@ -210,16 +210,19 @@ class _Game:
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
             message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
-            self._assumptions[Assumption(f"Pod {key}", "metadata.finalizers", message)] = None
+            self._assume(key, "metadata.finalizers", message)
         if not is_known_owner(pod):
             owner = controller_name(pod.metadata)
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assumptions[Assumption(f"Pod {key}", "metadata.ownerReferences", message)] = None
+            self._assume(key, "metadata.ownerReferences", message)
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
             self._replace(pod, at)
         elif moment is Moment.AFTER_BACKOFF:
             self._at(self._job_backoffs.failed(pod, at), partial(self._replace_after_backoff, pod))
+
+    def _assume(self, key: str, field: str, message: str) -> None:
+        self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
 
     def _will_be_gone(self, key: str, at: float) -> None:
         self._at(at, partial(self._gone, key))
