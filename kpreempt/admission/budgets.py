@@ -16,7 +16,7 @@ from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 
 def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, list[Assumption]]:
@@ -38,22 +38,23 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
         if budget.status is not None:
             budgets.append(budget)
             continue
-        status, message = _compute(budget, pods[budget.metadata.namespace], scales)
+        status, message, kind = _compute(budget, pods[budget.metadata.namespace], scales)
         budgets.append(msgspec.structs.replace(budget, status=status))
-        assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))
+        assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
 
 
 def _compute(
     budget: PodDisruptionBudget, candidates: Sequence[Pod], scales: Scales
-) -> tuple[PodDisruptionBudgetStatus, str]:
-    """The status of a budget, and what is said of it; ``candidates`` are the pods of its namespace."""
+) -> tuple[PodDisruptionBudgetStatus, str, AssumptionKind]:
+    """The status of a budget, what is said of it, and whether it is sure; ``candidates`` are its namespace's pods."""
     try:
         sync = sync_budget(budget, candidates, scales.scale_of, None)
     except SyncError as error:
-        return failed_status(budget), (
+        message = (
             f"has no status, and the disruption controller could compute none ({error.message}), so 0 may be disrupted"
         )
+        return failed_status(budget), message, AssumptionKind.UNCERTAIN
     status = sync.status
     message = (
         f"has no status; as the disruption controller would compute it: {status.current_healthy} of "
@@ -63,4 +64,4 @@ def _compute(
     guessed = [f"{scale.kind} {scale.namespace}/{scale.name}" for scale in sync.scales if scale.is_guessed]
     if guessed:
         message += f" ({', '.join(guessed)} not in the input: counted by pods)"
-    return status, message
+    return status, message, AssumptionKind.UNCERTAIN if guessed else AssumptionKind.TOLD

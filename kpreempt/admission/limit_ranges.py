@@ -17,7 +17,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import MAX_INT64, Quantity
 from kpreempt.model.workloads import LimitRange, LimitRangeItem
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Admitted, Assumption, AssumptionKind
 
 _POD_LEVEL_RESOURCES = ("cpu", "memory")
 _ZERO = Quantity("0")
@@ -111,7 +111,8 @@ def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted])
                         f"LimitRange {_name(winner)} gives {resource} {first} and {_name(limit_range)} {amount}; "
                         "which of them the API server applies is arbitrary, the first is taken"
                     )
-                    assumptions.append(Assumption(f"Pod {pod.key}", f"spec.containers[].resources.{key}", message))
+                    path = f"spec.containers[].resources.{key}"
+                    assumptions.append(Assumption(f"Pod {pod.key}", path, message, AssumptionKind.UNCERTAIN))
     return assumptions
 
 

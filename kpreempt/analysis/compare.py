@@ -108,5 +108,5 @@ def _assumptions(verdicts: Mapping[str, Sequence[Verdict]]) -> list[Assumption]:
     for name, own in verdicts.items():
         for each in dict.fromkeys(each for verdict in own for each in verdict.assumptions):
             subject = each.subject if each in shared else f"{name}: {each.subject}"
-            found.append(Assumption(subject, each.field, each.message))
+            found.append(Assumption(subject, each.field, each.message, each.kind))
     return found

@@ -18,7 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live import Connection, Reading
@@ -126,4 +126,5 @@ def standard_input() -> BinaryIO:
 
 def _set_aside(error: InputError) -> Assumption:
     complain(f"set aside: {error.message}", error.hint)
-    return Assumption(error.object_name or error.source, error.path, f"set aside, because it is bad: {error.problem}")
+    message = f"set aside, because it is bad: {error.problem}"
+    return Assumption(error.object_name or error.source, error.path, message, AssumptionKind.SET_ASIDE)

@@ -101,7 +101,7 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     they go. ``chain`` is one line of evictions, from the pod of the change to the last victim. ``change`` is the object
     that brings it about, ``source``, ``line`` and ``origin`` are where that is written, empty where nothing of the
     change does. ``since`` is the second of the play at which it happens. ``detail`` is the scheduler's message, or what
-    is not known and why. ``fingerprint`` is the same from run to run as long as rule and subject are.
+    is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
 
     ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -55,12 +56,28 @@ class Admitted(_Record, frozen=True):
     reason: str
 
 
-class Assumption(_Record, frozen=True):
+class AssumptionKind(StrEnum):
+    """What an assumption is about, as far as a gate is concerned.
+
+    ``NotModelled``: something that is not evaluated, and could change who lands or leaves. ``Unreadable``: objects of a
+    kind could not be read. ``SetAside``: a bad object was left out. ``Uncertain``: one of several things may happen,
+    and one was taken. ``Told``: only how something is told rests on it, not what happens.
+    """
+
+    NOT_MODELLED = "NotModelled"
+    UNREADABLE = "Unreadable"
+    SET_ASIDE = "SetAside"
+    UNCERTAIN = "Uncertain"
+    TOLD = "Told"
+
+
+class Assumption(_Record, frozen=True, omit_defaults=True):
     """Something in the input that this answer does not evaluate, and what it could change."""
 
     subject: str
     field: str
     message: str
+    kind: AssumptionKind = AssumptionKind.NOT_MODELLED
 
 
 class Eligibility(_Record, frozen=True):

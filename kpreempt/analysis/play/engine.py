@@ -38,7 +38,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
 
 Choose = Callable[[Sequence[str]], str]
@@ -297,7 +297,12 @@ class _Game:
             try:
                 actor.sync(self)
             except SyncError as error:
-                assumption = Assumption(actor.workload, "spec", f"its controller does nothing: {error.message}")
+                assumption = Assumption(
+                    actor.workload,
+                    "spec",
+                    f"its controller does nothing: {error.message}",
+                    AssumptionKind.UNCERTAIN,
+                )
                 self._assumptions[assumption] = None
 
     def _mark(self, actor: Actor | None) -> None:
@@ -404,11 +409,11 @@ class _Game:
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
             message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
-            self._assumptions[Assumption(f"Pod {key}", "metadata.finalizers", message)] = None
+            self._assume(key, "metadata.finalizers", message)
         if not is_known_owner(pod):
             owner = controller_name(pod.metadata)
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assumptions[Assumption(f"Pod {key}", "metadata.ownerReferences", message)] = None
+            self._assume(key, "metadata.ownerReferences", message)
         self._go(pod)
         if self._actor_of(pod) is not None:
             self._unreplaced.setdefault(owner_key(pod) or ("", "", ""), []).append(pod)
@@ -418,6 +423,9 @@ class _Game:
             self._replace(pod)
         elif moment is Moment.AFTER_BACKOFF:
             self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
+
+    def _assume(self, key: str, field: str, message: str) -> None:
+        self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
 
     # What happens to pods.
 

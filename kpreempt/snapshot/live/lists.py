@@ -26,7 +26,7 @@ from kpreempt.snapshot.live.listing import Listing, Page
 from kpreempt.snapshot.live.resources import EVENTS, consequence_without, kinds_to_read
 from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _REQUESTS_AT_ONCE = 6
 _NAMES_SHOWN = 3
@@ -174,7 +174,8 @@ def _server_version(api: Api) -> _Version:
 def _without(page: Page) -> Assumption:
     refusal = page.refusal
     why = "may not be listed (403)" if refusal is not None and refusal.status == 403 else "is not served (404)"
-    return Assumption(page.kind, "list", f"{why}: {consequence_without(page.kind)}")
+    message = f"{why}: {consequence_without(page.kind)}"
+    return Assumption(page.kind, "list", message, AssumptionKind.UNREADABLE)
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:
@@ -190,6 +191,7 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
             "cluster",
             "resourceVersion",
             f"not all was read at the same moment: {read}, the rest at {usual}; what changed in between may not fit",
+            AssumptionKind.UNCERTAIN,
         )
     ]
     known = {node.metadata.name for node in cluster.nodes}
@@ -198,5 +200,6 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
         names = sorted(set(strays))
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
         who = "1 pod is on a node that was" if len(strays) == 1 else f"{len(strays)} pods are on nodes that were"
-        found.append(Assumption("cluster", "nodes", f"{who} not there yet or any more: {shown}"))
+        message = f"{who} not there yet or any more: {shown}"
+        found.append(Assumption("cluster", "nodes", message, AssumptionKind.UNCERTAIN))
     return found

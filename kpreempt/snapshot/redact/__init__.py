@@ -60,7 +60,7 @@ class Redaction:
     def assumptions(self, assumptions: Iterable[Assumption]) -> list[Assumption]:
         """What was assumed, as far as it can be said: about which kind of object."""
         message = "something was assumed when the cluster was read; a redacted file does not say what"
-        return [Assumption(_kind_word(each.subject), "", message) for each in assumptions]
+        return [Assumption(_kind_word(each.subject), "", message, each.kind) for each in assumptions]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every token, and the name that it stands for."""

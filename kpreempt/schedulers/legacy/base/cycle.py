@@ -24,7 +24,18 @@ from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
 from kpreempt.schedulers.legacy.base.victims_report import victims_of
-from kpreempt.verdict import Assumption, Candidate, Code, Eligibility, Outcome, Selection, Status, Verdict, Victim
+from kpreempt.verdict import (
+    Assumption,
+    AssumptionKind,
+    Candidate,
+    Code,
+    Eligibility,
+    Outcome,
+    Selection,
+    Status,
+    Verdict,
+    Victim,
+)
 
 _ERROR = "the scheduler ends in an error"
 
@@ -122,6 +133,7 @@ class Cycle:
                     f"Pod {self._pod.key}",
                     "spec",
                     f"it fits on {len(feasible)} nodes, whose scores are not computed for {self._version.algorithm}",
+                    AssumptionKind.UNCERTAIN,
                 )
             ]
         return self._verdict(

@@ -28,7 +28,7 @@ from kpreempt.schedulers.legacy.base.volumes import (
     is_reachable,
     zone_conflict,
 )
-from kpreempt.verdict import Assumption, Status
+from kpreempt.verdict import Assumption, AssumptionKind, Status
 from kpreempt.verdict.details import VolumeConflict, VolumeLimitExceeded
 
 MAX_VOLUMES_EXCEEDED = "node(s) exceed max volume count"
@@ -185,6 +185,7 @@ def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
             f"PersistentVolumeClaim {claim.key}",
             "spec.volumeName",
             "it waits for its first pod; that a volume for it is found on any node is taken for granted",
+            AssumptionKind.UNCERTAIN,
         )
         for name in claim_names(pod)
         if (claim := claim_of(cluster, pod, name)) is not None

@@ -19,7 +19,7 @@ from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin,
 from kpreempt.schedulers.legacy.v1_18.profile import default_plugins
 from kpreempt.schedulers.legacy.v1_18.resources import accounting, requests_of
 from kpreempt.schedulers.legacy.v1_18.storage import claim_problem
-from kpreempt.verdict import Assumption, Code, Eligibility, Status
+from kpreempt.verdict import Assumption, AssumptionKind, Code, Eligibility, Status
 
 ALGORITHM = "kube-1.18"
 
@@ -107,4 +107,5 @@ class Version118(Version):
             return []
         message = "several cover one pod; 1.18 takes them in a random order, here in that of the input, and it decides"
         where = f"{len(decided)} nodes, {decided[0]} among them" if len(decided) > 1 else f"node {decided[0]}"
-        return [Assumption("PodDisruptionBudgets", "status.disruptionsAllowed", f"on {where}, {message}")]
+        field = "status.disruptionsAllowed"
+        return [Assumption("PodDisruptionBudgets", field, f"on {where}, {message}", AssumptionKind.UNCERTAIN)]

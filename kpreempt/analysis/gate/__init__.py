@@ -1,0 +1,40 @@
+"""The gate of a check: rules, what breaks them, and what lets it pass all the same."""
+
+from kpreempt.analysis.gate.baseline import Accepted, Baseline, baseline_text, read_baseline
+from kpreempt.analysis.gate.evaluate import Excuses, evaluate, measured, passes
+from kpreempt.analysis.gate.facts import Facts, PodFacts
+from kpreempt.analysis.gate.rules import (
+    NOT_KNOWN,
+    OVERRIDABLE,
+    SWITCHES,
+    ForbiddenVictims,
+    GateRules,
+    Override,
+    rule_named,
+)
+from kpreempt.analysis.gate.waivers import WAIVE, WAIVE_REASON, Waiver, waiver_of_option, waivers_of_object
+
+__all__ = [
+    "NOT_KNOWN",
+    "OVERRIDABLE",
+    "SWITCHES",
+    "WAIVE",
+    "WAIVE_REASON",
+    "Accepted",
+    "Baseline",
+    "Excuses",
+    "Facts",
+    "ForbiddenVictims",
+    "GateRules",
+    "Override",
+    "PodFacts",
+    "Waiver",
+    "baseline_text",
+    "evaluate",
+    "measured",
+    "passes",
+    "read_baseline",
+    "rule_named",
+    "waiver_of_option",
+    "waivers_of_object",
+]

@@ -1,0 +1,139 @@
+"""What a gate allows: limits for all, others for a namespace or a workload, and who must not be a victim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+import msgspec
+
+from kpreempt.analysis.gate.patterns import matches
+from kpreempt.errors import UsageError
+from kpreempt.model.labels import LabelSelector
+from kpreempt.verdict.check import RuleId
+
+# Rules that only hold or not: whatever they find is too much.
+SWITCHES = frozenset(
+    {
+        RuleId.FORBID_VICTIMS,
+        RuleId.REQUIRE_SCHEDULABLE,
+        RuleId.FORBID_LOOPS,
+        RuleId.BUDGETS_UNREADABLE,
+        RuleId.OBJECTS_SET_ASIDE,
+        RuleId.FIELDS_NOT_MODELLED,
+        RuleId.OUTCOME_UNCERTAIN,
+    }
+)
+# Rules about what is not known: nothing but a waiver lets it pass.
+NOT_KNOWN = (
+    RuleId.BUDGETS_UNREADABLE,
+    RuleId.OBJECTS_SET_ASIDE,
+    RuleId.FIELDS_NOT_MODELLED,
+    RuleId.OUTCOME_UNCERTAIN,
+)
+# Rules of which an override may say something else. The others are about the cluster as a whole, or name their own.
+OVERRIDABLE = (
+    RuleId.MAX_PDB_VIOLATIONS,
+    RuleId.MAX_VICTIMS,
+    RuleId.MAX_VICTIMS_PER_WORKLOAD,
+    RuleId.REQUIRE_SCHEDULABLE,
+    RuleId.MAX_CASCADE_DEPTH,
+    RuleId.MAX_PENDING,
+    RuleId.MAX_STRANDED,
+    RuleId.FORBID_LOOPS,
+)
+DEFAULT_LIMITS: Mapping[RuleId, int | None] = {
+    RuleId.MAX_PDB_VIOLATIONS: 0,
+    RuleId.MAX_VICTIMS: None,
+    RuleId.MAX_VICTIMS_PER_WORKLOAD: None,
+    RuleId.FORBID_VICTIMS: 0,
+    RuleId.REQUIRE_SCHEDULABLE: 0,
+    RuleId.MAX_CASCADE_DEPTH: 1,
+    RuleId.MAX_PENDING: 0,
+    RuleId.MAX_STRANDED: 0,
+    RuleId.FORBID_LOOPS: 0,
+    RuleId.MAX_SNAPSHOT_AGE: None,
+    **dict.fromkeys(NOT_KNOWN, 0),
+}
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """Other limits for what is of a namespace, or of a workload (``Deployment shop/api``); ``*`` is any text.
+
+    Where both are given, both must match. ``limits`` has the rules that it replaces; ``None`` switches one off. What is
+    of a namespace or workload is, for rules about victims, the victim; for those about pods that wait, the pod; for
+    budgets the budget, which is of no workload.
+    """
+
+    namespace: str = ""
+    workload: str = ""
+    limits: Mapping[RuleId, int | None] = {}
+
+    @property
+    def name(self) -> str:
+        """What it is for, in words that stay the same from run to run."""
+        parts = (f"namespace {self.namespace}" if self.namespace else "", self.workload)
+        return ", ".join(part for part in parts if part)
+
+    def covers(self, namespace: str, workload: str) -> bool:
+        """Whether it is about what is of this namespace and workload."""
+        of_namespace = not self.namespace or matches(self.namespace, namespace)
+        return of_namespace and (not self.workload or matches(self.workload, workload))
+
+
+class ForbiddenVictims(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that must not be victims: those for which all holds that is given. ``*`` in names is any text."""
+
+    namespace: str = ""
+    selector: LabelSelector | None = None
+    priority_class: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it forbids, in a few words."""
+        parts = [f"namespace {self.namespace}"] if self.namespace else []
+        parts += [f"label {self.selector}"] if self.selector is not None else []
+        parts += [f"priority class {self.priority_class}"] if self.priority_class else []
+        return ", ".join(parts)
+
+
+class GateRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of all rules, ``None`` where one is off, with the overrides, of which the last that matches wins.
+
+    Rules that only hold or not have the limit 0. A rule that ``limits`` does not name has its default.
+    """
+
+    limits: Mapping[RuleId, int | None] = {}
+    overrides: Sequence[Override] = ()
+    forbidden: Sequence[ForbiddenVictims] = ()
+
+    def general(self, rule: RuleId) -> int | None:
+        """The limit where no override matches, or ``None``."""
+        if rule is RuleId.FORBID_VICTIMS and not self.forbidden:
+            return None
+        return self.limits.get(rule, DEFAULT_LIMITS[rule])
+
+    def group_of(self, rule: RuleId, namespace: str, workload: str) -> int:
+        """The index of the override that decides about what is of this namespace and workload, -1 for none."""
+        for index in range(len(self.overrides) - 1, -1, -1):
+            if rule in self.overrides[index].limits and self.overrides[index].covers(namespace, workload):
+                return index
+        return -1
+
+    def limit_of(self, rule: RuleId, group: int) -> int | None:
+        """The limit in a group, as ``group_of`` tells it, or ``None`` where the rule is off."""
+        return self.general(rule) if group < 0 else self.overrides[group].limits[rule]
+
+    def is_on(self, rule: RuleId) -> bool:
+        """Whether the rule can fail for anything at all."""
+        others = (each.limits.get(rule) for each in self.overrides)
+        return self.general(rule) is not None or any(limit is not None for limit in others)
+
+
+def rule_named(name: str, where: str) -> RuleId:
+    """The rule of that name. Raises ``UsageError`` that begins with ``where``, with the nearest name as advice."""
+    try:
+        return RuleId(name)
+    except ValueError:
+        near = get_close_matches(name, list(RuleId), n=1)
+        raise UsageError(f'{where}: there is no rule "{name}"', hint=near[0] if near else ", ".join(RuleId)) from None
