@@ -5,7 +5,7 @@ from kpreempt.admission.api_defaults import apply_api_defaults
 from kpreempt.admission.budgets import fill_budget_statuses
 from kpreempt.admission.claims import admit_claim
 from kpreempt.admission.cluster_defaults import apply_cluster_defaults
-from kpreempt.admission.daemon_sets import daemon_node_names
+from kpreempt.admission.daemon_sets import daemon_node_names, daemon_nodes
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
 from kpreempt.admission.volcano import admit_pod_group, quota_usage, with_pod_groups
@@ -19,6 +19,7 @@ __all__ = [
     "apply_api_defaults",
     "apply_cluster_defaults",
     "daemon_node_names",
+    "daemon_nodes",
     "fill_budget_statuses",
     "quota_usage",
     "with_pod_groups",

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kpreempt.controllers.daemon_set import DaemonNode
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+_EXPELLING_EFFECTS = frozenset({"NoExecute"})
 
 
 def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
@@ -22,6 +24,19 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
     ``pod`` is the DaemonSet's pod with the controller's tolerations and not yet tied to a node.
     """
     return [node.name for node in nodes if _should_run(pod, node)]
+
+
+def daemon_nodes(pod: Pod, nodes: Iterable[Node]) -> list[DaemonNode]:
+    """All nodes, with whether the controller would make ``pod`` for them, and whether one that is there may stay."""
+    return [
+        DaemonNode(name=node.name, should_run=_should_run(pod, node), may_stay=_may_stay(pod, node)) for node in nodes
+    ]
+
+
+def _may_stay(pod: Pod, node: Node) -> bool:
+    if pod.spec.node_name not in ("", node.name) or not pod.spec.selects(node.name, node.labels):
+        return False
+    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _EXPELLING_EFFECTS) is None
 
 
 def _should_run(pod: Pod, node: Node) -> bool:

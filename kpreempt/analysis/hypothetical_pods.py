@@ -33,6 +33,11 @@ def requests_of(pod: Pod) -> dict[str, int]:
     return requests_in_units(pod_requests(pod))
 
 
+def allocatable_of(node: Node) -> dict[str, int]:
+    """What a node has for pods, in milli-CPU, bytes and units."""
+    return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
+
+
 def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     """The median of the CPU and of the memory that pods ask for, among those that ask for any."""
     amounts: dict[str, list[int]] = {name: [] for name in _SIZES}

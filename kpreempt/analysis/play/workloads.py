@@ -16,12 +16,12 @@ class Workloads:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._above: dict[OwnerKey, str] = {}
         self._sizes: dict[str, int | None] = {}
-        for replica_set in cluster.replica_sets:
-            owner = controller_of(replica_set.metadata)
-            if owner is not None:
-                namespace = replica_set.metadata.namespace
-                key = (namespace, "ReplicaSet", replica_set.metadata.name)
-                self._above[key] = f"{owner.kind} {namespace}/{owner.name}"
+        for kind, owned in (("ReplicaSet", cluster.replica_sets), ("Job", cluster.jobs)):
+            for each in owned:
+                owner = controller_of(each.metadata)
+                if owner is not None:
+                    namespace = each.metadata.namespace
+                    self._above[namespace, kind, each.metadata.name] = f"{owner.kind} {namespace}/{owner.name}"
         for kind, objects in (
             ("ReplicaSet", cluster.replica_sets),
             ("Deployment", cluster.deployments),
@@ -38,10 +38,10 @@ class Workloads:
         namespace = pod.metadata.namespace
         if owner is None:
             return f"Pod {pod.key}"
+        above = self._above.get((namespace, owner.kind, owner.name))
+        if above is not None:
+            return above
         if owner.kind == "ReplicaSet":
-            above = self._above.get((namespace, owner.kind, owner.name))
-            if above is not None:
-                return above
             end = f"-{pod.metadata.labels.get(_HASH_LABEL, '')}"
             if end != "-" and owner.name.endswith(end):
                 return f"Deployment {namespace}/{owner.name.removesuffix(end)}"

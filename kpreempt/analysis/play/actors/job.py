@@ -16,9 +16,9 @@ from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, act
 class JobActor:
     """Keeps as many pods as may run side by side, and starts others after a wait where they fail."""
 
-    def __init__(self, owner: OwnerKey, job: JobState, maker: Maker) -> None:
-        namespace, kind, name = owner
-        self.workload = f"{kind} {namespace}/{name}"
+    def __init__(self, owner: OwnerKey, job: JobState, maker: Maker, workload: str) -> None:
+        """``workload`` is the name of the Job, or of the CronJob that it is of."""
+        self.workload = workload
         self.owners = (owner,)
         self._job = job
         self._maker = maker

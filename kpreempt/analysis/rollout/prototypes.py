@@ -1,0 +1,90 @@
+"""The pods that workloads make, as they are before they have names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import admit, admit_claim
+from kpreempt.analysis.claim_documents import stateful_claims
+from kpreempt.analysis.document_reader import Document, DocumentReader
+from kpreempt.analysis.play.actors.naming import Maker
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.workload_pods import PodTemplate, pods_of
+from kpreempt.controllers.replacement import replacement_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption
+
+HASH_LABEL = "pod-template-hash"
+
+
+class Prototypes:
+    """Makes typed, admitted pods of documents, in a cluster that it may add claims to."""
+
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime) -> None:
+        self.cluster = cluster
+        self.assumptions: dict[Assumption, None] = {}
+        self._decode = decode
+        self._now = now
+
+    def of_document(self, document: Document, source: str, line: int) -> tuple[Pod, PodTemplate]:
+        """The pod that a workload's document asks for. Raises what decoding and admission raise."""
+        (template,) = pods_of(document, source=source, line=line)
+        return self.of_template(template), template
+
+    def of_template(self, template: PodTemplate) -> Pod:
+        """The pod as the API server would store it."""
+        pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
+        admission = admit(pod, self.cluster)
+        self.assumptions.update(dict.fromkeys(admission.assumptions))
+        return admission.pod
+
+    def of_pod(self, pod: Pod) -> Pod:
+        """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""
+        made = replacement_of(pod, suffix="0", uid="", now=self._now)
+        return stripped(made if made is not None else pod)
+
+    def maker(self, pod: Pod, stem: str) -> Maker:
+        """Makes pods like this one."""
+        return Maker(stripped(pod), stem)
+
+    def add_claims(
+        self, document: Document, name: str, namespace: str, ordinals: Iterable[int], reader: DocumentReader
+    ) -> None:
+        """The claims of a StatefulSet's pods that the cluster does not have yet."""
+        spec = reader.mapping(document, "spec")
+        labels = reader.mapping(reader.mapping(spec, "selector", "spec"), "matchLabels", "spec.selector")
+        known = {claim.key for claim in self.cluster.persistent_volume_claims}
+        new = []
+        for ordinal in ordinals:
+            claims, _ = stateful_claims(spec, f"{name}-{ordinal}", namespace, labels, reader)
+            for claim in claims:
+                record: Any = self._decode("PersistentVolumeClaim", claim, source=reader.source, line=reader.line)
+                if record.key not in known:
+                    new.append(admit_claim(record, self.cluster))
+        if new:
+            there = self.cluster.persistent_volume_claims
+            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+
+
+def stripped(pod: Pod) -> Pod:
+    """The pod without a time of creation: whoever makes one like it sets that."""
+    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=None)
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> Pod:
+    """The pod as one of another ReplicaSet of the same Deployment."""
+    owners = [
+        msgspec.structs.replace(owner, kind="ReplicaSet", api_version="apps/v1", name=name, uid=uid)
+        if owner.controller
+        else owner
+        for owner in pod.metadata.owner_references
+    ]
+    labels = {**pod.metadata.labels, HASH_LABEL: template_hash} if template_hash else pod.metadata.labels
+    metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, labels=labels)
+    return msgspec.structs.replace(pod, metadata=metadata)
