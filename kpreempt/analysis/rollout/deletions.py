@@ -50,7 +50,7 @@ _PARTS_WITH_NAMESPACE = 3
 
 
 class Deletion(msgspec.Struct, frozen=True):
-    """An object that goes. ``namespace`` is empty for kinds that have none; ``has_meaning`` whether any pod may care."""
+    """An object that goes. ``namespace`` is empty for kinds without, ``has_meaning`` is whether any pod may care."""
 
     kind: str
     namespace: str

@@ -11,7 +11,7 @@ from kpreempt.analysis.document_reader import Document
 
 
 class ClusterKind(msgspec.Struct, frozen=True):
-    """A kind that a snapshot holds: the field of ``ClusterSnapshot``, its API groups, and whether it has a namespace."""
+    """A kind that a snapshot holds: the field of ``ClusterSnapshot``, its groups, and whether it has a namespace."""
 
     name: str
     field: str

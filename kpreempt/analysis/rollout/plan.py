@@ -1,0 +1,210 @@
+"""What a change does to a cluster, object by object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, group_of, is_pod_owner
+from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by
+from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
+from kpreempt.analysis.rollout.overlay import Overlay
+from kpreempt.analysis.rollout.pod_defaults import mapping_in
+from kpreempt.analysis.rollout.pods import plan_pod
+from kpreempt.analysis.rollout.records import ManifestDocument, Plan, PlannedWorkload
+from kpreempt.analysis.rollout.shape import error_at, prepared
+from kpreempt.analysis.rollout.workloads import plan_deletion, plan_workload
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.errors import NotFoundError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import Change, ChangeKind
+
+__all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
+
+MAX_NEW_PODS = 20_000
+
+# Kinds that no snapshot holds and that do decide about pods.
+_NOT_MODELLED = {
+    ("", "ResourceQuota"): "quotas are not evaluated: pods that it refuses count as made",
+    ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "claims made from it are not evaluated",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
+    ("batch.volcano.sh", "Job"): "jobs of Volcano are not played",
+    ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
+}
+
+
+def plan_change(
+    cluster: ClusterSnapshot,
+    documents: Sequence[ManifestDocument],
+    live: LiveDocuments,
+    decode: Decode,
+    *,
+    namespace: str,
+    deleted: Sequence[str] = (),
+) -> Plan:
+    """What applying ``documents``, and then deleting ``deleted``, does to ``cluster``.
+
+    ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
+    say no namespace are in ``namespace``. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
+    for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
+    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there.
+    """
+    planner = _Planner(cluster, live, decode)
+    ready = prepared(documents, namespace)
+    for given in ready.documents:
+        planner.apply(given)
+    given_names = {describe(each.document) for each in ready.documents}
+    for deletion in dict.fromkeys(parse_deletion(text, namespace) for text in deleted):
+        if deletion.described in given_names:
+            raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
+        planner.delete(deletion)
+    return planner.plan(ready.notes)
+
+
+class _Planner:
+    """The plan as it grows."""
+
+    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode) -> None:
+        self._cluster = cluster
+        self._live = live
+        self._decode = decode
+        self._objects = ClusterObjects(cluster)
+        self._overlay = Overlay(cluster, self._objects, decode)
+        self._changes: list[Change] = []
+        self._workloads: list[PlannedWorkload] = []
+        self._pods: list[PodTemplate] = []
+        self._deleted_pods: dict[str, None] = {}
+        self._assumptions: list[Assumption] = []
+        self._notes: list[str] = []
+        self._ignored: Counter[str] = Counter()
+        self._new_pods = 0
+
+    def apply(self, given: ManifestDocument) -> None:
+        """Take a manifest in."""
+        document = given.document
+        kind = cluster_kind_of(document)
+        if is_pod_owner(document):
+            self._apply_workload(given)
+        elif kind is None:
+            self._pass_over(document)
+        elif kind.name == "Pod":
+            self._apply_pod(given)
+        else:
+            self._changes.append(self._overlay.add(given, kind))
+
+    def delete(self, deletion: Deletion) -> None:
+        """Take a deletion in. Raises ``NotFoundError``."""
+        if not deletion.has_meaning:
+            self._ignored[deletion.kind] += 1
+            return
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        record = self._objects.find(kind, namespace, name)
+        if record is None and self._live.find(kind, namespace, name) is None:
+            raise NotFoundError(f"there is no {deletion.described} to delete")
+        change = Change(object=deletion.described, kind=ChangeKind.DELETED)
+        if kind in POD_OWNERS:
+            self._delete_workload(deletion)
+            return
+        self._changes.append(change)
+        if kind == "Namespace":
+            self._empty(name)
+        if kind == "Pod":
+            self._deleted_pods[f"{namespace}/{name}"] = None
+        else:
+            self._overlay.remove(kind, namespace, name)
+
+    def plan(self, notes: Sequence[str]) -> Plan:
+        """All of it."""
+        ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
+        if ignored:
+            self._notes.append(f"means nothing to scheduling, and is ignored: {', '.join(ignored)}")
+        cluster = self._overlay.cluster()
+        return Plan(
+            changes=self._changes,
+            workloads=self._workloads,
+            pods=self._pods,
+            deleted_pods=list(self._deleted_pods),
+            cluster=cluster,
+            assumptions=[*self._assumptions, *self._overlay.assumptions],
+            notes=[*notes, *self._notes],
+        )
+
+    def _apply_workload(self, given: ManifestDocument) -> None:
+        planned = plan_workload(given, self._objects, self._live, self._decode)
+        self._changes.append(planned.change)
+        self._assumptions += planned.assumptions
+        if planned.workload is not None:
+            self._workloads.append(planned.workload)
+            self._count(given, planned.new_pods)
+
+    def _apply_pod(self, given: ManifestDocument) -> None:
+        planned = plan_pod(given, self._objects, self._live, self._decode)
+        self._changes.append(planned.change)
+        self._assumptions += planned.assumptions
+        if planned.deleted:
+            self._deleted_pods[planned.deleted] = None
+        if planned.relabelled is not None:
+            self._overlay.put("Pod", planned.relabelled)
+        if planned.template is not None:
+            self._pods.append(planned.template)
+            self._count(given, 1)
+
+    def _count(self, given: ManifestDocument, pods: int) -> None:
+        self._new_pods += pods
+        if self._new_pods > MAX_NEW_PODS:
+            problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
+            raise error_at(given, problem, "spec")
+
+    def _pass_over(self, document: Document) -> None:
+        """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
+        kind = str(document["kind"])
+        template = mapping_in(mapping_in(document, "spec"), "template")
+        if message := _NOT_MODELLED.get((group_of(document), kind)):
+            self._assumptions.append(Assumption(describe(document), "spec", message))
+        elif isinstance(mapping_in(template, "spec").get("containers"), list):
+            message = f"the controller of a {kind} is not known, so that none of its pods are made"
+            self._assumptions.append(Assumption(describe(document), "spec.template", message))
+        else:
+            self._ignored[kind] += 1
+
+    def _delete_workload(self, deletion: Deletion) -> None:
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        self._add_deletion(kind, namespace, name)
+        if kind == "CronJob":
+            for job in self._objects.owned("Job", namespace, name, owner_kind="CronJob"):
+                self._add_deletion("Job", namespace, job.metadata.name)
+
+    def _add_deletion(self, kind: str, namespace: str, name: str) -> None:
+        before = self._live.find(kind, namespace, name)
+        if before is None:
+            before = record_document(kind, self._objects.find(kind, namespace, name))
+        planned = plan_deletion(kind, namespace, name, before, self._objects, self._live)
+        self._changes.append(planned.change)
+        if planned.workload is not None:
+            self._workloads.append(planned.workload)
+
+    def _empty(self, namespace: str) -> None:
+        """Delete all that is in a namespace."""
+        for kind in CLUSTER_KINDS.values():
+            if not kind.is_namespaced:
+                continue
+            for record in getattr(self._cluster, kind.field):
+                if record.metadata.namespace != namespace:
+                    continue
+                owner = controller_of(record.metadata)
+                if kind.name == "Pod":
+                    if owner is None or owner.kind not in POD_OWNERS:
+                        self._deleted_pods[record.key] = None
+                elif kind.name not in POD_OWNERS:
+                    self._overlay.remove(kind.name, namespace, record.metadata.name)
+                # A Deployment's ReplicaSets go with it.
+                elif owner is None or owner.kind != "Deployment":
+                    self._add_deletion(kind.name, namespace, record.metadata.name)
