@@ -54,7 +54,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     if format not in ANSWER_FORMATS:
         raise UsageError(f"there is no output format {format!r}", hint=", ".join(ANSWER_FORMATS))
     if format == "markdown":
-        from kpreempt.report.format_markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
+        from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
 
         return fenced_report(_text(answer, msgspec.structs.replace(options, colour=False))) + "\n"
     return _text(answer, options)

@@ -16,6 +16,8 @@ from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleId, RuleResult
 
 _LINKS_SHOWN = 5
+# The subject of what is about no single object.
+_CLUSTER = "cluster"
 # How the links of a chain are written: a victim, and what takes its place.
 _BECOMES = " → "
 
@@ -75,7 +77,7 @@ def rule_phrase(result: RuleResult) -> Phrase:
 
 
 def _subject(finding: GateFinding, fallback: str) -> Phrase:
-    return (name(finding.subject),) if finding.subject else (fallback,)
+    return (name(finding.subject),) if finding.subject not in ("", _CLUSTER) else (fallback,)
 
 
 def _pods(finding: GateFinding) -> Phrase:
@@ -97,8 +99,10 @@ def _budget(finding: GateFinding) -> Phrase:
 
 
 def _victims(finding: GateFinding) -> Phrase:
-    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go"
-    return (f"{have}{_limit(finding)}", *_pods(finding))
+    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go{_limit(finding)}"
+    if finding.subject in ("", _CLUSTER):
+        return (have, *_pods(finding))
+    return (name(finding.subject), f": {have}", *_pods(finding))
 
 
 def _victims_of_workload(finding: GateFinding) -> Phrase:
@@ -130,9 +134,11 @@ def _pending(finding: GateFinding) -> Phrase:
 
 
 def _left_without(finding: GateFinding) -> Phrase:
-    missing: Phrase = (": ", *names(finding.pods), f" {agree(len(finding.pods), 'is')} gone") if finding.pods else ()
-    lost = " is left without what it needs"
-    return (*_subject(finding, "something"), lost, *missing, *_detail(finding, "; "))
+    if finding.subject.startswith("Service "):
+        return (name(finding.subject), " is left without a ready pod", *_detail(finding))
+    pods = max(finding.amount, len(finding.pods), 1)
+    lost = f": {count(pods, 'pod')} left without what {'it needs' if pods == 1 else 'they need'}"
+    return (*_subject(finding, "the cluster"), lost, *_pods(finding), *_detail(finding, "; "))
 
 
 def _loop(finding: GateFinding) -> Phrase:
@@ -141,7 +147,7 @@ def _loop(finding: GateFinding) -> Phrase:
 
 def _snapshot(finding: GateFinding) -> Phrase:
     if finding.amount <= 0:
-        return ("how old the snapshot is, is not known", *_detail(finding))
+        return (message(finding.detail or "how old the snapshot is, is not known"),)
     age, most = format_duration(finding.amount), format_duration(finding.limit)
     return (f"the snapshot is {age} old (limit {most})", *_detail(finding))
 
@@ -150,8 +156,7 @@ def _unknown(what: str) -> Callable[[GateFinding], Phrase]:
     """A sentence about something that is not known, with what is said about it."""
 
     def words(finding: GateFinding) -> Phrase:
-        subject: Phrase = (name(finding.subject), ": ") if finding.subject else ()
-        return (*subject, what, *_pods(finding), *_detail(finding))
+        return (*_subject(finding, "the cluster"), f": {what}", *_pods(finding), *_detail(finding, "; "))
 
     return words
 
