@@ -46,7 +46,7 @@ def tally(check: Check) -> list[str]:
     unplaced = sum(not pod.was_running and not pod.waited_before for pod in play.waiting)
     figures = [f"{count(len(play.displaced), 'pod')} evicted" if play.displaced else "no pod evicted"]
     if violations:
-        figures.append(f"{count(violations, 'time')} against a budget")
+        figures.append(count(violations, "budget violation"))
     if play.depth > 1:
         figures.append(f"{play.depth:,} evictions deep")
     if unplaced:
@@ -105,7 +105,7 @@ def outcome_phrase(share: OutcomeShare, runs: int) -> Phrase:
     if share.victims:
         parts += [" (", *_shares(share.victims), ")"]
     if violations:
-        parts += [f", {count(violations, 'time')} against a budget (", *_shares(share.violations), ")"]
+        parts += [f", {count(violations, 'budget violation')} (", *_shares(share.violations), ")"]
     if pending:
         parts += [f", {count(pending, 'pod')} left waiting (", *_shares(share.pending), ")"]
     if share.depth > 1:

@@ -45,8 +45,9 @@ _NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
 def render(check: Check, _options: RenderOptions) -> str:
     """The verdict, the rules and what fails; changes, victims and the story folded until they are clicked on."""
     word = "passed" if check.passed else "failed"
-    blocks = [f"### kpreempt check: {word}", f"{_phrase(verdict_phrase(check))}: {escaped(', '.join(tally(check)))}."]
-    blocks.append(_rules(check))
+    verdict = _phrase(verdict_phrase(check))
+    figures = escaped(", ".join(tally(check)))
+    blocks = [f"### kpreempt check: {word}", f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
     blocks += _listed(map(_finding, failing(check)), _ROOM_OF_FINDINGS)
     if let_by := [f"{_finding(each)} ({_phrase(standing_phrase(each))})" for each in forgiven(check)]:
         blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
@@ -186,6 +187,10 @@ def _fitting(blocks: Sequence[str]) -> str:
             break
         kept.append(block)
     return "\n\n".join(kept) + "\n"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _phrase(phrase: Phrase) -> str:

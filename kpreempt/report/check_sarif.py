@@ -105,7 +105,7 @@ def _location(finding: GateFinding, check: Check) -> dict[str, Any]:
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
     if place.path and not place_of(finding).path:
-        location["message"] = {"text": "A file of the change, which as a whole this is about."}
+        location["message"] = {"text": "A file of the change; what this is about has none of its own."}
     return location
 
 

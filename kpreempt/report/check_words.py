@@ -85,7 +85,7 @@ def _pods(finding: GateFinding) -> Phrase:
 
 
 def _detail(finding: GateFinding, before: str = ": ") -> Phrase:
-    return (before, message(finding.detail)) if finding.detail else ()
+    return (before, message(finding.detail.rstrip().removesuffix("."))) if finding.detail else ()
 
 
 def _limit(finding: GateFinding) -> str:
@@ -152,11 +152,14 @@ def _snapshot(finding: GateFinding) -> Phrase:
     return (f"the snapshot is {age} old (limit {most})", *_detail(finding))
 
 
-def _unknown(what: str) -> Callable[[GateFinding], Phrase]:
+def _unknown(of_an_object: str, of_all: str) -> Callable[[GateFinding], Phrase]:
     """A sentence about something that is not known, with what is said about it."""
 
     def words(finding: GateFinding) -> Phrase:
-        return (*_subject(finding, "the cluster"), f": {what}", *_pods(finding), *_detail(finding, "; "))
+        detail = _detail(finding, "; " if finding.pods else ": ")
+        if finding.subject in ("", _CLUSTER):
+            return (of_all, *_pods(finding), *detail)
+        return (name(finding.subject), f" {of_an_object}", *_pods(finding), *detail)
 
     return words
 
@@ -172,10 +175,10 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_STRANDED: _left_without,
     RuleId.FORBID_LOOPS: _loop,
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
-    RuleId.BUDGETS_UNREADABLE: _unknown("budgets could not be read"),
-    RuleId.OBJECTS_SET_ASIDE: _unknown("left out"),
-    RuleId.FIELDS_NOT_MODELLED: _unknown("not evaluated"),
-    RuleId.OUTCOME_UNCERTAIN: _unknown("what becomes of it cannot be told"),
+    RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
+    RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),
+    RuleId.FIELDS_NOT_MODELLED: _unknown("is not evaluated as a whole", "not all is evaluated"),
+    RuleId.OUTCOME_UNCERTAIN: _unknown("may fare otherwise", "the outcome cannot be told"),
 }
 
 

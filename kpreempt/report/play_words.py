@@ -5,17 +5,19 @@ What stems from the input is a ``Span`` of its own, unstyled or strong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import Page, Phrase, Span, strong
+from kpreempt.report.layout import Page, Phrase, Span, Style, strong
+from kpreempt.report.quoting import names
 from kpreempt.verdict.play import BudgetLow, Displaced, Play, PlayEnd, PlayStep, StepKind
 
-_PODS_SHOWN = 3
-_NODES_SHOWN = 2
+_Teller = Callable[[Sequence[PlayStep]], Phrase]
+
+_OTHERS_SHOWN = 2
 INDENT = 2
 # Longer chains go on below one another.
 _DEEPEST_INDENT = 10
@@ -57,7 +59,7 @@ def tell_step_by_step(steps: Sequence[PlayStep]) -> list[Told]:
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
         groups = [list(group) for _, group in groupby(moment, key=lambda step: (step.kind, step.cause, step.node))]
-        lines += _told(groups)
+        lines += _told(groups, _WORDS)
     return lines
 
 
@@ -70,26 +72,26 @@ def tell_in_short(steps: Sequence[PlayStep]) -> list[Told]:
             subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
             key = (step.kind, subject, step.owner, step.reason, bool(step.cause), step.message)
             groups.setdefault(key, []).append(step)
-        lines += _told(list(groups.values()))
+        lines += _told(list(groups.values()), _WORDS | {StepKind.ARRIVES: _is_made})
     return lines
 
 
-def _told(groups: Sequence[Sequence[PlayStep]]) -> list[Told]:
+def _told(groups: Sequence[Sequence[PlayStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
     """A line for each group of one moment. A nomination shows in whom it tells to go."""
     shown = [group for group in groups if group[0].kind is not StepKind.NOMINATED]
     return [
-        Told("" if number else clock(group[0].at), group[0].kind, _WORDS[group[0].kind](group))
+        Told("" if number else clock(group[0].at), group[0].kind, words[group[0].kind](group))
         for number, group in enumerate(shown)
     ]
 
 
-def _pods(steps: Sequence[PlayStep]) -> Span:
-    return strong(join_names([step.pod for step in steps], limit=_PODS_SHOWN))
+def _pods(steps: Sequence[PlayStep]) -> Phrase:
+    return names([step.pod for step in steps])
 
 
-def _several(texts: Sequence[str], limit: int = _NODES_SHOWN) -> Span:
+def _several(texts: Sequence[str], style: Style = "") -> Phrase:
     """Names, each once, in their order."""
-    return Span(join_names(list(dict.fromkeys(filter(None, texts))), limit=limit))
+    return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
 
 
 def _scales(steps: Sequence[PlayStep]) -> Phrase:
@@ -104,15 +106,22 @@ def _arrives(steps: Sequence[PlayStep]) -> Phrase:
     owner, causes = steps[0].owner, [step.cause for step in steps]
     if any(causes):
         maker: Phrase = (Span(owner), " makes ") if owner else ()
-        return (*maker, _pods(steps), " in place of ", _several(causes))
-    return (_pods(steps), f" {agree(len(steps), 'comes')}")
+        return (*maker, *_pods(steps), " in place of ", *_several(causes))
+    return (*_pods(steps), f" {agree(len(steps), 'comes')}")
+
+
+def _is_made(steps: Sequence[PlayStep]) -> Phrase:
+    """Pods of which it is told whose they are, even where they take nobody's place."""
+    if steps[0].owner and not steps[0].cause:
+        return (Span(steps[0].owner), " makes ", *_pods(steps))
+    return _arrives(steps)
 
 
 def _lands(steps: Sequence[PlayStep]) -> Phrase:
     drawn = [len(step.tied) for step in steps if step.tied]
     among = f", drawn among {max(drawn):,}" if drawn else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
-    return (_pods(steps), lands, _several([step.node for step in steps])._replace(style="good"), Span(among, "dim"))
+    return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 
 
 def _leaves(steps: Sequence[PlayStep]) -> Phrase:
@@ -121,23 +130,23 @@ def _leaves(steps: Sequence[PlayStep]) -> Phrase:
     violates: Phrase = (Span(", which breaks budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
     if first.reason:
         why = _REASONS.get(first.reason)
-        reason: Phrase = (f": {why}",) if why else (": ", Span(first.reason))
+        reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")
         maker: Phrase = (Span(first.owner), " deletes ") if first.owner else ("deleted: ",)
-        return (*maker, _pods(steps), *reason, *violates)
+        return (*maker, *_pods(steps), *reason, *violates)
     told = Span(f" {agree(len(steps), 'is')} told to go", "warn")
-    sake: Phrase = (" for ", _several([step.cause for step in steps])) if first.cause else ()
-    return (_pods(steps), told, *sake, *violates)
+    sake: Phrase = (" for ", *_several([step.cause for step in steps])) if first.cause else ()
+    return (*_pods(steps), told, *sake, *violates)
 
 
 def _gone(steps: Sequence[PlayStep]) -> Phrase:
-    return (_pods(steps), f" {agree(len(steps), 'is')} gone from ", _several([step.node for step in steps]))
+    return (*_pods(steps), f" {agree(len(steps), 'is')} gone from ", *_several([step.node for step in steps]))
 
 
 def _waits(steps: Sequence[PlayStep]) -> Phrase:
-    return (_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
+    return (*_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
 
 
-_WORDS: dict[StepKind, Callable[[Sequence[PlayStep]], Phrase]] = {
+_WORDS: dict[StepKind, _Teller] = {
     StepKind.SCALES: _scales,
     StepKind.ARRIVES: _arrives,
     StepKind.LANDS: _lands,
