@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
 
 import msgspec
 
@@ -12,6 +14,7 @@ from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
 from kpreempt.verdict.budget_audit import BudgetAudit
+from kpreempt.verdict.check import Check
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
 Answer = (
@@ -24,18 +27,33 @@ Answer = (
     | SessionAnswer
     | GangAnswer
     | GangAnswers
+    | Check
 )
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
+# What only the answer of check has a module of its own for.
+_CHECK_MODULES = {
+    "text": "kpreempt.report.check_text",
+    "markdown": "kpreempt.report.check_markdown",
+    "junit": "kpreempt.report.check_junit",
+    "sarif": "kpreempt.report.check_sarif",
+    "github": "kpreempt.report.check_github",
+    "gitlab": "kpreempt.report.check_gitlab",
+}
+CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK_MODULES)))
+
+
+class _CheckFormat(Protocol):
+    def render(self, check: Check, options: RenderOptions, /) -> str: ...
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
-    """The answer in one of ``ANSWER_FORMATS``.
+    """The answer in one of ``ANSWER_FORMATS``, or of ``CHECK_FORMATS`` where it is that of ``check``.
 
     ``jsonl`` has a line for each of the answer's items, or for each step where events were played, and one for a whole
     session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
     preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks
     end, of an audit the budgets about which there is something to say; its ``jsonl`` ends with the
-    workloads without a budget.
+    workloads without a budget. Of ``check``, ``jsonl`` has the findings and ``name`` the victims.
     Raises ``UsageError`` for a format that there is not.
     """
     if format == "json":
@@ -51,16 +69,25 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     if format == "name":
         kind = _kind_of_names(answer)
         return "".join(f"{kind}/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
-    if format not in ANSWER_FORMATS:
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(ANSWER_FORMATS))
+    formats = CHECK_FORMATS if isinstance(answer, Check) else ANSWER_FORMATS
+    if format not in formats:
+        raise UsageError(f"there is no output format {format!r}", hint=", ".join(formats))
+    if isinstance(answer, Check):
+        return _of_check(answer, format, options)
     if format == "markdown":
-        from kpreempt.report.format_markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
+        from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
 
         return fenced_report(_text(answer, msgspec.structs.replace(options, colour=False))) + "\n"
     return _text(answer, options)
 
 
+def _of_check(check: Check, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
+    return cast(_CheckFormat, import_module(_CHECK_MODULES[format])).render(check, options)
+
+
 def _text(answer: Answer, options: RenderOptions) -> str:
+    if isinstance(answer, Check):
+        return _of_check(answer, "text", options)
     if isinstance(answer, PendingPods):
         from kpreempt.report.pending_text import render_pending  # noqa: PLC0415 - loaded when it is asked for
 
@@ -101,6 +128,8 @@ def _kind_of_names(answer: Answer) -> str:
 
 
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
+    if isinstance(answer, Check):
+        return answer.findings
     if isinstance(answer, SchedulingQueueState) and answer.steps:
         return answer.steps
     if isinstance(answer, SessionAnswer | GangAnswer):
@@ -111,6 +140,8 @@ def _items(answer: Answer) -> Sequence[msgspec.Struct]:
 
 
 def _names(answer: Answer) -> list[str]:
+    if isinstance(answer, Check):
+        return list(dict.fromkeys(victim.pod for victim in answer.play.displaced))
     if isinstance(answer, PreemptionsOfPod):
         keys = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
         return list(dict.fromkeys(filter(None, keys)))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-
-from tabulate import tabulate
 
 from kpreempt.report.amounts import count, plural
 from kpreempt.report.changes_section import describe_answer, describe_changes, join_options
 from kpreempt.report.choice_section import describe_choice
 from kpreempt.report.durations import format_duration
-from kpreempt.report.escape import printable
 from kpreempt.report.evidence import describe
 from kpreempt.report.failures import name_some
 from kpreempt.report.grouping import group_by_reasons
 from kpreempt.report.headline import headline, pod_facts, pod_name
-from kpreempt.report.layout import Phrase, Span, plain
+from kpreempt.report.markdown import code, emphasised, escaped, fenced, table
 from kpreempt.report.node_section import describe_standing
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.summary import SUMMARY_COLUMNS, summary_row
@@ -25,8 +21,6 @@ from kpreempt.verdict import NodeEvaluation, Proposal, Status, Verdict
 
 _GROUPS_SHOWN = 20
 _CAUSES_SHOWN = 3
-_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~!&$]|://|(?i:www\.)")
-_BACKTICKS = re.compile(r"`+")
 _VICTIM_COLUMNS = ("Victim", "Priority", "Owner", "Running", "Budget (allowed→left)")
 _VICTIM_ALIGNS = ("left", "right", "left", "left", "left")
 
@@ -35,28 +29,28 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     """A section for each verdict; several start with a table of all."""
     blocks = [block for verdict in verdicts for block in _blocks(verdict, options)]
     if len(verdicts) > 1:
-        rows = [[_code(cell) for cell in summary_row(verdict)] for verdict in verdicts]
-        blocks.insert(0, _table(SUMMARY_COLUMNS, rows, ("left", "right", "left", "left", "right", "right", "left")))
+        rows = [[code(cell) for cell in summary_row(verdict)] for verdict in verdicts]
+        blocks.insert(0, table(SUMMARY_COLUMNS, rows, ("left", "right", "left", "left", "right", "right", "left")))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
 def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
-    blocks = [f"### {_code(pod_name(verdict))}: {verdict.outcome}", _emphasised(headline(verdict))]
+    blocks = [f"### {code(pod_name(verdict))}: {verdict.outcome}", emphasised(headline(verdict))]
     blocks += [_victims(verdict, node, options) for node in verdict.nominated_nodes if verdict.victims.get(node)]
     if verdict.message:
-        blocks.append(_fenced(verdict.message))
+        blocks.append(fenced(verdict.message))
     blocks += _changes("Changes with which it would land", verdict.proposals)
     if verdict.node_story is not None:
         story = verdict.node_story
-        blocks.append(f"{_emphasised(describe_standing(story, verdict))}.")
+        blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
         blocks += _filters(story.evaluation)
-        blocks += _changes(f"Changes with which {_code(story.node)} would be chosen", story.proposals)
+        blocks += _changes(f"Changes with which {code(story.node)} would be chosen", story.proposals)
     if verdict.assumptions:
         blocks.append(
             "\n".join(
                 ["**Not evaluated:**", ""]
                 + [
-                    f"- {_text(f'{each.subject} {each.field}'.strip())}: {_text(each.message)}"
+                    f"- {escaped(f'{each.subject} {each.field}'.strip())}: {escaped(each.message)}"
                     for each in verdict.assumptions
                 ]
             )
@@ -68,18 +62,18 @@ def _victims(verdict: Verdict, node: str, options: RenderOptions) -> str:
     victims = verdict.victims[node]
     rows = [
         [
-            _code(victim.pod),
+            code(victim.pod),
             f"{victim.priority:,}",
-            _code(victim.owner) if victim.owner else "",
+            code(victim.owner) if victim.owner else "",
             format_running(victim, verdict, options),
-            _emphasised(format_budgets(victim.budgets)),
+            emphasised(format_budgets(victim.budgets)),
         ]
         for victim in victims
     ]
     seconds = longest_grace_seconds(victims)
     stop = f", up to {format_duration(seconds)} to stop" if seconds else ""
-    title = f"{count(len(victims), 'victim')} on {_code(node)}{stop}:"
-    return f"{title}\n\n{_table(_VICTIM_COLUMNS, rows, _VICTIM_ALIGNS)}"
+    title = f"{count(len(victims), 'victim')} on {code(node)}{stop}:"
+    return f"{title}\n\n{table(_VICTIM_COLUMNS, rows, _VICTIM_ALIGNS)}"
 
 
 def _filters(evaluation: NodeEvaluation) -> list[str]:
@@ -87,25 +81,25 @@ def _filters(evaluation: NodeEvaluation) -> list[str]:
     if not evaluation.filters:
         return []
     without = {status.plugin: _answer(status) for status in evaluation.without_lower}
-    rows = [[_text(each.plugin), _answer(each), without.get(each.plugin, "")] for each in evaluation.filters]
+    rows = [[escaped(each.plugin), _answer(each), without.get(each.plugin, "")] for each in evaluation.filters]
     headers = ["Filter", "The node as it is", "Without its lower-priority pods"]
     if not without:
         headers, rows = headers[:2], [row[:2] for row in rows]
-    return [_table(headers, rows, ("left",) * len(headers))]
+    return [table(headers, rows, ("left",) * len(headers))]
 
 
 def _answer(status: Status) -> str:
     if status.is_success:
         return "passes"
     evidence = describe(status.detail)
-    return _code(status.message or str(status.code)) + (f"<br>{_code(evidence)}" if evidence else "")
+    return code(status.message or str(status.code)) + (f"<br>{code(evidence)}" if evidence else "")
 
 
 def _changes(title: str, proposals: Sequence[Proposal]) -> list[str]:
     """A list of changes with what they bring and the options that try them."""
     lines = [
-        f"- {_emphasised(describe_changes(proposal.changes))}: {_emphasised(describe_answer(proposal))}"
-        f" ({_code(join_options(proposal))})"
+        f"- {emphasised(describe_changes(proposal.changes))}: {emphasised(describe_answer(proposal))}"
+        f" ({code(join_options(proposal))})"
         for proposal in proposals
     ]
     return ["\n".join([f"{title}:", "", *lines])] if lines else []
@@ -113,73 +107,29 @@ def _changes(title: str, proposals: Sequence[Proposal]) -> list[str]:
 
 def _details(verdict: Verdict, options: RenderOptions) -> str:
     """What the filters said, and how the node was chosen; folded until it is clicked on."""
-    lines = [_emphasised(pod_facts(verdict))]
+    lines = [emphasised(pod_facts(verdict))]
     groups = group_by_reasons(verdict.filter)
     if groups:
         rows = [
             [
                 f"{len(group.nodes):,}",
-                _code(group.reasons),
-                _text(group.plugin),
+                code(group.reasons),
+                escaped(group.plugin),
                 "<br>".join(
-                    _code(f"{name_some(cause.nodes, options)}: {cause.phrase}")
+                    code(f"{name_some(cause.nodes, options)}: {cause.phrase}")
                     for cause in group.causes[:_CAUSES_SHOWN]
                     if cause.phrase
                 ),
             ]
             for group in groups[:_GROUPS_SHOWN]
         ]
-        lines.append(_table(("Nodes", "Reason", "Plugin", "Nearest"), rows, ("right", "left", "left", "left")))
+        lines.append(table(("Nodes", "Reason", "Plugin", "Nearest"), rows, ("right", "left", "left", "left")))
     if rest := len(groups) - _GROUPS_SHOWN if len(groups) > _GROUPS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more group')}")
     if verdict.selection is not None and verdict.candidates:
         number = len(verdict.candidates)
         among = f"Of {count(number, 'candidate')}: " if number > 1 else ""
-        lines.append(_emphasised((among, *describe_choice(verdict), ".")))
+        lines.append(emphasised((among, *describe_choice(verdict), ".")))
     total = len(verdict.filter)
     summary = f"{len(verdict.feasible_nodes):,} of {total:,} {plural('node')} fit" if total else "the reasoning"
     return "\n\n".join([f"<details><summary>{summary}</summary>", *lines, "</details>"])
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
-    return tabulate(rows, headers=headers, tablefmt="pipe", colalign=aligns, disable_numparse=True)
-
-
-def _text(text: str) -> str:
-    """Text of which no character is markup, and that no one turns into a link."""
-    return _SPECIAL.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", printable(text))
-
-
-def _emphasised(phrase: Phrase) -> str:
-    """A phrase with what stands out in bold type."""
-    parts = []
-    for part in phrase:
-        text, style = part if isinstance(part, Span) else (part, "")
-        escaped = _text(text)
-        is_bold = style in ("strong", "bad") and escaped.strip()
-        parts.append(f"{escaped[: len(escaped) - len(escaped.lstrip())]}**{escaped.strip()}**" if is_bold else escaped)
-    return "".join(parts)
-
-
-def _code(text: str) -> str:
-    """Text in a code span that also holds inside a table."""
-    shown = plain((text,)).replace("|", "\\|")
-    if not shown:
-        return ""
-    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-    padding = " " if "`" in shown else ""
-    return f"{fence}{padding}{shown}{padding}{fence}"
-
-
-def fenced_report(text: str) -> str:
-    """A report for a terminal, which shows no hidden characters any more, as a block that keeps its columns."""
-    return _in_fence(text.rstrip("\n"))
-
-
-def _fenced(text: str) -> str:
-    return _in_fence(printable(text))
-
-
-def _in_fence(shown: str) -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-    return f"{fence}text\n{shown}\n{fence}"

@@ -1,0 +1,138 @@
+"""What a rollout does to a cluster, in short: the verdict, its figures, the changes, who is stranded, the outcomes."""
+
+from __future__ import annotations
+
+from kpreempt.report.amounts import count
+from kpreempt.report.layout import Part, Phrase
+from kpreempt.report.play_words import clock
+from kpreempt.report.quoting import name, names
+from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
+from kpreempt.verdict.play import PlayEnd, Stranded, StrandedKind
+
+_SHARES_SHOWN = 3
+_RULES_NAMED = 3
+
+
+def failing(check: Check) -> list[GateFinding]:
+    """The findings for which the gate is shut, in their order."""
+    return [each for each in check.findings if each.standing is GateStanding.FAILS]
+
+
+def forgiven(check: Check) -> list[GateFinding]:
+    """The findings for which it is not, in their order."""
+    return [each for each in check.findings if each.standing is not GateStanding.FAILS]
+
+
+def verdict_phrase(check: Check) -> Phrase:
+    """Whether the gate lets the change through, in a sentence without a full stop."""
+    let_by = forgiven(check)
+    rest = f"; {count(len(let_by), 'finding')} waived, accepted or not new" if let_by else ""
+    if check.passed:
+        return (
+            f"the change keeps all rules{rest}" if not let_by else f"nothing stands in the way of the change{rest}",
+        )
+    broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
+    if not broken:
+        return (f"the change does not pass{rest}",)
+    more = f" and {len(broken) - _RULES_NAMED:,} more" if len(broken) > _RULES_NAMED else ""
+    return (f"{count(len(broken), 'rule')} not kept: {', '.join(broken[:_RULES_NAMED])}{more}{rest}",)
+
+
+def tally(check: Check) -> list[str]:
+    """The figures that matter, each with its noun: victims, violations, depth, who waits, how it ends."""
+    play = check.play
+    violations = sum(budget.violations for budget in play.budgets)
+    ran = sum(pod.was_running for pod in play.waiting)
+    unplaced = sum(not pod.was_running and not pod.waited_before for pod in play.waiting)
+    figures = [f"{count(len(play.displaced), 'pod')} evicted" if play.displaced else "no pod evicted"]
+    if violations:
+        figures.append(count(violations, "budget violation"))
+    if play.depth > 1:
+        figures.append(f"{play.depth:,} evictions deep")
+    if unplaced:
+        figures.append(f"{count(unplaced, 'new pod')} without a node")
+    if ran:
+        figures.append(f"{count(ran, 'pod')} that ran left waiting")
+    if play.stranded:
+        figures.append(f"{len(play.stranded):,} stranded")
+    figures.append(end_text(play.end, play.seconds))
+    return figures
+
+
+def end_text(end: str, seconds: float) -> str:
+    """How it ends, and when: ``settled after 1m30s``."""
+    return _ENDS.get(end, end) + (f" after {clock(seconds)}" if seconds else "")
+
+
+def change_phrase(change: Change) -> Phrase:
+    """What becomes of an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
+    strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
+    size = replicas_text(change)
+    return (_KINDS[change.kind], *strategy, f", {size}" if size else "")
+
+
+def replicas_text(change: Change) -> str:
+    """``3 → 5 replicas``, ``5 replicas``; empty where nothing says so."""
+    before, after = change.replicas_before, change.replicas
+    if after is None:
+        return "" if before is None else f"{before:,} → ? replicas"
+    if before is None or before == after:
+        return count(after, "replica")
+    return f"{before:,} → {count(after, 'replica')}"
+
+
+def stranded_phrase(stranded: Stranded) -> Phrase:
+    """Who is left without what."""
+    span = "" if stranded.until is None else f" until {clock(stranded.until)}"
+    when = f" from {clock(stranded.since)} on" if stranded.until is None else f" from {clock(stranded.since)}{span}"
+    node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
+    missing: Phrase = ("; gone: ", *names(stranded.missing)) if stranded.missing else ()
+    what = {
+        StrandedKind.AFFINITY: "is no longer near the pods that it requires",
+        StrandedKind.SERVICE: "has no ready pod",
+        StrandedKind.DAEMON_SET: "does not come back",
+    }[stranded.kind]
+    subject = f"service {stranded.subject}" if stranded.kind is StrandedKind.SERVICE else stranded.subject
+    return (name(subject), *node, f" {what}{when}", *missing)
+
+
+def outcome_phrase(share: OutcomeShare, runs: int) -> Phrase:
+    """``in 37 of 50 runs (seed 3): settled; 2 victims of Deployment a; …``."""
+    victims, violations, pending = (sum(each.values()) for each in (share.victims, share.violations, share.pending))
+    parts: list[Part] = [f"in {share.count:,} of {count(runs, 'run')} (first with seed {share.seed}): "]
+    parts.append(end_text(share.end, 0))
+    parts.append(f", {count(victims, 'pod')} evicted" if victims else ", no pod evicted")
+    if share.victims:
+        parts += [" (", *_shares(share.victims), ")"]
+    if violations:
+        parts += [f", {count(violations, 'budget violation')} (", *_shares(share.violations), ")"]
+    if pending:
+        parts += [f", {count(pending, 'pod')} left waiting (", *_shares(share.pending), ")"]
+    if share.depth > 1:
+        parts.append(f", {share.depth:,} evictions deep")
+    return tuple(parts)
+
+
+def _shares(numbers: dict[str, int]) -> Phrase:
+    rows = sorted(numbers.items(), key=lambda row: (-row[1], row[0]))
+    parts: list[Part] = []
+    for number, (key, amount) in enumerate(rows[:_SHARES_SHOWN]):
+        parts += [", " if number else "", name(key), f" {amount:,}"]
+    if len(rows) > _SHARES_SHOWN:
+        parts.append(f" and {len(rows) - _SHARES_SHOWN:,} more")
+    return tuple(parts)
+
+
+_KINDS = {
+    ChangeKind.CREATED: "created",
+    ChangeKind.ROLLED: "rolled",
+    ChangeKind.SCALED: "scaled",
+    ChangeKind.UPDATED: "updated",
+    ChangeKind.DELETED: "deleted",
+    ChangeKind.UNCHANGED: "unchanged",
+}
+_ENDS: dict[str, str] = {
+    PlayEnd.SETTLED: "settled",
+    PlayEnd.LOOP: "goes round for ever",
+    PlayEnd.BROKEN_OFF: "broken off",
+}

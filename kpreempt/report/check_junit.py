@@ -1,0 +1,94 @@
+"""JUnit XML as Jenkins reads it (junit-10.xsd of its xUnit plugin): a suite with a test for each rule."""
+
+from __future__ import annotations
+
+from html import escape
+
+from kpreempt.report.amounts import count
+from kpreempt.report.check_facts import tally
+from kpreempt.report.check_places import place_of
+from kpreempt.report.check_rules import RULES
+from kpreempt.report.check_words import chain_phrase, finding_text, standing_phrase
+from kpreempt.report.escape import printable
+from kpreempt.report.layout import plain
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleId, RuleResult
+
+_SUITE = "kpreempt check"
+_CLASS = "kpreempt.check"
+_FINDINGS_SHOWN = 100
+
+
+def render(check: Check, _options: RenderOptions) -> str:
+    """A rule with failing findings fails; one that is off, or whose findings are all forgiven, is skipped and says why.
+
+    There are no times: a play takes none that would mean something here.
+    """
+    cases = [_case(result, check) for result in _rules(check)]
+    failures, skipped = (sum(f"<{kind} " in case for case in cases) for kind in ("failure", "skipped"))
+    numbers = f'tests="{len(cases)}" failures="{failures}" errors="0"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites name="{_SUITE}" {numbers}>',
+        f'  <testsuite name="{_SUITE}" {numbers} skipped="{skipped}">',
+        "    <properties>",
+        f'      <property name="passed" value="{str(check.passed).lower()}"/>',
+        f'      <property name="algorithm" value="{_xml(check.algorithm)}"/>',
+        "    </properties>",
+        *cases,
+        f"    <system-out>{_xml(', '.join(tally(check)))}</system-out>",
+        "  </testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rules(check: Check) -> list[RuleResult]:
+    """The rules of the answer, and those that only a finding names."""
+    known = {result.rule for result in check.rules}
+    return [*check.rules, *(RuleResult(rule=rule) for rule in _broken(check) if rule not in known)]
+
+
+def _broken(check: Check) -> list[RuleId]:
+    return list(dict.fromkeys(finding.rule for finding in check.findings))
+
+
+def _case(result: RuleResult, check: Check) -> str:
+    findings = [finding for finding in check.findings if finding.rule is result.rule]
+    failing = [finding for finding in findings if finding.standing is GateStanding.FAILS]
+    name = _xml(f"{result.rule}: {RULES[result.rule].title}")
+    start = f'    <testcase classname="{_CLASS}" name="{name}"'
+    if failing:
+        more = f" (and {count(len(failing) - 1, 'more finding')})" if len(failing) > 1 else ""
+        message = _xml(f"{finding_text(failing[0])}{more}")
+        inner = f'<failure type="{result.rule}" message="{message}">{_body(failing)}</failure>'
+        if forgiven := [finding for finding in findings if finding not in failing]:
+            inner += f"\n      <system-out>{_body(forgiven)}</system-out>"
+    elif findings:
+        more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
+        message = _xml(f"{plain(standing_phrase(findings[0]))}{more}")
+        inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings)}</skipped>'
+    elif not result.is_on:
+        inner = '<skipped type="Off" message="the rule is switched off"/>'
+    else:
+        return f"{start}/>"
+    return f"{start}>\n      {inner}\n    </testcase>"
+
+
+def _body(findings: list[GateFinding]) -> str:
+    """The findings one below the other, each with where it is written, and what helps."""
+    lines = []
+    for finding in findings[:_FINDINGS_SHOWN]:
+        lines.append(_xml(finding_text(finding)))
+        details = [place_of(finding).text, plain(standing_phrase(finding))]
+        if finding.chain and finding.rule is not RuleId.MAX_CASCADE_DEPTH:
+            details.append(plain(chain_phrase(finding.chain)))
+        lines += [f"  {_xml(detail)}" for detail in details if detail]
+    if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
+        lines.append(f"… and {count(rest, 'more finding')}")
+    return "\n".join([*lines, _xml(RULES[findings[0].rule].advice)])
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML 1.0 forbids, and in which none is markup, in attributes, too."""
+    return escape(printable(text))

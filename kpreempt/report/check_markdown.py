@@ -1,0 +1,225 @@
+"""A comment on a pull request: whether the change passes, by which rules, and the rest folded away.
+
+Nothing from the input can become markup, a link or a mention, and none begins a line, where bots look for commands. The
+whole stays below what GitHub takes for a comment, 65,536 characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.check_facts import (
+    change_phrase,
+    failing,
+    forgiven,
+    outcome_phrase,
+    stranded_phrase,
+    tally,
+    verdict_phrase,
+)
+from kpreempt.report.check_places import place_of
+from kpreempt.report.check_rules import RULES
+from kpreempt.report.check_words import finding_phrase, standing_phrase
+from kpreempt.report.durations import format_duration
+from kpreempt.report.escape import printable
+from kpreempt.report.layout import Phrase, Span
+from kpreempt.report.markdown import escaped
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.play_words import budget_phrase, displaced_phrase, tell_in_short
+from kpreempt.report.quoting import message, name, shortened
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleId, RuleResult
+from kpreempt.verdict.play import WorkloadPlay
+
+# In bytes of UTF-8, which are at least as many as characters. The parts have room for each; together they stay below.
+_ROOM = 64_000
+_ROOM_OF_FINDINGS = 24_000
+_ROOM_OF_A_PART = 7_000
+_DEEPEST_MARK = 6
+_LONGEST_CODE = 400
+_PLAIN = re.compile(r"[^`|\\]*")
+_NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
+
+
+def render(check: Check, _options: RenderOptions) -> str:
+    """The verdict, the rules and what fails; changes, victims and the story folded until they are clicked on."""
+    word = "passed" if check.passed else "failed"
+    verdict = _phrase(verdict_phrase(check))
+    figures = escaped(", ".join(tally(check)))
+    blocks = [f"### kpreempt check: {word}", f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
+    blocks += _listed(map(_finding, failing(check)), _ROOM_OF_FINDINGS)
+    if let_by := [f"{_finding(each)} ({_phrase(standing_phrase(each))})" for each in forgiven(check)]:
+        blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
+    blocks += _changes(check)
+    blocks += _victims(check)
+    blocks += _story(check)
+    blocks += _folded_list("budget", [_phrase(budget_phrase(each)) for each in check.play.budgets])
+    blocks += _workloads(check.play.workloads)
+    blocks += _folded_list("stranded object", [_phrase(stranded_phrase(each)) for each in check.play.stranded])
+    blocks += _folded_list("outcome", [_phrase(outcome_phrase(each, check.runs)) for each in check.outcomes])
+    assumed = [
+        _phrase((name(f"{each.subject} {each.field}".strip()), ": ", message(each.message)))
+        for each in check.assumptions
+    ]
+    blocks += _folded_list("assumption", assumed)
+    return _fitting(blocks)
+
+
+def _rules(check: Check) -> str:
+    rows = [
+        [f"`{result.rule}`", escaped(RULES[result.rule].title), _limit(result), _amount(result), _standing(result)]
+        for result in check.rules
+        if result.is_on
+    ]
+    return "\n".join(_table(("Rule", "What it asks for", "Limit", "Measured", ""), rows, "llrrl"))
+
+
+def _limit(result: RuleResult) -> str:
+    return "" if result.limit is None else _number(result.rule, result.limit)
+
+
+def _amount(result: RuleResult) -> str:
+    return "" if result.limit is None and not result.amount else _number(result.rule, result.amount)
+
+
+def _number(rule: RuleId, number: int) -> str:
+    return format_duration(number) if rule is RuleId.MAX_SNAPSHOT_AGE else f"{number:,}"
+
+
+def _standing(result: RuleResult) -> str:
+    forgiven_in_words = [
+        f"{number:,} {words}"
+        for number, words in ((result.waived, "waived"), (result.accepted, "accepted"), (result.not_new, "not new"))
+        if number
+    ]
+    first = f"**{count(result.failures, 'finding')}**" if result.failures else "" if forgiven_in_words else "holds"
+    return ", ".join(filter(None, [first, *forgiven_in_words]))
+
+
+def _finding(finding: GateFinding) -> str:
+    place = place_of(finding).text
+    where = f", at {_code(place)}" if place else ""
+    return f"**{finding.rule}**: {_phrase(finding_phrase(finding))}{where}"
+
+
+def _changes(check: Check) -> list[str]:
+    rows = [
+        [_code(each.object), _phrase(change_phrase(each)), _code(place_of(each).text)]
+        for each in check.changes
+        if each.kind is not ChangeKind.UNCHANGED
+    ]
+    return _folded(count(len(rows), "changed object"), _table(("Object", "What changes", "Where"), rows, "lll"))
+
+
+def _victims(check: Check) -> list[str]:
+    rows = [
+        [f"{'↳ ' * min(each.depth - 1, _DEEPEST_MARK)}{_phrase(displaced_phrase(each))}", _code(each.cause)]
+        for each in check.play.displaced
+    ]
+    number = len(rows)
+    title = f"{count(number, 'pod')} {agree(number, 'has')} to go"
+    return _folded(title, _table(("Who has to go", "For"), rows, "ll"))
+
+
+def _story(check: Check) -> list[str]:
+    rows = [[line.clock, _phrase(line.words)] for line in tell_in_short(check.play.steps)]
+    return _folded("What happens", _table(("At", "What happens"), rows, "rl"))
+
+
+def _workloads(workloads: Sequence[WorkloadPlay]) -> list[str]:
+    rows = [
+        [
+            _code(each.workload),
+            f"{each.ready_before:,} → {each.ready_least:,} → {each.ready_after:,}",
+            f"{each.victims:,}",
+            f"{each.pending_after:,}",
+        ]
+        for each in workloads
+    ]
+    headers = ("Workload", "Ready before, at least, in the end", "Victims", "Waiting")
+    return _folded(count(len(rows), "workload"), _table(headers, rows, "lrrr"))
+
+
+def _folded_list(noun: str, items: Sequence[str]) -> list[str]:
+    return _folded(count(len(items), noun), [f"- {item}" for item in items])
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that show once they are clicked on; none where there are no lines."""
+    if not lines:
+        return []
+    return ["\n".join([f"<details><summary>{title}</summary>", "", *_cut(lines, _ROOM_OF_A_PART), "", "</details>"])]
+
+
+def _listed(items: Iterable[str], room: int) -> list[str]:
+    lines = _cut([f"- {item}" for item in items], room)
+    return ["\n".join(lines)] if lines else []
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], aligns: str) -> list[str]:
+    """The lines of a table; columns are not padded, since that costs room. None without rows."""
+    if not rows:
+        return []
+    rules = ["---:" if align == "r" else "---" for align in aligns]
+    return [f"| {' | '.join(row)} |" for row in (headers, rules, *rows)]
+
+
+def _cut(lines: Sequence[str], room: int) -> list[str]:
+    """So many of the lines as there is room for, and how many there are more."""
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0:
+            return [*kept, "", f"… and {count(len(lines) - len(kept), 'more line')} than there is room for here."]
+        kept.append(line)
+    return kept
+
+
+def _fitting(blocks: Sequence[str]) -> str:
+    """The blocks for which there is room, with a note where there is none for some."""
+    kept: list[str] = []
+    room = _ROOM
+    for block in blocks:
+        room -= len(block.encode()) + 2
+        if room < 0:
+            kept.append("The rest is left out: there is no room for it in a comment.")
+            break
+        kept.append(block)
+    return "\n\n".join(kept) + "\n"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _phrase(phrase: Phrase) -> str:
+    """A phrase with names from the input as code."""
+    parts = []
+    for part in phrase:
+        if not isinstance(part, Span):
+            parts.append(_quiet(part))
+        elif part.style in ("", "strong"):
+            parts.append(_code(part.text))
+        else:
+            parts.append(_quiet(part.text))
+    return "".join(parts)
+
+
+def _quiet(text: str) -> str:
+    """Text that is no markup, and calls nobody and refers to no issue."""
+    return escaped(text).replace("@", "@&#8203;").replace("\\#", "#&#8203;")
+
+
+def _code(text: str) -> str:
+    r"""Code, in a table, too. Where a code span could end early there, each sign is written by its number.
+
+    In tables of GitHub's Markdown ``\\|`` ends a cell within a code span.
+    """
+    shown = shortened(printable(text), _LONGEST_CODE)
+    if not shown.strip():
+        return ""
+    if _PLAIN.fullmatch(shown):
+        return f"`{shown}`"
+    numbered = _NO_WORD.sub(lambda match: f"&#{ord(match[0])};", shown)
+    return f"<code>{numbered}</code>".replace("&#64;", "&#64;&#8203;")

@@ -1,0 +1,135 @@
+"""SARIF 2.1.0, the OASIS standard for findings of analysers: a run with all rules, and a result for each finding."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kpreempt import __version__
+from kpreempt.report.check_facts import tally
+from kpreempt.report.check_places import nearest_place, place_of
+from kpreempt.report.check_rules import RULES
+from kpreempt.report.check_words import finding_text, standing_phrase
+from kpreempt.report.escape import printable, printable_json
+from kpreempt.report.layout import plain
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.quoting import shortened
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleId
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_FINGERPRINT = "kpreempt/v1"
+# Of lists that are only there to be looked at.
+_ITEMS_SHOWN = 50
+_ASSUMPTIONS_SHOWN = 100
+_LONGEST_NAME = 400
+# Waivers in the manifests themselves are said to be by these.
+_IN_SOURCE = "kpreempt.io/"
+
+
+def render(check: Check, _options: RenderOptions) -> str:
+    """One run; a finding that does not shut the gate is a note with a suppression that says why."""
+    run = {
+        "tool": {
+            "driver": {
+                "name": "kpreempt",
+                "version": __version__,
+                "semanticVersion": __version__,
+                "rules": [_rule(rule) for rule in RuleId],
+            }
+        },
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
+            }
+        ],
+        "results": [_result(finding, check) for finding in check.findings],
+        "properties": {
+            "passed": check.passed,
+            "algorithm": printable(check.algorithm),
+            "summary": ", ".join(tally(check)),
+        },
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _rule(rule: RuleId) -> dict[str, Any]:
+    words = RULES[rule]
+    return {
+        "id": str(rule),
+        "name": "".join(part.capitalize() for part in rule.split("-")),
+        "shortDescription": {"text": f"{words.title[0].upper()}{words.title[1:]}."},
+        "fullDescription": {"text": words.meaning},
+        "help": {"text": words.advice},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["kubernetes", "scheduling"]},
+    }
+
+
+def _notification(assumption: Assumption) -> dict[str, Any]:
+    about = " ".join(part for part in (assumption.subject, assumption.field) if part)
+    text = f"{about}: {assumption.message}" if about else assumption.message
+    return {"level": "note", "message": {"text": _shown(text)}}
+
+
+def _result(finding: GateFinding, check: Check) -> dict[str, Any]:
+    is_failure = finding.standing is GateStanding.FAILS
+    stream = place_of(finding).stream_text
+    result: dict[str, Any] = {
+        "ruleId": str(finding.rule),
+        "ruleIndex": list(RuleId).index(finding.rule),
+        "level": "error" if is_failure else "note",
+        "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
+        "locations": [_location(finding, check)],
+    }
+    if finding.fingerprint:
+        result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
+    if not is_failure:
+        is_in_source = finding.standing is GateStanding.WAIVED and _IN_SOURCE in finding.by
+        why = plain(standing_phrase(finding))
+        result["suppressions"] = [{"kind": "inSource" if is_in_source else "external", "justification": why}]
+    result["properties"] = _properties(finding)
+    return result
+
+
+def _location(finding: GateFinding, check: Check) -> dict[str, Any]:
+    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one if any."""
+    location: dict[str, Any] = {}
+    place = nearest_place(finding, check)
+    if place.path:
+        location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
+        if place.line:
+            location["physicalLocation"]["region"] = {"startLine": place.line}
+    name = _shown(finding.change or finding.subject or "cluster")
+    location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
+    if place.path and not place_of(finding).path:
+        location["message"] = {"text": "A file of the change; what this is about has none of its own."}
+    return location
+
+
+def _properties(finding: GateFinding) -> dict[str, Any]:
+    """What the message says, for programs; of a stream its name and line, which are none of a file."""
+    place = place_of(finding)
+    properties: dict[str, Any] = {
+        "standing": str(finding.standing),
+        "subject": _shown(finding.subject),
+        "amount": finding.amount,
+        "limit": finding.limit,
+        "since": finding.since,
+    }
+    for key, items in (("pods", finding.pods), ("chain", finding.chain)):
+        if items:
+            properties[key] = [_shown(item) for item in items[:_ITEMS_SHOWN]]
+    if place.stream:
+        properties["stream"] = {"name": printable(place.stream), "line": place.stream_line}
+    elif finding.origin:
+        properties["origin"] = _shown(finding.origin)
+    if finding.expires:
+        properties["expires"] = _shown(finding.expires)
+    return properties
+
+
+def _shown(text: str) -> str:
+    return shortened(printable(text), _LONGEST_NAME)

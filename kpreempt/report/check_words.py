@@ -1,0 +1,185 @@
+"""What the gate has to say, in the sentences that all formats of ``check`` share.
+
+In a phrase, all that stems from the input is a ``Span`` of its own, and what is not is a plain ``str``: so a format can
+set names apart and keep them from being read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.check_rules import rule_title
+from kpreempt.report.durations import format_duration
+from kpreempt.report.layout import Part, Phrase, plain
+from kpreempt.report.quoting import message, name, names
+from kpreempt.verdict.check import GateFinding, GateStanding, RuleId, RuleResult
+
+_LINKS_SHOWN = 5
+# The subject of what is about no single object.
+_CLUSTER = "cluster"
+# How the links of a chain are written: a victim, and what takes its place.
+_BECOMES = " → "
+
+
+def finding_text(finding: GateFinding) -> str:
+    """What is wrong, in one sentence without a full stop, on one line, made safe to show."""
+    return plain(finding_phrase(finding))
+
+
+def finding_phrase(finding: GateFinding) -> Phrase:
+    """What is wrong, in one sentence without a full stop."""
+    return _SENTENCES[finding.rule](finding)
+
+
+def chain_phrase(chain: Sequence[str]) -> Phrase:
+    """Who evicts whom: ``shop/api-1 evicts batch/a; its replacement batch/new-2 evicts low/x``.
+
+    ``chain`` is as a finding has it: the pod that begins, then each victim with its replacement, ``a → b``.
+    """
+    if not chain:
+        return ()
+    first, *links = chain
+    parts: list[Part] = [name(first)]
+    replacement = ""
+    for number, link in enumerate(links[:_LINKS_SHOWN]):
+        victim, _, following = link.partition(_BECOMES)
+        if number and replacement:
+            parts += ["; its replacement ", name(replacement)]
+        parts += ["; then goes " if number and not replacement else " evicts ", name(victim)]
+        replacement = following
+    if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
+        parts += [f"; and so on, {rest:,} more, down to ", name(links[-1].partition(_BECOMES)[0])]
+    return tuple(parts)
+
+
+def standing_phrase(finding: GateFinding) -> Phrase:
+    """Why a finding does not shut the gate, or an empty phrase where it does."""
+    words = {
+        GateStanding.WAIVED: "waived",
+        GateStanding.ACCEPTED: "accepted",
+        GateStanding.NOT_NEW: "there without the change, too",
+    }.get(finding.standing)
+    if words is None:
+        return ()
+    by: Phrase = (" by ", name(finding.by)) if finding.by else ()
+    until: Phrase = (" until ", name(finding.expires)) if finding.expires else ()
+    why: Phrase = (": ", message(finding.reason)) if finding.reason else ()
+    return (words, *by, *until, *why)
+
+
+def rule_phrase(result: RuleResult) -> Phrase:
+    """A rule by its id, with what it allows: ``max-victims (at most 3)``."""
+    if result.limit is None:
+        return (str(result.rule),)
+    amount = format_duration(result.limit) if result.rule is RuleId.MAX_SNAPSHOT_AGE else f"{result.limit:,}"
+    return (str(result.rule), f" (at most {amount})")
+
+
+def _subject(finding: GateFinding, fallback: str) -> Phrase:
+    return (name(finding.subject),) if finding.subject not in ("", _CLUSTER) else (fallback,)
+
+
+def _pods(finding: GateFinding) -> Phrase:
+    return (": ", *names(finding.pods)) if finding.pods else ()
+
+
+def _detail(finding: GateFinding, before: str = ": ") -> Phrase:
+    return (before, message(finding.detail.rstrip().removesuffix("."))) if finding.detail else ()
+
+
+def _limit(finding: GateFinding) -> str:
+    return f" (limit {finding.limit:,})"
+
+
+def _budget(finding: GateFinding) -> Phrase:
+    budget = finding.subject.removeprefix("PodDisruptionBudget ")
+    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go that it does not allow"
+    return ("budget ", name(budget), f": {have}{_limit(finding)}", *_pods(finding))
+
+
+def _victims(finding: GateFinding) -> Phrase:
+    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go{_limit(finding)}"
+    if finding.subject in ("", _CLUSTER):
+        return (have, *_pods(finding))
+    return (name(finding.subject), f": {have}", *_pods(finding))
+
+
+def _victims_of_workload(finding: GateFinding) -> Phrase:
+    lost = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'has')} to go{_limit(finding)}"
+    return (*_subject(finding, "a workload"), lost, *_pods(finding))
+
+
+def _forbidden(finding: GateFinding) -> Phrase:
+    pods = count(finding.amount, "pod") if finding.amount else "a pod"
+    lost = f" must not lose pods, and {pods} of it {agree(max(finding.amount, 1), 'has')} to go"
+    return (*_subject(finding, "a workload"), lost, *_pods(finding), *_detail(finding, "; forbidden by "))
+
+
+def _unschedulable(finding: GateFinding) -> Phrase:
+    pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'finds')} no node"
+    return (*_subject(finding, "the change"), pods, *_pods(finding), *_detail(finding, "; "))
+
+
+def _cascade(finding: GateFinding) -> Phrase:
+    lead = chain_phrase(finding.chain) or _subject(finding, "the change")
+    return (*lead, f": {count(finding.amount, 'eviction')} one after the other{_limit(finding)}")
+
+
+def _pending(finding: GateFinding) -> Phrase:
+    pods = (
+        f": {count(finding.amount, 'pod')} that ran {agree(finding.amount, 'finds')} no node any more{_limit(finding)}"
+    )
+    return (*_subject(finding, "the cluster"), pods, *_pods(finding), *_detail(finding, "; "))
+
+
+def _left_without(finding: GateFinding) -> Phrase:
+    if finding.subject.startswith("Service "):
+        return (name(finding.subject), " is left without a ready pod", *_detail(finding))
+    pods = max(finding.amount, len(finding.pods), 1)
+    lost = f": {count(pods, 'pod')} left without what {'it needs' if pods == 1 else 'they need'}"
+    return (*_subject(finding, "the cluster"), lost, *_pods(finding), *_detail(finding, "; "))
+
+
+def _loop(finding: GateFinding) -> Phrase:
+    return (*_subject(finding, "the cluster"), " goes round for ever", *_pods(finding), *_detail(finding, "; "))
+
+
+def _snapshot(finding: GateFinding) -> Phrase:
+    if finding.amount <= 0:
+        return (message(finding.detail or "how old the snapshot is, is not known"),)
+    age, most = format_duration(finding.amount), format_duration(finding.limit)
+    return (f"the snapshot is {age} old (limit {most})", *_detail(finding))
+
+
+def _unknown(of_an_object: str, of_all: str) -> Callable[[GateFinding], Phrase]:
+    """A sentence about something that is not known, with what is said about it."""
+
+    def words(finding: GateFinding) -> Phrase:
+        detail = _detail(finding, "; " if finding.pods else ": ")
+        if finding.subject in ("", _CLUSTER):
+            return (of_all, *_pods(finding), *detail)
+        return (name(finding.subject), f" {of_an_object}", *_pods(finding), *detail)
+
+    return words
+
+
+_SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
+    RuleId.MAX_PDB_VIOLATIONS: _budget,
+    RuleId.MAX_VICTIMS: _victims,
+    RuleId.MAX_VICTIMS_PER_WORKLOAD: _victims_of_workload,
+    RuleId.FORBID_VICTIMS: _forbidden,
+    RuleId.REQUIRE_SCHEDULABLE: _unschedulable,
+    RuleId.MAX_CASCADE_DEPTH: _cascade,
+    RuleId.MAX_PENDING: _pending,
+    RuleId.MAX_STRANDED: _left_without,
+    RuleId.FORBID_LOOPS: _loop,
+    RuleId.MAX_SNAPSHOT_AGE: _snapshot,
+    RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
+    RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),
+    RuleId.FIELDS_NOT_MODELLED: _unknown("is not evaluated as a whole", "not all is evaluated"),
+    RuleId.OUTCOME_UNCERTAIN: _unknown("may fare otherwise", "the outcome cannot be told"),
+}
+
+
+__all__ = ["chain_phrase", "finding_phrase", "finding_text", "rule_phrase", "rule_title", "standing_phrase"]

@@ -1,0 +1,39 @@
+"""Names and messages from the input, as spans of their own: no format can take them for its own words or markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.layout import Part, Phrase, Span, Style
+
+_NAMES_SHOWN = 3
+# Kubernetes' names with a namespace and a kind are shorter.
+_LONGEST_NAME = 360
+_LONGEST_MESSAGE = 500
+
+
+def name(text: str, style: Style = "strong") -> Span:
+    """A name from the input, cut where it is longer than names can be."""
+    return Span(shortened(text, _LONGEST_NAME), style)
+
+
+def message(text: str) -> Span:
+    """Prose from the input, on one line, cut where it is long."""
+    return Span(shortened(" ".join(text.split()), _LONGEST_MESSAGE))
+
+
+def names(texts: Sequence[str], *, limit: int = _NAMES_SHOWN, style: Style = "strong") -> Phrase:
+    """``a``, ``a and b``, ``a, b, c and 4 more``, each a name of its own."""
+    parts: list[Part] = []
+    shown = texts[:limit]
+    for number, text in enumerate(shown):
+        last = number == len(shown) - 1 and len(texts) == len(shown)
+        parts += [(" and " if last else ", ") if number else "", name(text, style)]
+    if len(texts) > len(shown):
+        parts.append(f" and {len(texts) - len(shown):,} more")
+    return tuple(parts)
+
+
+def shortened(text: str, length: int) -> str:
+    """The text, or so many of its characters with a mark that there are more."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
