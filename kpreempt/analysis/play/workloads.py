@@ -16,12 +16,12 @@ class Workloads:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._above: dict[OwnerKey, str] = {}
         self._sizes: dict[str, int | None] = {}
-        for kind, owned in (("ReplicaSet", cluster.replica_sets), ("Job", cluster.jobs)):
-            for each in owned:
-                owner = controller_of(each.metadata)
-                if owner is not None:
-                    namespace = each.metadata.namespace
-                    self._above[namespace, kind, each.metadata.name] = f"{owner.kind} {namespace}/{owner.name}"
+        owned = [("ReplicaSet", each.metadata) for each in cluster.replica_sets]
+        owned += [("Job", each.metadata) for each in cluster.jobs]
+        for kind, metadata in owned:
+            owner = controller_of(metadata)
+            if owner is not None:
+                self._above[metadata.namespace, kind, metadata.name] = f"{owner.kind} {metadata.namespace}/{owner.name}"
         for kind, objects in (
             ("ReplicaSet", cluster.replica_sets),
             ("Deployment", cluster.deployments),

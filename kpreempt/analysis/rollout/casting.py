@@ -208,7 +208,7 @@ class _Casting:
         document: Document | None,
         prototype: Pod,
         ready_for: int,
-        is_present: bool,  # noqa: FBT001 - one of two kinds
+        is_present: bool,
     ) -> PlayedReplicaSet:
         record = self._records.get((workload.namespace, name))
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])

@@ -38,7 +38,7 @@ def text(document: Document | None, *path: str) -> str:
 def time(document: Document | None, *path: str) -> datetime | None:
     """A time at a path."""
     try:
-        return msgspec.convert(part(document, *path), Time | None)  # type: ignore[no-any-return, call-overload]
+        return msgspec.convert(part(document, *path), Time | None)
     except msgspec.ValidationError:
         return None
 

@@ -156,7 +156,7 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
 
 
 def badness(play: Play) -> tuple[int, ...]:
-    """The greater the worse: budgets broken, pods that wait, victims, the depth of the cascade, and what is stranded."""
+    """The greater the worse: budgets broken, pods that wait, victims, how deep the cascade is, what is stranded."""
     return (
         play.end != "Settled",
         sum(budget.violations for budget in play.budgets),
