@@ -11,7 +11,7 @@ from kpreempt.analysis.algorithms import VOLCANO, Scheduler
 from kpreempt.analysis.explain import described, version_assumptions
 from kpreempt.analysis.gate import Excuses, Facts, GateRules, PodFacts, evaluate, measured, passes
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
-from kpreempt.analysis.play.engine import Choose
+from kpreempt.analysis.play.scheduling import Choose
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.records import Plan
 from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed, badness, share_of, shares
@@ -71,8 +71,7 @@ def check_rollout(
     """
 
     def rehearsal(plan: Plan) -> Rehearsal:
-        classes = question.cluster.priority_classes
-        return Rehearsal(plan, scheduler, decode, now=now, classes=classes, chances=chances, phases=phases)
+        return Rehearsal(plan, scheduler, decode, now=now, chances=chances, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
     general = [*question.assumptions, *_of_the_way(question, scheduler.algorithm)]

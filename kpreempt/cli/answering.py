@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -106,9 +107,9 @@ def understand(request: AnswerRequest) -> Asked:
     return Asked(request, understood.outputs, understood.colour, scheduler)
 
 
-def understand_outputs(request: AnswerRequest) -> Understood:
+def understand_outputs(request: AnswerRequest, formats: Sequence[str] = ANSWER_FORMATS) -> Understood:
     """Make sense of the shared options without reading a scheduler. Raises ``UsageError``."""
-    outputs = parse_outputs(request.outputs, ANSWER_FORMATS)
+    outputs = parse_outputs(request.outputs, formats)
     check_profile_path(request.profile_json, outputs)
     colour = wants_colour(request.colour, sys.stdout)
     time_of_answer(request.now)

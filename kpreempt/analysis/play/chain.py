@@ -28,7 +28,6 @@ class Chain:
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
         self._victims.setdefault(cause, []).append((pod, violated, time))
-        self._nodes.pop(pod.key, None)
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""
@@ -37,6 +36,9 @@ class Chain:
     def replaced(self, key: str, replacement: str) -> None:
         """A pod is made in the place of the one that went last under that key."""
         self._replacements[key, self._times[key]] = replacement
+        if replacement == key:
+            # It bears the name of the one before, and has yet to land.
+            self._nodes.pop(key, None)
         self._replaced.add(replacement)
 
     def is_replacement(self, key: str) -> bool:

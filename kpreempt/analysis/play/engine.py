@@ -19,15 +19,14 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.pending_verdicts import likeness, pending_pods
+from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
 from kpreempt.analysis.play.result import Ended, result_of
+from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.world import OwnerKey, World, owner_key
-from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
-from kpreempt.analysis.queue_world import refused
 from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod, tied_node
 from kpreempt.controllers.replacement import replacement_of
@@ -36,15 +35,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PriorityClass
-from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
 
-Choose = Callable[[Sequence[str]], str]
 _SETTLING = 10_000
-# As long as the longest backoff: a pod that waits since before the start may be tried at once.
-_SINCE_LAST_TRY = timedelta(seconds=10)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -57,14 +51,12 @@ class Limits(msgspec.Struct, frozen=True):
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
-    ``classes`` are the PriorityClasses as they were before the change, by which the pods of the cluster got their
-    priorities; ``None`` where they are the same. ``choose`` picks one of the nodes among which the scheduler draws.
+    ``choose`` picks one of the nodes among which the scheduler draws.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
     actors: Sequence[Actor] = ()
-    classes: Sequence[PriorityClass] | None = None
     choose: Choose = lambda nodes: nodes[0]
 
 
@@ -115,38 +107,29 @@ class _Game:
     ) -> None:
         self._world = World(cluster, scheduler, now, prepared)
         self._scene = scene
-        self._scheduler = scheduler
         self._limits = limits
-        self._readmission = Readmission(cluster, scene.classes)
-        self._queue = _empty_queue(scheduler.algorithm, now - _SINCE_LAST_TRY)
+        self._readmission = Readmission(cluster)
         self._chain = Chain()
         self._steps: list[PlayStep] = []
         self._messages: dict[str, str] = {}
         self._uncertain: dict[str, None] = {}
-        # The version of the world at which each pod was tried last.
-        self._tried_at: dict[str, int] = {}
         # What happens later: the time, a number that keeps equal times in order, what is done then.
         self._later: list[tuple[float, int, Callable[[float], None]]] = []
         self._job_backoffs = JobBackoffs()
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
-        self._attempts = 0
-        self._draws = 0
         self._at = 0.0
-        # Failed attempts since the last change, by what the scheduler sees of the pod.
-        self._failed: dict[bytes, Verdict] = {}
-        self._failed_at = -1
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._actors: dict[OwnerKey, Actor] = {owner: actor for actor in scene.actors for owner in actor.owners}
         # A dictionary keeps the order, so that nothing is up to chance.
         self._unsynced: dict[int, Actor] = {}
         self._unreplaced: dict[OwnerKey, list[Pod]] = {}
-        self._waited_before = {pod.key for pod in pending_pods(cluster)}
-        for pod in pending_pods(cluster):
-            self._queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), now - _SINCE_LAST_TRY)
-        self._queue.advance(now)
+        waiting = pending_pods(cluster)
+        self._waited_before = {pod.key for pod in waiting}
+        self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting)
+        self._queue = self._scheduling.queue
         for pod in cluster.pods:
             if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
                 self._later_gone(pod.key, self._world.seconds_until_gone(pod))
@@ -188,22 +171,22 @@ class _Game:
             messages=self._messages,
             uncertain=frozenset(self._uncertain),
             waited_before=frozenset(self._waited_before),
-            draws=self._draws,
+            draws=self._scheduling.draws,
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )
-        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(self._assumptions)
+        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(
+            {**self._scheduling.assumptions, **self._assumptions}
+        )
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}
         evictions = 0
         while True:
-            self._queue.advance(self.now)
-            pod = self._queue.pop(self.now)
+            if self._scheduling.attempts > self._limits.attempts:
+                return PlayEnd.BROKEN_OFF
+            pod = self._scheduling.next_pod(self._at)
             if pod is not None:
-                if self._attempts >= self._limits.attempts:
-                    return PlayEnd.BROKEN_OFF
-                self._attempts += 1
-                self._attempt(self._world.pods[pod.key])
+                self._attempt(pod)
                 self._act()
                 continue
             # A state that comes back after somebody had to go comes back for ever.
@@ -223,24 +206,12 @@ class _Game:
             self._act()
 
     def _next_moment(self) -> float | None:
-        """When something happens next: to a pod, or in the queue, as long as a try could come to something new."""
+        """When something happens next, to a pod or in the queue."""
         times = [self._later[0][0]] if self._later else []
-        timer = self._queue.next_timer()
-        if timer is not None and any(
-            self._tried_at.get(key, 0) != self._world.version
-            for key, pod in self._waiting().items()
-            if not pod.spec.scheduling_gates
-        ):
-            times.append((timer - self._world.time(0.0)).total_seconds())
+        timer = self._scheduling.next_timer()
+        if timer is not None:
+            times.append(timer)
         return max(self._at, min(times)) if times else None
-
-    def _waiting(self) -> dict[str, Pod]:
-        """The pods without a node."""
-        return {key: self._world.pods[key] for key in self._queued}
-
-    @property
-    def _queued(self) -> list[str]:
-        return [each.pod for each in self._queue.pods() if each.pod in self._world.pods]
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
         return self._world.shape, tuple(actor.state() for actor in self._scene.actors)
@@ -328,56 +299,33 @@ class _Game:
     # What the scheduler does.
 
     def _attempt(self, pod: Pod) -> None:
-        self._tried_at[pod.key] = self._world.version
-        verdict = self._decide(pod)
+        verdict = self._scheduling.decide(pod, self._at)
         if verdict.outcome is Outcome.LANDS:
             self._land(pod, verdict)
             return
-        is_preemption = verdict.outcome in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-        if is_preemption:
+        if verdict.outcome in FINDS_A_NODE:
             self._evict(pod, verdict)
         else:
-            message = verdict.message or verdict.reason
-            if verdict.outcome is Outcome.UNCERTAIN:
-                self._uncertain[pod.key] = None
-            if self._messages.get(pod.key) != message:
-                self._messages[pod.key] = message
-                self._note(StepKind.WAITS, pod, message=message)
-        plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
-        cycle = self._queue.scheduling_cycle or 0
-        told = self._world.tell(refused(self._world.pods[pod.key], self.now, is_error=False))
-        self._queue.add_unschedulable(told, Attempt(cycle, plugins), self.now)
+            self._wait(pod, verdict)
+        self._scheduling.not_landed(pod.key, verdict, self.now)
 
-    def _decide(self, pod: Pod) -> Verdict:
-        """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
-        if self._failed_at != self._world.version:
-            self._failed, self._failed_at = {}, self._world.version
-        key = likeness(pod) if self._failed else b""
-        if key in self._failed:
-            return self._failed[key]
-        verdict = self._scheduler.decide(self._world.prepared(self._at), pod, records_steps=False)
-        if verdict.outcome not in (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
-            self._failed[key or likeness(pod)] = verdict
-        self._assumptions.update(dict.fromkeys(verdict.assumptions))
-        return verdict
-
-    def _drawn(self, nodes: Sequence[str]) -> str:
-        if len(nodes) == 1:
-            return nodes[0]
-        self._draws += 1
-        return self._scene.choose(nodes)
+    def _wait(self, pod: Pod, verdict: Verdict) -> None:
+        message = verdict.message or verdict.reason
+        if verdict.outcome is Outcome.UNCERTAIN:
+            self._uncertain[pod.key] = None
+        if self._messages.get(pod.key) != message:
+            self._messages[pod.key] = message
+            self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._drawn(nodes)
+        node = self._scheduling.draw(nodes)
         self._messages.pop(pod.key, None)
         bound = self._world.bind(pod.key, node, self._at)
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
-        self._queue.assigned_pod_added(bound, self.now)
-        self._queue.delete(pod, self.now, is_bound=True)
-        self._queue.done(pod, self.now)
+        self._scheduling.landed(pod, bound, self.now)
         self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
     def _become_ready(self, key: str, uid: str, at: float) -> None:
@@ -388,7 +336,7 @@ class _Game:
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.nominated_nodes
-        node = self._drawn(nodes)
+        node = self._scheduling.draw(nodes)
         self._messages[pod.key] = verdict.message
         self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
         for old, new in self._world.nominate(pod.key, node):
@@ -524,8 +472,3 @@ class _Game:
                 message=message,
             )
         )
-
-
-def _empty_queue(algorithm: str, started: datetime) -> SchedulingQueue:
-    """The algorithm's queue; for one whose own is not modelled that of today."""
-    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started)

@@ -49,7 +49,7 @@ def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequenc
         waiting=waiting,
         budgets=world.budgets.lows(),
         workloads=_workloads(world, workloads, actors, Counter(each.workload for each in displaced), ended),
-        stranded=stranded(world, waiting),
+        stranded=stranded(world, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is PlayEnd.LOOP
         else [],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+
+import msgspec
 
 from kpreempt.analysis.play.world import World
 from kpreempt.controllers.pods import tied_node
@@ -15,9 +17,15 @@ from kpreempt.verdict.play import Stranded, StrandedKind, Waiting
 _PODS_NAMED = 5
 
 
-def stranded(world: World, waiting: Sequence[Waiting]) -> list[Stranded]:
-    """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod."""
-    return [*_services(world), *_lonely(world), *_daemons(world, waiting)]
+def stranded(world: World, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
+    """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
+
+    ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
+    with the strategy Recreate, is meant to be so.
+    """
+    services = [each for each in _services(world) if each.until is None or not evicted.isdisjoint(each.missing)]
+    named = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
+    return [*named, *_lonely(world), *_daemons(world, waiting)]
 
 
 def _services(world: World) -> list[Stranded]:
@@ -59,8 +67,8 @@ def _gap(world: World, service: Service) -> Stranded | None:
     worst = max(gaps, key=lambda gap: float("inf") if gap[1] is None else gap[1] - gap[0])
     return Stranded(
         kind=StrandedKind.SERVICE,
-        subject=f"Service {service.metadata.namespace}/{service.metadata.name}",
-        missing=list(gone)[:_PODS_NAMED],
+        subject=f"{service.metadata.namespace}/{service.metadata.name}",
+        missing=list(gone),
         since=worst[0],
         until=worst[1],
     )
@@ -101,7 +109,7 @@ def _lonely(world: World) -> list[Stranded]:
                 found.append(
                     Stranded(
                         kind=StrandedKind.AFFINITY,
-                        subject=f"Pod {pod.key}",
+                        subject=pod.key,
                         node=pod.spec.node_name,
                         missing=list(dict.fromkeys(missing))[:_PODS_NAMED],
                         since=max(change.at for change in world.readiness if change.pod.key in missing),
@@ -127,5 +135,5 @@ def _daemons(world: World, waiting: Sequence[Waiting]) -> list[Stranded]:
         pod = world.pods[each.pod]
         owner = controller_of(pod.metadata)
         if each.was_running and owner is not None and owner.kind == "DaemonSet":
-            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=f"Pod {each.pod}", node=tied_node(pod)))
+            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=tied_node(pod)))
     return found

@@ -12,12 +12,11 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play import Limits, Scene, play_to_the_end
-from kpreempt.analysis.play.engine import Choose
+from kpreempt.analysis.play.scheduling import Choose
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.casting import cast
 from kpreempt.analysis.rollout.records import Plan
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.policy import PriorityClass
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import OutcomeShare
@@ -40,7 +39,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
 class Rehearsal:
     """Plays a plan any number of times. The cluster is prepared for the scheduler once.
 
-    ``classes`` are the PriorityClasses before the change, and ``chances`` makes what draws, by a seed.
+    ``chances`` makes what draws, by a seed.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class Rehearsal:
         decode: Decode,
         *,
         now: datetime,
-        classes: Sequence[PriorityClass],
         chances: Callable[[int], Choose],
         phases: Phases = NO_PHASES,
     ) -> None:
@@ -58,7 +56,6 @@ class Rehearsal:
         self._scheduler = scheduler
         self._decode = decode
         self._now = now
-        self._classes = classes if classes != plan.cluster.priority_classes else None
         self._chances = chances
         self._phases = phases
         self._prepared: Any = None
@@ -98,7 +95,6 @@ class Rehearsal:
             arriving=made.arriving,
             leaving=self._plan.deleted_pods,
             actors=made.actors,
-            classes=self._classes,
             choose=choose,
         )
         with self._phases.phase("play"):

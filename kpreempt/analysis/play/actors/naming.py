@@ -27,9 +27,10 @@ class Maker:
 
     def make(self, *, name: str = "", labels: Mapping[str, str] | None = None) -> Pod:
         """The next pod, under a ``name`` of its own where it has one to bear."""
-        name = name or f"{self._stem}-{next(self._numbers)}"
+        number = next(self._numbers)
+        name = name or f"{self._stem}-{number}"
         old = self._prototype.metadata
-        metadata = msgspec.structs.replace(
-            old, name=name, uid=f"{name}.{next(self._numbers)}", labels={**old.labels, **(labels or {})}
-        )
+        labels = {**old.labels, **(labels or {})}
+        # Where the name is that of a pod before, the number tells them apart.
+        metadata = msgspec.structs.replace(old, name=name, uid=f"{name}.{number}", labels=labels)
         return msgspec.structs.replace(self._prototype, metadata=metadata)

@@ -1,0 +1,109 @@
+"""The scheduler's part in a play: its queue, its decisions, and what it remembers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.pending_verdicts import likeness
+from kpreempt.analysis.play.world import World
+from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
+from kpreempt.analysis.queue_world import refused
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
+from kpreempt.verdict import Assumption, Outcome, Verdict
+
+Choose = Callable[[Sequence[str]], str]
+# As long as the longest backoff: a pod that waits since before the start may be tried at once.
+_SINCE_LAST_TRY = timedelta(seconds=10)
+FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
+
+
+class Scheduling:
+    """Which pod is tried next, and what comes of it. Times are in seconds from the start.
+
+    ``choose`` picks one of the nodes among which the scheduler draws. Of pods that are ``waiting`` since before nobody
+    knows which plugins refused them.
+    """
+
+    def __init__(self, world: World, scheduler: Scheduler, choose: Choose, waiting: Iterable[Pod]) -> None:
+        self._world = world
+        self._scheduler = scheduler
+        self._choose = choose
+        start = world.time(0.0)
+        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY)
+        self.attempts = 0
+        self.draws = 0
+        self.assumptions: dict[Assumption, None] = {}
+        # The version of the world at which each pod was tried last.
+        self._tried_at: dict[str, int] = {}
+        # Failed attempts since the last change, by what the scheduler sees of the pod.
+        self._failed: dict[bytes, Verdict] = {}
+        self._failed_at = -1
+        for pod in waiting:
+            self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_TRY)
+        self.queue.advance(start)
+
+    def next_pod(self, at: float) -> Pod | None:
+        """The pod that the scheduler takes now, if there is one."""
+        now = self._world.time(at)
+        self.queue.advance(now)
+        pod = self.queue.pop(now)
+        if pod is None:
+            return None
+        self.attempts += 1
+        self._tried_at[pod.key] = self._world.version
+        return self._world.pods[pod.key]
+
+    def next_timer(self) -> float | None:
+        """When the queue next moves a pod by itself, as long as a try could come to something new."""
+        timer = self.queue.next_timer()
+        if timer is None or not self._may_come_to_something():
+            return None
+        return (timer - self._world.time(0.0)).total_seconds()
+
+    def decide(self, pod: Pod, at: float) -> Verdict:
+        """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
+        if self._failed_at != self._world.version:
+            self._failed, self._failed_at = {}, self._world.version
+        key = likeness(pod) if self._failed else b""
+        if key in self._failed:
+            return self._failed[key]
+        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False)
+        if verdict.outcome not in FINDS_A_NODE:
+            self._failed[key or likeness(pod)] = verdict
+        self.assumptions.update(dict.fromkeys(verdict.assumptions))
+        return verdict
+
+    def draw(self, nodes: Sequence[str]) -> str:
+        """One of the nodes between which the scheduler makes no difference."""
+        if len(nodes) == 1:
+            return nodes[0]
+        self.draws += 1
+        return self._choose(nodes)
+
+    def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
+        """The attempt came to a node; ``bound`` is the pod as it is on it."""
+        self.queue.assigned_pod_added(bound, now)
+        self.queue.delete(pod, now, is_bound=True)
+        self.queue.done(pod, now)
+
+    def not_landed(self, key: str, verdict: Verdict, now: datetime) -> None:
+        """The attempt came to no node, or to one where victims have to go first."""
+        plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
+        pod = self._world.tell(refused(self._world.pods[key], now, is_error=False))
+        self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
+
+    def _may_come_to_something(self) -> bool:
+        """Whether anything has changed since a pod of the queue was tried."""
+        waiting = (self._world.pods.get(each.pod) for each in self.queue.pods())
+        return any(
+            pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
+            for pod in waiting
+        )
+
+
+def _empty_queue(algorithm: str, started: datetime) -> SchedulingQueue:
+    """The algorithm's queue; for one whose own is not modelled that of today."""
+    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started)
