@@ -45,6 +45,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
 	@$(PYTHON) -m benchmarks.play
+	@$(PYTHON) -m benchmarks.check
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)

@@ -43,6 +43,7 @@ class DeploymentActor:
         old: Sequence[PlayedReplicaSet],
     ) -> None:
         self.workload = f"Deployment {namespace}/{name}"
+        self._name = name
         self.wanted = deployment.replicas
         self._namespace = namespace
         self._deployment = deployment
@@ -80,7 +81,7 @@ class DeploymentActor:
             changed.replicas = action.replicas
             changed.desired_replicas, changed.max_replicas = action.desired_replicas, action.max_replicas
             if is_other_size:
-                stage.resize(f"{self._namespace}/{changed.name}", self.workload, action.replicas)
+                stage.resize(f"{self._namespace}/{changed.name}", f"Deployment {self._name}", action.replicas)
         return bool(actions)
 
     def _fill(self, stage: Stage) -> bool:

@@ -1,0 +1,177 @@
+"""Clusters and changes in short, for tests of what becomes of rollouts."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.check import CheckQuestion, check_rollout
+from kpreempt.analysis.gate import Excuses, GateRules
+from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.snapshot import cluster_from_json, decode_object
+from kpreempt.verdict.check import Check
+from kpreempt.verdict.play import WorkloadPlay
+
+Document = dict[str, Any]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+BEFORE = "2026-11-20T12:00:00Z"
+
+
+def nodes(number: int, cpu: str = "2") -> list[Document]:
+    """``n1``, ``n2`` and so on."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"n{index}", "labels": {"kubernetes.io/hostname": f"n{index}"}},
+            "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"}},
+        }
+        for index in range(1, number + 1)
+    ]
+
+
+def priority_class(name: str, value: int, **more: Any) -> Document:
+    """A PriorityClass."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    } | more
+
+
+def workload(kind: str, name: str, *, cpu: str = "1", image: str = "one", **more: Any) -> Document:
+    """A manifest; ``pod`` goes to its pod's spec, everything else to its own."""
+    pod = {"containers": [{"name": "main", "image": image, "resources": {"requests": {"cpu": cpu}}}]}
+    pod |= more.pop("pod", {})
+    labels = {"app": name}
+    spec: Document = {"template": {"metadata": {"labels": labels}, "spec": pod}}
+    if kind == "Job":
+        pod["restartPolicy"] = "Never"
+    else:
+        spec["selector"] = {"matchLabels": labels}
+    return {
+        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": spec | more,
+    }
+
+
+def running(manifest: Document, on: Sequence[str], priority: int = 0) -> list[Document]:
+    """The workload of a manifest as it is in a cluster, with a ready pod on each of the nodes."""
+    document = json.loads(json.dumps(manifest))
+    kind, name, spec = document["kind"], document["metadata"]["name"], document["spec"]
+    document["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": BEFORE}
+    found = [document]
+    owner, labels = document, dict(spec["template"]["metadata"]["labels"])
+    if kind == "Deployment":
+        labels["pod-template-hash"] = "old"
+        owner = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": f"{name}-old",
+                "namespace": "shop",
+                "uid": f"uid-{name}-old",
+                "creationTimestamp": BEFORE,
+                "labels": labels,
+                "ownerReferences": [_owner(document)],
+            },
+            "spec": {
+                "replicas": spec.get("replicas", 1),
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": spec["template"]["spec"]},
+            },
+        }
+        found.append(owner)
+    if kind in ("StatefulSet", "DaemonSet"):
+        labels["controller-revision-hash"] = "old"
+    if kind == "StatefulSet":
+        document["status"] = {"currentRevision": "old", "updateRevision": "old", "currentReplicas": len(on)}
+    return [*found, *(_pod(owner, labels, index, node, priority) for index, node in enumerate(on))]
+
+
+def _pod(owner: Document, labels: Document, index: int, node: str, priority: int) -> Document:
+    template = owner["spec"]["template"]["spec"]
+    end = str(index) if owner["kind"] == "StatefulSet" else "abcdefgh"[index]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{owner['metadata']['name']}-{end}",
+            "namespace": "shop",
+            "uid": f"uid-{owner['metadata']['name']}-{end}",
+            "creationTimestamp": BEFORE,
+            "labels": labels,
+            "ownerReferences": [_owner(owner)],
+        },
+        "spec": {"nodeName": node, "priority": priority, "terminationGracePeriodSeconds": 30, **template},
+        "status": {
+            "phase": "Running",
+            "startTime": BEFORE,
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": BEFORE}],
+        },
+    }
+
+
+def _owner(document: Document) -> Document:
+    metadata = document["metadata"]
+    return {
+        "apiVersion": document["apiVersion"],
+        "kind": document["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+
+
+def planned(cluster: Sequence[Document], change: Sequence[Document], deleted: Sequence[str] = ()) -> Plan:
+    """What the change does to the cluster of these documents."""
+    read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in cluster], "cluster")
+    snapshot, _ = fill_budget_statuses(apply_cluster_defaults(read))
+    documents = [ManifestDocument(each, "change.yaml", 1) for each in change]
+    return plan_change(snapshot, documents, LiveDocuments(cluster), decode_object, namespace="shop", deleted=deleted)
+
+
+def checked(
+    cluster: Sequence[Document], change: Sequence[Document], *, deleted: Sequence[str] = (), **more: Any
+) -> Check:
+    """The answer about the change; ``more`` goes to the question."""
+    plan = planned(cluster, change, deleted)
+    algorithm = more.pop("algorithm", "")
+    question = CheckQuestion(
+        cluster=plan.cluster,
+        plan=plan,
+        rules=more.pop("rules", GateRules()),
+        excuses=more.pop("excuses", Excuses(today=NOW.date())),
+        **more,
+    )
+    return check_rollout(question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=_chances)
+
+
+def _chances(seed: int) -> Choose:
+    return random.Random(seed).choice
+
+
+def tale(check: Check) -> list[str]:
+    """The steps in short."""
+    return [
+        f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}"
+        + (f" {step.replicas}" if step.replicas is not None else "")
+        + (f" {step.node}" if step.kind == "Lands" else "")
+        for step in check.play.steps
+    ]
+
+
+def end_of(check: Check, name: str) -> WorkloadPlay:
+    """What becomes of a workload (``Deployment shop/api``)."""
+    return next(each for each in check.play.workloads if each.workload == name)

@@ -1,0 +1,197 @@
+"""Rollouts, as controllers and scheduler play them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kpreempt.verdict.check import RuleId
+from kpreempt.verdict.play import PlayEnd, StepKind, StrandedKind
+from tests.rollouts import checked, end_of, nodes, priority_class, running, tale, workload
+
+HIGH = priority_class("high", 1000)
+SURGE = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+HIGH_POD: dict[str, Any] = {"pod": {"priorityClassName": "high"}}
+
+
+def test_a_new_deployment_that_fits_lands() -> None:
+    found = checked(nodes(2), [workload("Deployment", "api", replicas=2)])
+    assert tale(found)[:2] == ["0 Scales api-new 2", "0 Arrives api-new-1"]
+    end = end_of(found, "Deployment shop/api")
+    assert (end.is_done, end.ready_after, end.pending_after, found.passed) == (True, 2, 0, True)
+
+
+def test_a_rolling_update_surges_then_shrinks() -> None:
+    old = workload("Deployment", "api", replicas=2, **SURGE)
+    found = checked(
+        [*nodes(3, "1"), *running(old, ["n1", "n2"])], [workload("Deployment", "api", replicas=2, image="two", **SURGE)]
+    )
+    assert tale(found) == [
+        "0 Scales api-new 1",
+        "0 Arrives api-new-1",
+        "0 Lands api-new-1 n3",
+        "0 Scales api-old 1",
+        "0 Leaves api-old-a",
+        "0 Scales api-new 2",
+        "0 Arrives api-new-2",
+        "0 Waits api-new-2",
+        "30 Gone api-old-a",
+        "30 Lands api-new-2 n1",
+        "30 Scales api-old 0",
+        "30 Leaves api-old-b",
+        "60 Gone api-old-b",
+    ]
+    end = end_of(found, "Deployment shop/api")
+    assert (end.ready_before, end.ready_least, end.ready_after, end.is_done) == (2, 2, 2, True)
+
+
+def test_recreate_waits_until_everything_old_is_gone() -> None:
+    strategy = {"strategy": {"type": "Recreate"}}
+    old = workload("Deployment", "api", replicas=2, **strategy)
+    new = workload("Deployment", "api", replicas=2, image="two", **strategy)
+    found = checked([*nodes(4, "1"), *running(old, ["n1", "n2"])], [new])
+    arrivals = [step.at for step in found.play.steps if step.kind is StepKind.ARRIVES]
+    assert arrivals == [30, 30]
+    assert end_of(found, "Deployment shop/api").ready_least == 0
+
+
+def test_an_ordered_stateful_set_is_updated_from_the_last_pod_to_the_first_one_by_one() -> None:
+    old = workload("StatefulSet", "db", replicas=3, serviceName="db")
+    new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two")
+    found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
+    leaving = [(step.at, step.pod) for step in found.play.steps if step.kind is StepKind.LEAVES]
+    assert leaving == [(0, "shop/db-2"), (30, "shop/db-1"), (60, "shop/db-0")]
+    assert end_of(found, "StatefulSet shop/db").is_done
+
+
+def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
+    update = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+    old = workload("StatefulSet", "db", replicas=3, serviceName="db", **update)
+    new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two", **update)
+    found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
+    assert [step.pod for step in found.play.steps if step.kind is StepKind.LEAVES] == ["shop/db-2"]
+    assert end_of(found, "StatefulSet shop/db").is_done
+
+
+def test_a_daemon_set_is_updated_node_by_node() -> None:
+    old, new = workload("DaemonSet", "agent"), workload("DaemonSet", "agent", image="two")
+    found = checked([*nodes(3), *running(old, ["n1", "n2", "n3"])], [new])
+    times = [step.at for step in found.play.steps if step.kind is StepKind.LEAVES]
+    assert times == [0, 30, 60]
+    end = end_of(found, "DaemonSet shop/agent")
+    assert (end.nodes_after, end.is_done, end.ready_least) == ({"n1": 1, "n2": 1, "n3": 1}, True, 2)
+
+
+def test_the_pod_of_a_daemon_set_displaces_on_its_own_node_only() -> None:
+    web = workload("Deployment", "web", replicas=1, cpu="2")
+    found = checked([*nodes(1), HIGH, *running(web, ["n1"])], [workload("DaemonSet", "agent", **HIGH_POD)])
+    assert [(each.pod, each.workload) for each in found.play.displaced] == [("shop/web-old-a", "Deployment shop/web")]
+    assert end_of(found, "Deployment shop/web").pending_after == 1
+
+
+def test_a_job_keeps_as_many_pods_as_may_run_side_by_side() -> None:
+    found = checked(nodes(2), [workload("Job", "sums", parallelism=2, completions=10)])
+    end = end_of(found, "Job shop/sums")
+    assert (end.ready_after, end.wanted_after, end.is_done) == (2, 2, True)
+
+
+def test_pods_of_a_changed_job_that_have_to_go_come_again_after_the_backoff() -> None:
+    low = workload("Job", "sums", parallelism=1, cpu="2")
+    high = workload("Deployment", "api", cpu="2", **HIGH_POD)
+    selective = high["spec"]["template"]["spec"]
+    selective["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
+    found = checked([*nodes(2), HIGH], [low, high], worst_of=50)
+    again = [each for each in found.play.steps if each.kind is StepKind.ARRIVES and each.cause]
+    assert [(each.at, each.owner) for each in again] in ([], [(10, "Job sums")])
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "Job"])
+def test_a_deleted_workload_takes_its_pods_with_it(kind: str) -> None:
+    old = workload(kind, "old")
+    found = checked([*nodes(1), *running(old, ["n1"])], [], deleted=[f"{kind}/old"])
+    assert [(step.kind, step.at) for step in found.play.steps] == [(StepKind.LEAVES, 0), (StepKind.GONE, 30)]
+    assert end_of(found, f"{kind} shop/old").is_done
+
+
+def test_whoever_is_made_again_gets_the_priority_of_today_so_that_one_surge_empties_a_service() -> None:
+    """The outage of 2019: the pods of a service are older than the default class that new ones get."""
+    old = workload("Deployment", "api", replicas=1, **HIGH_POD, **SURGE)
+    new = workload("Deployment", "api", replicas=1, image="two", **HIGH_POD, **SURGE)
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "ingest", "namespace": "shop"},
+        "spec": {"selector": {"app": "ingest"}},
+    }
+    cluster = [
+        *nodes(4, "1"),
+        HIGH,
+        priority_class("medium", 500, globalDefault=True),
+        *running(old, ["n1"], priority=1000),
+        *running(workload("Deployment", "ingest", replicas=3), ["n2", "n3", "n4"]),
+        service,
+    ]
+    found = checked(cluster, [new])
+    assert not found.passed
+    (cascade,) = (each for each in found.findings if each.rule is RuleId.MAX_CASCADE_DEPTH)
+    assert (cascade.amount, cascade.change, len(cascade.chain)) == (3, "Deployment shop/api", 4)
+    assert end_of(found, "Deployment shop/ingest").ready_least == 0
+    assert [(each.kind, each.subject) for each in found.play.stranded] == [(StrandedKind.SERVICE, "shop/ingest")]
+
+
+def test_a_rollout_without_room_for_its_surge_is_stuck_and_fails() -> None:
+    old = workload("Deployment", "api", replicas=1, **SURGE)
+    new = workload("Deployment", "api", replicas=1, image="two", **SURGE)
+    found = checked([*nodes(1, "1"), *running(old, ["n1"])], [new])
+    (finding,) = found.findings
+    assert (finding.rule, finding.subject) == (RuleId.REQUIRE_SCHEDULABLE, "Deployment shop/api")
+    assert "Insufficient cpu" in finding.detail
+    assert (found.play.end, end_of(found, "Deployment shop/api").is_done) == (PlayEnd.SETTLED, False)
+
+
+def test_an_unchanged_workload_does_nothing() -> None:
+    old = workload("Deployment", "api", replicas=1)
+    found = checked([*nodes(1), *running(old, ["n1"])], [old])
+    assert (found.play.steps, found.passed, [each.kind for each in found.changes]) == ([], True, ["Unchanged"])
+
+
+def test_going_back_to_an_old_template_takes_its_replica_set_again() -> None:
+    old = workload("Deployment", "api", replicas=1, **SURGE)
+    objects = running(old, ["n1"])
+    earlier = workload("Deployment", "api", replicas=0, image="zero", **SURGE)
+    (replica_set,) = (each for each in running(earlier, []) if each["kind"] == "ReplicaSet")
+    replica_set["metadata"] |= {"name": "api-earlier", "uid": "earlier"}
+    found = checked(
+        [*nodes(2), *objects, replica_set], [workload("Deployment", "api", replicas=1, image="zero", **SURGE)]
+    )
+    assert tale(found)[0] == "0 Scales api-earlier 1"
+
+
+def test_every_choice_of_chance_is_played_and_the_worst_counts() -> None:
+    web = workload("Deployment", "web", replicas=1, cpu="2")
+    batch = workload("Deployment", "batch", replicas=1, cpu="2", pod={"nodeSelector": {"kubernetes.io/hostname": "n2"}})
+    cluster = [*nodes(2), HIGH, *running(web, ["n1"]), *running(batch, ["n2"])]
+    found = checked(cluster, [workload("Deployment", "api", cpu="2", **HIGH_POD)], worst_of=20)
+    assert (found.runs > 1, found.explored_all) == (True, True)
+    assert sum(each.count for each in found.outcomes) == found.runs
+
+
+def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
+    web = workload("Deployment", "web", replicas=1, cpu="2")
+    other = workload("Deployment", "other", replicas=1, cpu="2")
+    cluster = [*nodes(2), HIGH, *running(web, ["n1"]), *running(other, ["n2"])]
+    change = [workload("Deployment", "api", cpu="2", **HIGH_POD)]
+    found = checked(cluster, change, runs=20)
+    assert {tuple(each.victims) for each in found.outcomes} == {("Deployment shop/other",), ("Deployment shop/web",)}
+    assert sum(each.count for each in found.outcomes) == 20
+    assert checked(cluster, change, runs=20) == found
+
+
+@pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18"])
+def test_older_schedulers_play_rollouts_too(algorithm: str) -> None:
+    old = workload("Deployment", "api", replicas=2, **SURGE)
+    new = workload("Deployment", "api", replicas=2, image="two", **SURGE)
+    found = checked([*nodes(3, "1"), *running(old, ["n1", "n2"])], [new], algorithm=algorithm)
+    assert end_of(found, "Deployment shop/api").is_done
+    assert found.algorithm == algorithm
