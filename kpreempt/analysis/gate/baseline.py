@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from typing import Annotated
 
 import msgspec
 
@@ -12,6 +13,8 @@ from kpreempt.verdict import API_VERSION
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleId
 
 _KIND = "CheckBaseline"
+# What JSON holds as a number everywhere.
+_LARGEST_AMOUNT = 2**53
 
 
 class Accepted(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -20,7 +23,7 @@ class Accepted(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid
     rule: RuleId
     subject: str
     change: str = ""
-    amount: int
+    amount: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_AMOUNT)]
     reason: str = ""
     expires: date
     fingerprint: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 
 from kpreempt.analysis.gate.assumptions import rule_about
 from kpreempt.analysis.gate.attribution import Attribution, namespace_of
@@ -128,7 +129,7 @@ def snapshot_age(facts: Facts) -> Iterator[Measure]:
     yield Measure(
         rule=RuleId.MAX_SNAPSHOT_AGE,
         subject=CLUSTER,
-        parts=[Part(amount=0 if age is None else max(0, int(age)))],
+        parts=[Part(amount=0 if age is None else max(0, ceil(age)))],
         is_broken=age is None,
         aspect="unknown" if age is None else "",
         detail="the snapshot does not say when it was taken" if age is None else "",

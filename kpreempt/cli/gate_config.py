@@ -1,0 +1,282 @@
+"""``kpreempt.toml``: the rules of a gate, as they stand in a repository."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.analysis.gate import OVERRIDABLE, ForbiddenVictims, Override, Waiver, rule_named
+from kpreempt.analysis.pod_selection import parse_selector
+from kpreempt.errors import InputError, UsageError
+from kpreempt.model.durations import SECOND, parse_duration
+from kpreempt.model.labels import LabelSelector
+from kpreempt.verdict.check import RuleId
+
+CONFIG_NAME = "kpreempt.toml"
+OFF = "off"
+# What the answer's JSON can hold, with room to spare.
+LARGEST_LIMIT = 2**31 - 1
+# Nobody writes that much by hand, and a baseline of it would accept a hundred thousand findings.
+_LARGEST_FILE = 32 << 20
+_SHOWN = 40
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_NUMBERS = (
+    RuleId.MAX_PDB_VIOLATIONS,
+    RuleId.MAX_VICTIMS,
+    RuleId.MAX_VICTIMS_PER_WORKLOAD,
+    RuleId.MAX_CASCADE_DEPTH,
+    RuleId.MAX_PENDING,
+    RuleId.MAX_STRANDED,
+)
+_ON_OR_OFF = (RuleId.REQUIRE_SCHEDULABLE, RuleId.FORBID_LOOPS)
+_LIMITS = (*_NUMBERS, *_ON_OR_OFF, RuleId.MAX_SNAPSHOT_AGE)
+_LISTS = ("override", "forbid-victims", "waive")
+
+
+class GateConfig(msgspec.Struct, frozen=True):
+    """What a file says: limits (``None`` is off), overrides, who must not be a victim, and waivers."""
+
+    limits: Mapping[RuleId, int | None] = {}
+    overrides: list[Override] = []
+    forbidden: list[ForbiddenVictims] = []
+    waivers: list[Waiver] = []
+
+
+class FoundConfig(NamedTuple):
+    """A file, and how it is called in messages, seen from the folder that it counts for."""
+
+    path: Path
+    name: str
+
+
+def find_config(folder: Path) -> FoundConfig | None:
+    """The ``kpreempt.toml`` that counts for a folder: its own, or the nearest above it within the repository.
+
+    Raises ``InputError`` where a folder cannot be looked into.
+    """
+    above = [folder, *folder.parents]
+    try:
+        root = next((index for index, each in enumerate(above) if (each / ".git").exists()), 0)
+        for index, each in enumerate(above[: root + 1]):
+            if (each / CONFIG_NAME).is_file():
+                return FoundConfig(each / CONFIG_NAME, "../" * index + CONFIG_NAME)
+    except OSError as error:
+        raise InputError(f"cannot be looked for: {error.strerror or error}", source=CONFIG_NAME) from None
+    return None
+
+
+def read_file(path: str, name: str = "") -> bytes:
+    """The content of a file, which messages call by its ``name``, if there is one. Raises ``InputError``."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"cannot be read: {problem[:1].lower()}{problem[1:]}", source=name or path) from None
+    if len(content) > _LARGEST_FILE:
+        raise InputError(f"is larger than {_LARGEST_FILE >> 20} MiB", source=name or path)
+    return content
+
+
+def parse_config(content: bytes, source: str) -> GateConfig:
+    """The rules in the text of a file. Raises ``InputError`` with ``source``, the key, and what is allowed."""
+    try:
+        document = tomllib.loads(content.decode())
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", source=source) from None
+    except RecursionError:
+        raise InputError("is not TOML: it is nested too deep", source=source) from None
+    except ValueError as error:
+        # A number of thousands of digits is one, too, without a place.
+        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long"
+        raise InputError(f"is not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
+    whole = _Table(document, source, "")
+    whole.allow(("check",))
+    table = whole.table("check")
+    table.allow((*_LIMITS, *_LISTS))
+    return GateConfig(
+        limits=dict(_limits(table, _LIMITS)),
+        overrides=[_override(each) for each in table.tables("override")],
+        forbidden=[_forbidden(each) for each in table.tables("forbid-victims")],
+        waivers=[_waiver(each) for each in table.tables("waive")],
+    )
+
+
+class _Table:
+    """A table of the file, that knows where it stands."""
+
+    def __init__(self, content: Mapping[str, Any], source: str, path: str) -> None:
+        self._content = content
+        self.source = source
+        self._path = path
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._content
+
+    def allow(self, keys: Collection[str]) -> None:
+        """Raise ``InputError`` for any other key."""
+        for key in self._content:
+            if key not in keys:
+                near = get_close_matches(key, list(keys), n=1)
+                raise self.bad(key, "there is no such key", near[0] if near else ", ".join(keys))
+
+    def bad(self, key: str, problem: str, hint: str = "") -> InputError:
+        """What to raise about a key, or about the table itself where it is empty."""
+        path = ".".join(filter(None, (self._path, _short(key))))
+        return InputError(problem, source=self.source, path=path, hint=hint)
+
+    def value(self, key: str) -> Any:
+        """What the file says there."""
+        return self._content[key]
+
+    def table(self, key: str) -> _Table:
+        """The table of that name; an empty one where there is none."""
+        content = self._content.get(key, {})
+        if not isinstance(content, dict):
+            raise self.bad(key, f"{_shown(content)} is not a table", f"[{key}]")
+        return _Table(content, self.source, ".".join(filter(None, (self._path, key))))
+
+    def tables(self, key: str) -> Iterator[_Table]:
+        """The tables of an array, in order."""
+        content = self._content.get(key, [])
+        path = ".".join(filter(None, (self._path, key)))
+        if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+            raise self.bad(key, f"{_shown(content)} is not an array of tables", f"[[{path}]]")
+        for index, each in enumerate(content):
+            yield _Table(each, self.source, f"{path}[{index}]")
+
+    def text(self, key: str) -> str:
+        """The text there, an empty one where there is none. Raises ``InputError`` for an empty one that is written."""
+        if key not in self:
+            return ""
+        content = self._content[key]
+        if not isinstance(content, str) or not content.strip():
+            raise self.bad(key, f"{_shown(content)} is not a text" if content != "" else "it is empty")
+        return content.strip()
+
+
+def _limits(table: _Table, rules: Collection[RuleId]) -> Iterator[tuple[RuleId, int | None]]:
+    """The limits that a table gives."""
+    for rule in rules:
+        if rule in table:
+            yield rule, _limit(table, rule)
+
+
+def _limit(table: _Table, rule: RuleId) -> int | None:
+    value = table.value(rule)
+    if rule in _ON_OR_OFF:
+        if not isinstance(value, bool):
+            raise table.bad(rule, f"{_shown(value)} is not true or false")
+        return 0 if value else None
+    if value == OFF:
+        return None
+    if rule is RuleId.MAX_SNAPSHOT_AGE:
+        seconds = seconds_in(value) if isinstance(value, str) else None
+        if seconds is None:
+            raise table.bad(rule, f'{_shown(value)} is not a time such as "30m" or "12h", or "{OFF}"')
+        return seconds
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_LIMIT:
+        raise table.bad(rule, f'{_shown(value)} is not a number from 0 to {LARGEST_LIMIT}, or "{OFF}"')
+    return value
+
+
+def _override(table: _Table) -> Override:
+    table.allow(("namespace", "workload", *OVERRIDABLE))
+    namespace, workload = table.text("namespace"), table.text("workload")
+    limits = dict(_limits(table, OVERRIDABLE))
+    if not namespace and not workload:
+        raise table.bad("", "says neither namespace nor workload", 'workload = "Deployment shop/api"')
+    if not limits:
+        raise table.bad("", "sets no limit", ", ".join(OVERRIDABLE))
+    if workload and RuleId.MAX_PDB_VIOLATIONS in limits:
+        raise table.bad(
+            RuleId.MAX_PDB_VIOLATIONS, "budgets are of a namespace, and of no workload", 'namespace = "shop"'
+        )
+    return Override(namespace=namespace, workload=workload, limits=limits)
+
+
+def _forbidden(table: _Table) -> ForbiddenVictims:
+    keys = ("namespace", "label", "priority-class")
+    table.allow(keys)
+    label = table.text("label")
+    found = ForbiddenVictims(
+        namespace=table.text("namespace"),
+        selector=_selector(table, label) if label else None,
+        priority_class=table.text("priority-class"),
+    )
+    if not found.name:
+        raise table.bad("", "says nothing of who must not be a victim", ", ".join(keys))
+    return found
+
+
+def _selector(table: _Table, text: str) -> LabelSelector:
+    try:
+        return parse_selector(text)
+    except UsageError as error:
+        raise table.bad("label", f"{_shown(text)} is not a label selector", error.hint) from None
+
+
+def _waiver(table: _Table) -> Waiver:
+    table.allow(("rule", "subject", "reason", "expires"))
+    name, reason = table.text("rule"), table.text("reason")
+    if not name:
+        raise table.bad("rule", "it is missing", ", ".join(RuleId))
+    try:
+        rule = rule_named(name, "")
+    except UsageError as error:
+        raise table.bad("rule", f"there is no rule {_shown(name)}", error.hint) from None
+    if not reason:
+        raise table.bad("reason", "it is missing: why is the rule waived?")
+    expires = None
+    if "expires" in table:
+        expires = _date(table.value("expires"))
+        if expires is None:
+            raise table.bad("expires", f"{_shown(table.value('expires'))} is not a date such as 2026-12-31")
+    return Waiver(rule=rule, subject=table.text("subject"), reason=reason, by=table.source, expires=expires)
+
+
+def seconds_in(text: str) -> int | None:
+    """Whole seconds in a duration such as ``1h30m``, rounded down, or ``None`` for a text that is none."""
+    nanoseconds = parse_duration(text)
+    if nanoseconds is None or not 0 <= nanoseconds <= LARGEST_LIMIT * SECOND:
+        return None
+    return nanoseconds // SECOND
+
+
+def date_in(text: str) -> date | None:
+    """The day in a text such as ``2026-12-31``, or ``None``."""
+    try:
+        return date.fromisoformat(text) if _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _date(value: object) -> date | None:
+    if isinstance(value, str):
+        return date_in(value)
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
+
+
+def _shown(value: object) -> str:
+    """A value of the file, as it is written there, not too long."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, int) and abs(value) > LARGEST_LIMIT:
+        return "a number as large as that"
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,185 @@
+"""The gate that options, ``kpreempt.toml`` and a baseline ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import msgspec
+
+from kpreempt.analysis.gate import (
+    Baseline,
+    Excuses,
+    ForbiddenVictims,
+    GateRules,
+    Waiver,
+    baseline_text,
+    read_baseline,
+    waiver_of_option,
+)
+from kpreempt.analysis.pod_selection import parse_selector
+from kpreempt.cli.gate_config import (
+    LARGEST_LIMIT,
+    OFF,
+    GateConfig,
+    date_in,
+    find_config,
+    parse_config,
+    read_file,
+    seconds_in,
+)
+from kpreempt.cli.output import whole_file
+from kpreempt.errors import InputError, UsageError
+from kpreempt.verdict.check import GateFinding, RuleId
+
+
+class GateFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of ``kpreempt.cli.gate_options``, as they were given; ``None`` where not."""
+
+    config: str | None = None
+    max_pdb_violations: str | None = None
+    max_victims: str | None = None
+    max_victims_per_workload: str | None = None
+    forbid_victims: Sequence[str] = ()
+    require_schedulable: bool | None = None
+    max_cascade_depth: str | None = None
+    max_pending: str | None = None
+    max_stranded: str | None = None
+    forbid_loops: bool | None = None
+    max_snapshot_age: str | None = None
+    waive: Sequence[str] = ()
+    baseline: str | None = None
+    write_baseline: str | None = None
+    expires: str | None = None
+
+
+class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate, ready to be put to a play. ``config`` is the file that was read, empty without one.
+
+    ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
+    """
+
+    rules: GateRules
+    waivers: list[Waiver]
+    baseline: Baseline
+    today: date
+    config: str = ""
+    write_to: str = ""
+    expires: date | None = None
+
+    def excuses(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Excuses:
+        """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
+        return Excuses(today=self.today, waivers=[*self.waivers, *annotated], baseline=self.baseline, base=base or {})
+
+    def save_baseline(self, findings: Iterable[GateFinding]) -> None:
+        """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
+        if self.write_to and self.expires is not None:
+            text = baseline_text(findings, self.expires, before=self.baseline)
+            with whole_file(self.write_to) as file:
+                file.write(text)
+
+
+def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -> GateSettings:
+    """The gate for a command that runs in ``folder``, by default the current one. Options win over the file.
+
+    Raises ``UsageError`` for options and ``InputError`` for files that are wrong.
+    """
+    today = now.astimezone(UTC).date()
+    limits = dict(_limits(flags))
+    forbidden = [_forbidden(text) for text in flags.forbid_victims]
+    waivers = [waiver_of_option(text) for text in flags.waive]
+    expires = _expires(flags, today)
+    name, config = _config(flags, folder)
+    baseline = read_baseline(read_file(flags.baseline), flags.baseline) if flags.baseline else Baseline()
+    return GateSettings(
+        rules=GateRules(
+            limits={**config.limits, **limits},
+            overrides=config.overrides,
+            forbidden=[*config.forbidden, *forbidden],
+        ),
+        waivers=[*waivers, *config.waivers],
+        baseline=baseline,
+        today=today,
+        config=name,
+        write_to=flags.write_baseline or "",
+        expires=expires,
+    )
+
+
+def _config(flags: GateFlags, folder: Path | None) -> tuple[str, GateConfig]:
+    """The file that counts, and what it says."""
+    if flags.config:
+        return flags.config, parse_config(read_file(flags.config), flags.config)
+    try:
+        found = find_config(folder or Path.cwd())
+    except OSError as error:
+        raise InputError(f"the current folder cannot be read: {error.strerror or error}") from None
+    if found is None:
+        return "", GateConfig()
+    return found.name, parse_config(read_file(str(found.path), found.name), found.name)
+
+
+def _limits(flags: GateFlags) -> Iterable[tuple[RuleId, int | None]]:
+    numbers = {
+        RuleId.MAX_PDB_VIOLATIONS: flags.max_pdb_violations,
+        RuleId.MAX_VICTIMS: flags.max_victims,
+        RuleId.MAX_VICTIMS_PER_WORKLOAD: flags.max_victims_per_workload,
+        RuleId.MAX_CASCADE_DEPTH: flags.max_cascade_depth,
+        RuleId.MAX_PENDING: flags.max_pending,
+        RuleId.MAX_STRANDED: flags.max_stranded,
+    }
+    for rule, text in numbers.items():
+        if text is not None:
+            yield rule, _number(rule, text)
+    for rule, is_on in (
+        (RuleId.REQUIRE_SCHEDULABLE, flags.require_schedulable),
+        (RuleId.FORBID_LOOPS, flags.forbid_loops),
+    ):
+        if is_on is not None:
+            yield rule, 0 if is_on else None
+    if (age := flags.max_snapshot_age) is not None:
+        seconds = None if age == OFF else seconds_in(age)
+        if seconds is None and age != OFF:
+            raise UsageError(f"--{RuleId.MAX_SNAPSHOT_AGE} {age}: this is not a time", hint=f"30m, 12h or {OFF}")
+        yield RuleId.MAX_SNAPSHOT_AGE, seconds
+
+
+def _number(rule: RuleId, text: str) -> int | None:
+    if text == OFF:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_LIMIT)) and int(text) <= LARGEST_LIMIT):
+        raise UsageError(f"--{rule} {text}: this is not a number from 0 to {LARGEST_LIMIT}", hint=f"--{rule} {OFF}")
+    return int(text)
+
+
+def _forbidden(text: str) -> ForbiddenVictims:
+    what, _, value = text.partition("=")
+    if what in ("namespace", "priority-class", "label") and not value.strip():
+        raise UsageError(f"--forbid-victims {text}: the value is missing", hint=f"{what}=VALUE")
+    if what == "namespace":
+        return ForbiddenVictims(namespace=value.strip())
+    if what == "priority-class":
+        return ForbiddenVictims(priority_class=value.strip())
+    if what == "label":
+        try:
+            return ForbiddenVictims(selector=parse_selector(value))
+        except UsageError as error:
+            raise UsageError(f"--forbid-victims {text}: this is not a label selector", hint=error.hint) from None
+    hint = "namespace=NAME, label=SELECTOR, priority-class=NAME"
+    raise UsageError(f"--forbid-victims {text}: this does not say who", hint=hint)
+
+
+def _expires(flags: GateFlags, today: date) -> date | None:
+    if flags.expires is None:
+        if flags.write_baseline is not None:
+            raise UsageError("--write-baseline: nothing is accepted for ever", hint="--expires 2026-12-31")
+        return None
+    if flags.write_baseline is None:
+        raise UsageError("--expires: this is for a new baseline", hint="--write-baseline FILE")
+    day = date_in(flags.expires)
+    if day is None:
+        raise UsageError(f"--expires {flags.expires}: this is not a date", hint="--expires 2026-12-31")
+    if day < today:
+        raise UsageError(f"--expires {flags.expires}: that day is over")
+    return day

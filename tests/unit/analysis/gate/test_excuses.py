@@ -1,0 +1,258 @@
+"""Waivers, the baseline and the play without the change: what lets a finding pass, and what does not."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from kpreempt.analysis.gate import (
+    Baseline,
+    Excuses,
+    Facts,
+    GateRules,
+    Waiver,
+    baseline_text,
+    measured,
+    passes,
+    read_baseline,
+    waiver_of_option,
+    waivers_of_object,
+)
+from kpreempt.errors import InputError, UsageError
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import GateStanding, RuleId
+from kpreempt.verdict.play import Play
+from tests.unit.analysis.gate.plays import API, LIVE, TODAY, WEB, play, put, told, victim
+
+BUDGET, DB = "shop/db", "StatefulSet shop/db"
+OF_API = victim("shop/db-0", DB, violated=BUDGET)
+OF_WEB = victim("shop/db-1", DB, violated=BUDGET, of="shop/web-2-new-2")
+PDB = RuleId.MAX_PDB_VIOLATIONS
+SUBJECT = "PodDisruptionBudget shop/db"
+
+
+def annotated(rules: str, reason: str = "agreed", *, name: str = API.object) -> list[Waiver]:
+    annotations = {"kpreempt.io/waive": rules, "kpreempt.io/waive-reason": reason}
+    return waivers_of_object(name, annotations, source="k8s/api.yaml", line=7)
+
+
+def excused(waivers: list[Waiver], *, today: date = TODAY) -> Excuses:
+    return Excuses(today=today, waivers=waivers)
+
+
+@pytest.mark.parametrize(
+    ("waivers", "standing"),
+    [
+        pytest.param([waiver_of_option("max-pdb-violations")], GateStanding.WAIVED, id="of the rule"),
+        pytest.param([waiver_of_option(f"max-pdb-violations={SUBJECT}")], GateStanding.WAIVED, id="of the subject"),
+        pytest.param([waiver_of_option("max-pdb-violations=*shop/*")], GateStanding.WAIVED, id="with stars"),
+        pytest.param([waiver_of_option("max-pdb-violations=*ship/*")], GateStanding.FAILS, id="not of another subject"),
+        pytest.param([waiver_of_option("max-victims")], GateStanding.FAILS, id="not of another rule"),
+        pytest.param(annotated("max-victims, max-pdb-violations"), GateStanding.WAIVED, id="on the object behind it"),
+        pytest.param(annotated("max-pdb-violations", name=WEB.object), GateStanding.FAILS, id="not on another object"),
+        pytest.param(annotated("max-pdb-violations", " "), GateStanding.FAILS, id="not without its reason"),
+        pytest.param([Waiver(rule=PDB, expires=TODAY)], GateStanding.WAIVED, id="on its last day"),
+        pytest.param(
+            [Waiver(rule=PDB, expires=TODAY - timedelta(days=1))], GateStanding.FAILS, id="not a day after it"
+        ),
+    ],
+)
+def test_a_waiver_counts(waivers: list[Waiver], standing: GateStanding) -> None:
+    results, (finding,) = put(play(OF_API), excuses=excused(waivers))
+    assert finding.standing is standing
+    assert passes(results) is (standing is GateStanding.WAIVED)
+
+
+def test_a_waived_finding_says_why_where_and_until_when() -> None:
+    _, (first,) = put(play(OF_API), excuses=excused(annotated("max-pdb-violations")))
+    assert (first.reason, first.by, first.expires) == ("agreed", "k8s/api.yaml:7", "")
+    waiver = Waiver(rule=PDB, reason="moving", by="kpreempt.toml", expires=date(2026, 12, 1))
+    _, (second,) = put(play(OF_API), excuses=excused([waiver]))
+    assert (second.reason, second.by, second.expires) == ("moving", "kpreempt.toml", "2026-12-01")
+
+
+def test_a_finding_says_why_a_waiver_does_not_count() -> None:
+    over = Waiver(rule=PDB, by="kpreempt.toml", expires=date(2026, 10, 1))
+    _, (finding,) = put(play(OF_API), excuses=excused([*annotated("max-pdb-violations", ""), over]))
+    assert finding.detail == (
+        "k8s/api.yaml:7: kpreempt.io/waive does not count without kpreempt.io/waive-reason; "
+        "waived by kpreempt.toml until 2026-10-01, which is over"
+    )
+    assert (finding.by, finding.reason) == ("", "")
+
+
+def test_an_object_waives_only_what_it_brings_about_itself() -> None:
+    found = play(OF_API, OF_WEB)
+    _, (finding,) = put(found, excuses=excused(annotated("max-pdb-violations")))
+    assert (finding.standing, finding.amount, finding.change) == (GateStanding.FAILS, 2, WEB.object)
+    both = [*annotated("max-pdb-violations"), *annotated("max-pdb-violations", "so, too", name=WEB.object)]
+    _, (finding,) = put(found, excuses=excused(both))
+    assert (finding.standing, finding.reason) == (GateStanding.WAIVED, "agreed; so, too")
+
+
+def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
+    limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
+    found = play(OF_API, OF_WEB)
+    assert not passes(put(found, limits)[0])
+    results, (finding,) = put(found, limits, excuses=excused(annotated("max-victims")))
+    assert passes(results)
+    assert (finding.standing, finding.amount, finding.by) == (GateStanding.WAIVED, 2, "k8s/api.yaml:7")
+
+
+def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> None:
+    log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
+    results, findings = put(play(OF_API, log), {PDB: 1}, excuses=excused([waiver_of_option(f"{PDB}={SUBJECT}")]))
+    assert passes(results)
+    assert told(findings) == [f"{PDB} {SUBJECT} 1>1 by {API.object} Waived"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        pytest.param(
+            "max-pdb-violation",
+            '--waive max-pdb-violation: there is no rule "max-pdb-violation"',
+            "max-pdb-violations",
+            id="a rule that is almost one",
+        ),
+        pytest.param("x", '--waive x: there is no rule "x"', ", ".join(RuleId), id="a rule that is none"),
+        pytest.param(
+            "max-victims=",
+            "--waive max-victims=: the subject is missing",
+            "--waive max-victims='Deployment shop/*'",
+            id="an empty subject",
+        ),
+    ],
+)
+def test_wrong_waivers_are_refused(text: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        waiver_of_option(text)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_an_annotation_that_names_no_rule_is_bad_input() -> None:
+    with pytest.raises(InputError) as caught:
+        annotated("max-victims, forbid-loop")
+    assert caught.value.message == (
+        'k8s/api.yaml:7: Deployment shop/api: metadata.annotations[kpreempt.io/waive]: there is no rule "forbid-loop"'
+    )
+    assert caught.value.hint == "forbid-loops"
+
+
+def accepting(found: Play, expires: date = TODAY) -> Baseline:
+    """The baseline that a run writes, as the next one reads it."""
+    return read_baseline(baseline_text(put(found)[1], expires).encode(), "baseline.json")
+
+
+def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
+    baseline = accepting(play(OF_API))
+    results, (finding,) = put(play(OF_API), excuses=Excuses(today=TODAY, baseline=baseline))
+    assert passes(results)
+    assert (finding.standing, finding.expires, finding.by) == (GateStanding.ACCEPTED, "2026-11-21", "--baseline")
+    later = Excuses(today=TODAY + timedelta(days=1), baseline=baseline)
+    results, (finding,) = put(play(OF_API), excuses=later)
+    assert not passes(results)
+    assert finding.detail == "accepted until 2026-11-21, which is over"
+
+
+def test_a_baseline_accepts_nothing_that_has_become_worse() -> None:
+    worse = play(OF_API, victim("shop/db-1", DB, violated=BUDGET))
+    _, (finding,) = put(worse, excuses=Excuses(today=TODAY, baseline=accepting(play(OF_API))))
+    assert (finding.standing, finding.detail) == (GateStanding.FAILS, "accepted as long as it is not more than 1")
+    _, (finding,) = put(play(OF_API), excuses=Excuses(today=TODAY, baseline=accepting(worse)))
+    assert finding.standing is GateStanding.ACCEPTED
+
+
+def test_a_baseline_accepts_nothing_of_another_change() -> None:
+    _, (finding,) = put(play(OF_WEB), excuses=Excuses(today=TODAY, baseline=accepting(play(OF_API))))
+    assert finding.standing is GateStanding.FAILS
+
+
+def test_an_unknown_age_is_not_accepted_by_a_baseline_of_an_old_snapshot() -> None:
+    limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
+    findings = put(play(), limits, facts=Facts(snapshot_age=100))[1]
+    baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
+    _, (finding,) = put(play(), limits, facts=Facts(), excuses=Excuses(today=TODAY, baseline=baseline))
+    assert finding.standing is GateStanding.FAILS
+
+
+def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> None:
+    findings = put(play(OF_API, OF_WEB), {RuleId.MAX_VICTIMS: 0})[1]
+    text = baseline_text(findings, TODAY)
+    assert text == baseline_text(findings[::-1], TODAY)
+    assert text.startswith('{\n  "apiVersion": "kpreempt.io/v1alpha1",\n  "kind": "CheckBaseline",\n')
+    assert text.endswith("}\n")
+    assert [each.rule for each in read_baseline(text.encode(), "b").accepted] == [PDB, RuleId.MAX_VICTIMS]
+
+
+def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_gone() -> None:
+    old = accepting(play(OF_API))
+    findings = put(play(OF_API), {RuleId.MAX_VICTIMS: 0}, excuses=Excuses(today=TODAY, baseline=old))[1]
+    later = TODAY + timedelta(days=30)
+    new = read_baseline(baseline_text(findings, later, before=old).encode(), "b")
+    assert [(each.rule, each.expires) for each in new.accepted] == [(PDB, TODAY), (RuleId.MAX_VICTIMS, later)]
+    assert read_baseline(baseline_text([], later, before=old).encode(), "b").accepted == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"{", "b.json: is not JSON: input data was truncated", id="half a file"),
+        pytest.param(b"\xff", "b.json: is not JSON: ", id="bytes"),
+        pytest.param(b"[]", "b.json: expected `object`, got `array`", id="a list"),
+        pytest.param(b'{"kind": "List"}', "b.json: is no baseline: kpreempt.io/v1alpha1 List", id="something else"),
+        pytest.param(
+            b'{"accepted": [{"rule": "max-victim"}]}',
+            "b.json: accepted[0].rule: invalid enum value 'max-victim'",
+            id="a rule that does not exist",
+        ),
+        pytest.param(
+            b'{"accepted": [{"rule": "max-victims", "subject": "cluster", "amount": 1, "fingerprint": "x"}]}',
+            "b.json: accepted[0]: object missing required field `expires`",
+            id="an entry that never expires",
+        ),
+        pytest.param(b'{"acepted": []}', "b.json: object contains unknown field `acepted`", id="a key that is wrong"),
+    ],
+)
+def test_files_that_are_no_baseline_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_baseline(content, "b.json")
+    assert caught.value.message.startswith(message)
+
+
+def without(found: Play) -> Excuses:
+    """The excuse that a play of the manifests before gives."""
+    return Excuses(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()))
+
+
+def test_what_is_there_without_the_change_is_not_new() -> None:
+    results, (finding,) = put(play(OF_API), excuses=without(play(OF_API)))
+    assert (passes(results), finding.standing, finding.by) == (True, GateStanding.NOT_NEW, "--base")
+
+
+def test_what_the_change_makes_worse_is_new() -> None:
+    worse = play(OF_API, victim("shop/db-1", DB, violated=BUDGET))
+    _, (finding,) = put(worse, excuses=without(play(OF_API)))
+    assert (finding.standing, finding.amount) == (GateStanding.FAILS, 2)
+    assert passes(put(play(OF_API), excuses=without(worse))[0])
+
+
+def test_only_what_the_change_adds_counts_against_a_limit() -> None:
+    limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
+    assert passes(put(play(OF_API, OF_WEB), limits, excuses=without(play(OF_API)))[0])
+    assert not passes(put(play(OF_API, OF_WEB), {**limits, RuleId.MAX_VICTIMS: 0}, excuses=without(play(OF_API)))[0])
+
+
+def test_what_is_within_the_limits_without_the_change_is_not_new_either() -> None:
+    limits: dict[RuleId, int | None] = {PDB: 1}
+    log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
+    assert passes(put(play(OF_API, log), limits, excuses=without(play(OF_API)))[0])
+
+
+def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> None:
+    facts = Facts(assumptions=[Assumption("scheduler", "extenders[0]", "is not asked")])
+    limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
+    base = measured(play(), (API,), facts, GateRules(limits=limits))
+    _, findings = put(play(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
+    assert [each.standing for each in findings] == [GateStanding.FAILS, GateStanding.FAILS]

@@ -1,0 +1,181 @@
+"""The gate that options and files ask for together."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from kpreempt.analysis.gate import waiver_of_option
+from kpreempt.cli.gate_settings import GateFlags, gate_settings
+from kpreempt.errors import InputError, UsageError
+from kpreempt.verdict.check import GateFinding, RuleId
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def settings(tmp_path: Path, **flags: object) -> object:
+    return gate_settings(GateFlags(**flags), NOW, tmp_path)  # type: ignore[arg-type]
+
+
+def test_without_anything_the_rules_are_strict_and_the_others_off(tmp_path: Path) -> None:
+    found = gate_settings(GateFlags(), NOW, tmp_path)
+    limits = {rule: found.rules.general(rule) for rule in RuleId}
+    off = {RuleId.MAX_VICTIMS, RuleId.MAX_VICTIMS_PER_WORKLOAD, RuleId.FORBID_VICTIMS, RuleId.MAX_SNAPSHOT_AGE}
+    assert {rule for rule, limit in limits.items() if limit is None} == off
+    assert limits[RuleId.MAX_CASCADE_DEPTH] == 1
+    assert {limit for rule, limit in limits.items() if rule not in off | {RuleId.MAX_CASCADE_DEPTH}} == {0}
+    assert (found.config, found.waivers, found.baseline.accepted) == ("", [], [])
+
+
+def test_options_win_over_the_file_and_add_to_its_lists(tmp_path: Path) -> None:
+    (tmp_path / "kpreempt.toml").write_text(
+        "[check]\nmax-victims = 1\nmax-pending = 2\nforbid-loops = false\n"
+        '[[check.forbid-victims]]\nnamespace = "a"\n[[check.waive]]\nrule = "max-stranded"\nreason = "x"\n'
+    )
+    flags = GateFlags(
+        max_victims="off", forbid_loops=True, max_snapshot_age="90s", forbid_victims=["label=app=web"],
+        waive=["max-pending"],
+    )  # fmt: skip
+    found = gate_settings(flags, NOW, tmp_path)
+    assert found.config == "kpreempt.toml"
+    assert found.rules.limits == {
+        RuleId.MAX_VICTIMS: None,
+        RuleId.MAX_PENDING: 2,
+        RuleId.FORBID_LOOPS: 0,
+        RuleId.MAX_SNAPSHOT_AGE: 90,
+    }
+    assert [each.name for each in found.rules.forbidden] == ["namespace a", "label app in (web)"]
+    assert [each.by for each in found.waivers] == ["--waive", "kpreempt.toml"]
+
+
+def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path: Path) -> None:
+    (tmp_path / "kpreempt.toml").write_text("[check]\nmax-victims = 1\n")
+    other = tmp_path / "other.toml"
+    other.write_text("[check]\nmax-pending = 1\n")
+    found = gate_settings(GateFlags(config=str(other)), NOW, tmp_path)
+    assert (found.rules.limits, found.config) == ({RuleId.MAX_PENDING: 1}, str(other))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message", "hint"),
+    [
+        pytest.param(
+            {"max_victims": "many"},
+            "--max-victims many: this is not a number from 0 to 2147483647",
+            "--max-victims off",
+            id="a word",
+        ),
+        pytest.param(
+            {"max_pending": "-1"},
+            "--max-pending -1: this is not a number from 0 to 2147483647",
+            "--max-pending off",
+            id="less than nothing",
+        ),
+        pytest.param(
+            {"max_stranded": "9" * 5000},
+            f"--max-stranded {'9' * 5000}: this is not a number from 0 to 2147483647",
+            "--max-stranded off",
+            id="too many digits",
+        ),
+        pytest.param(
+            {"max_cascade_depth": "²"},
+            "--max-cascade-depth ²: this is not a number from 0 to 2147483647",
+            "--max-cascade-depth off",
+            id="a digit of another kind",
+        ),
+        pytest.param(
+            {"max_snapshot_age": "60"}, "--max-snapshot-age 60: this is not a time", "30m, 12h or off", id="no unit"
+        ),
+        pytest.param(
+            {"forbid_victims": ["kube-system"]},
+            "--forbid-victims kube-system: this does not say who",
+            "namespace=NAME, label=SELECTOR, priority-class=NAME",
+            id="a name alone",
+        ),
+        pytest.param(
+            {"forbid_victims": ["label="]},
+            "--forbid-victims label=: the value is missing",
+            "label=VALUE",
+            id="a label that is missing",
+        ),
+        pytest.param(
+            {"forbid_victims": ["label=a b"]},
+            "--forbid-victims label=a b: this is not a label selector",
+            None,
+            id="a label that is none",
+        ),
+        pytest.param(
+            {"waive": ["max-victim"]}, '--waive max-victim: there is no rule "max-victim"', "max-victims", id="no rule"
+        ),
+        pytest.param(
+            {"write_baseline": "b"},
+            "--write-baseline: nothing is accepted for ever",
+            "--expires 2026-12-31",
+            id="a baseline for ever",
+        ),
+        pytest.param(
+            {"expires": "2026-12-31"},
+            "--expires: this is for a new baseline",
+            "--write-baseline FILE",
+            id="a date for nothing",
+        ),
+        pytest.param(
+            {"write_baseline": "b", "expires": "tomorrow"},
+            "--expires tomorrow: this is not a date",
+            "--expires 2026-12-31",
+            id="a date that is none",
+        ),
+        pytest.param(
+            {"write_baseline": "b", "expires": "2026-11-20"},
+            "--expires 2026-11-20: that day is over",
+            "",
+            id="a date that is over",
+        ),
+    ],
+)
+def test_wrong_options_are_refused(flags: dict[str, object], message: str, hint: str | None, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings(tmp_path, **flags)
+    assert caught.value.message == message
+    assert hint is None or caught.value.hint == hint
+
+
+@pytest.mark.parametrize("option", ["config", "baseline"])
+def test_files_that_are_not_there_are_bad_input(option: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        settings(tmp_path, **{option: str(tmp_path / "gone")})
+    assert caught.value.problem == "cannot be read: no such file or directory"
+
+
+def test_a_file_without_end_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="^/dev/zero: is larger than 32 MiB$"):
+        settings(tmp_path, config="/dev/zero")
+
+
+def test_the_day_is_that_of_utc(tmp_path: Path) -> None:
+    late = datetime(2026, 11, 21, 23, tzinfo=timezone(timedelta(hours=-5)))
+    assert gate_settings(GateFlags(), late, tmp_path).today == date(2026, 11, 22)
+
+
+def test_what_fails_is_written_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    finding = GateFinding(rule=RuleId.MAX_VICTIMS, subject="cluster", amount=3, fingerprint="f")
+    flags = GateFlags(write_baseline=str(path), expires="2026-11-21")
+    gate_settings(flags, NOW, tmp_path).save_baseline([finding])
+    (entry,) = gate_settings(GateFlags(baseline=str(path)), NOW, tmp_path).baseline.accepted
+    assert (entry.rule, entry.amount, entry.expires) == (RuleId.MAX_VICTIMS, 3, date(2026, 11, 21))
+
+
+def test_nothing_is_written_where_nobody_asks_for_it(tmp_path: Path) -> None:
+    gate_settings(GateFlags(), NOW, tmp_path).save_baseline([])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_excuses_hold_the_waivers_of_options_file_and_objects(tmp_path: Path) -> None:
+    found = gate_settings(GateFlags(waive=["max-pending"]), NOW, tmp_path)
+    annotated = waiver_of_option("max-victims")
+    excuses = found.excuses([annotated], {"f": 1})
+    assert [each.rule for each in excuses.waivers] == [RuleId.MAX_PENDING, RuleId.MAX_VICTIMS]
+    assert (excuses.base, excuses.today) == ({"f": 1}, date(2026, 11, 21))
