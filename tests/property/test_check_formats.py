@@ -1,0 +1,70 @@
+"""Whatever names and messages hold, each format of check's answer stays what it is."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from kpreempt.report.answers import render_answer
+from kpreempt.report.escape import is_hidden
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import GateStanding
+from tests.unit.report.checks import hostile
+
+# Signs that mean something in one of the formats, among all others.
+_SIGNS = st.sampled_from(
+    ["\n", "\r", "\x1b", "\0", "`", "|", "\\", "<", ">", "&", "]]>", "::", "%0A", "@a", "#1", '"', "/"]
+)
+_TEXTS = st.lists(st.one_of(_SIGNS, st.characters(), st.text(max_size=5)), max_size=12).map("".join)
+_MOST_CHARACTERS = 65_536
+
+
+def written(text: str, format_name: str) -> str:
+    return render_answer(hostile([text]), format_name, RenderOptions())
+
+
+@settings(max_examples=40, deadline=None)
+@given(_TEXTS)
+def test_no_format_writes_a_hidden_character_but_the_ends_of_lines(text: str) -> None:
+    for format_name in ("text", "markdown", "junit", "sarif", "github", "gitlab"):
+        hidden = {character for character in written(text, format_name) if is_hidden(character)}
+        assert hidden == {"\n"}, format_name
+
+
+@settings(max_examples=40, deadline=None)
+@given(_TEXTS)
+def test_programs_read_as_many_findings_as_there_are(text: str) -> None:
+    findings = hostile([text]).findings
+    failing = [each for each in findings if each.standing is GateStanding.FAILS]
+    assert len(json.loads(written(text, "sarif"))["runs"][0]["results"]) == len(findings)
+    assert len(json.loads(written(text, "gitlab"))) == len(findings)
+    suite = ElementTree.fromstring(written(text, "junit"))
+    assert len(list(suite.iter("failure"))) == len({each.rule for each in failing})
+    commands = written(text, "github").splitlines()
+    assert len(commands) == min(len(failing), 10)
+    assert all(command.startswith("::error ") for command in commands)
+
+
+@settings(max_examples=40, deadline=None)
+@given(_TEXTS)
+def test_a_comment_fits_and_no_line_of_it_is_a_command_for_a_bot(text: str) -> None:
+    comment = written(text * 50, "markdown")
+    assert len(comment) < _MOST_CHARACTERS
+    assert not [line for line in comment.splitlines() if line.startswith("/")]
+
+
+@settings(max_examples=40, deadline=None)
+@given(_TEXTS)
+def test_in_a_comment_nothing_is_a_link_or_an_element_of_its_own(text: str) -> None:
+    parsed = MarkdownIt("commonmark").enable("table").parse(written(text, "markdown"))
+    inline = [child for token in parsed for child in token.children or []]
+    assert {token.type for token in inline} <= {"text", "code_inline", "strong_open", "strong_close", "html_inline"}
+    assert {token.content for token in inline if token.type == "html_inline"} <= {"<code>", "</code>"}
+    assert {token.type for token in parsed if token.type.startswith(("heading", "blockquote", "fence", "code"))} == {
+        "heading_open",
+        "heading_close",
+    }

@@ -1,0 +1,128 @@
+"""The comment on a pull request: what it says, and that no name breaks out of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from kpreempt.report.check_markdown import render
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import Check, RuleId
+from kpreempt.verdict.play import BudgetLow, StepKind
+from tests.unit.report.checks import HOSTILE, failed, finding, hostile, of_many, passed, replaced
+
+_OWN_BLOCK = re.compile(r"(<details><summary>[\w ]+</summary>|</details>)\s*")
+_LONGEST_COMMENT = 65_536
+
+
+def comment(check: Check) -> str:
+    return render(check, RenderOptions())
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of the Markdown, those inside of others, too."""
+    parsed = MarkdownIt("commonmark").enable("table").parse(text)
+    return [each for token in parsed for each in (token, *(token.children or []))]
+
+
+def test_a_comment_says_first_whether_the_change_passes() -> None:
+    assert comment(passed()).splitlines()[:3] == [
+        "### kpreempt check: passed",
+        "",
+        "The change keeps all rules. No pod evicted, settled.",
+    ]
+    assert comment(failed()).startswith("### kpreempt check: failed\n\n14 rules not kept: ")
+
+
+def test_rules_that_are_off_are_left_out() -> None:
+    assert "`max-victims`" not in comment(passed())
+    assert "| `max-pdb-violations` | budgets stay whole | 0 | 0 | holds |" in comment(passed())
+
+
+def test_findings_have_names_as_code_and_say_where_they_are() -> None:
+    assert (
+        "- **max-pdb-violations**: budget `batch/worker`: 2 pods have to go that it does not allow (limit 0):"
+        " `batch/worker-a` and `batch/worker-b`, at `deploy/api v2.yaml:12`\n"
+    ) in comment(failed())
+
+
+def test_what_does_not_count_stands_apart_and_says_why() -> None:
+    after = comment(failed()).partition("Not counted:")[2]
+    assert "(limit 1) (accepted by `baseline.json` until `2027-01-01`: `old debt`)" in after
+
+
+def test_victims_are_a_tree_that_is_folded() -> None:
+    text = comment(failed())
+    assert "<details><summary>3 pods have to go</summary>" in text
+    assert "| ↳ `low/x-1` leaves `node-b`; `low/x-new-3` is left waiting | `batch/worker-new-2` |" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"hostile name {number}" for number in range(len(HOSTILE))])
+def test_no_name_is_markup_a_link_or_a_command(text: str) -> None:
+    written = comment(hostile([text]))
+    for token in tokens(written):
+        assert not token.type.startswith(("link", "image"))
+        if token.type == "html_inline":
+            assert token.content in ("<code>", "</code>")
+        elif token.type == "html_block":
+            assert _OWN_BLOCK.fullmatch(token.content)
+    assert not [line for line in written.splitlines() if line.startswith("/")]
+    assert len(re.findall("^<details>", written, re.M)) == len(re.findall("^</details>$", written, re.M))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"hostile name {number}" for number in range(len(HOSTILE))])
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(text: str) -> None:
+    cells = {"tr_open": 0}
+    widths: list[int] = []
+    for token in tokens(comment(hostile([text]))):
+        if token.type == "tr_open":
+            cells["tr_open"] = 0
+        elif token.type in ("th_open", "td_open"):
+            cells["tr_open"] += 1
+        elif token.type == "tr_close":
+            widths.append(cells["tr_open"])
+    assert set(widths) == {5, 3, 2, 4}
+
+
+def test_a_pipe_after_a_backslash_does_not_end_a_cell() -> None:
+    # A backslash before it counts as escaped itself on GitHub, and the pipe then ends the cell.
+    written = comment(replaced(failed(), findings=[finding(RuleId.FORBID_LOOPS, "a\\|`b")]))
+    assert "<code>a&#92;&#124;&#96;b</code>" in written
+
+
+def test_nobody_is_called_and_no_issue_referred_to_outside_of_code() -> None:
+    found = finding(RuleId.FORBID_LOOPS, "@team/a #12 | @b")
+    is_code = False
+    for token in tokens(comment(replaced(failed(), findings=[found], assumptions=[]))):
+        if token.type == "html_inline":
+            is_code = token.content == "<code>"
+        elif token.type == "text":
+            assert not re.search(r"@\w" if is_code else r"@\w|#\d", token.content)
+
+
+def test_a_comment_stays_below_what_github_takes_and_says_what_is_cut() -> None:
+    base = failed()
+    check = replaced(
+        hostile(),
+        findings=[finding(RuleId.FORBID_LOOPS, f"Deployment {'ä' * 300}/{number}") for number in range(3000)],
+        changes=base.changes * 3000,
+        play=hostile().play,
+    )
+    written = comment(check)
+    assert len(written.encode()) < _LONGEST_COMMENT
+    assert "more lines than there is room for here." in written
+    assert len(re.findall("^<details>", written, re.M)) == len(re.findall("^</details>$", written, re.M))
+
+
+def test_fifty_pods_that_do_the_same_are_one_row() -> None:
+    base = failed()
+    play = replaced(
+        base.play,
+        steps=of_many(50, at=0.0, kind=StepKind.LANDS),
+        budgets=[BudgetLow(budget="a", before=0, least=0, after=0)],
+    )
+    pods = "`shop/api-old-000`, `shop/api-old-001`, `shop/api-old-002` and 47 more"
+    assert f"| 0s | {pods} land on node-0, node-1 and 3 more |" in comment(replaced(base, play=play))

@@ -1,0 +1,151 @@
+"""The answer of check in a terminal."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kpreempt.report.check_text import render
+from kpreempt.report.escape import is_hidden
+from kpreempt.report.layout import width_of
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import Check, RuleId
+from kpreempt.verdict.play import StepKind
+from tests.unit.report.checks import failed, finding, hostile, of_many, passed, replaced
+
+
+def lines_of(check: Check, *, width: int = 100, verbose: bool = False) -> list[str]:
+    return render(check, RenderOptions(width=width, verbose=verbose)).splitlines()
+
+
+def headings(lines: list[str]) -> list[str]:
+    return [line.split("  ")[0] for line in lines if line and line.split()[0].isupper() and line[0] != " "]
+
+
+def test_a_pass_is_short_and_says_what_changes() -> None:
+    assert lines_of(passed()) == [
+        "PASS  the change keeps all rules.",
+        "  no pod evicted · settled",
+        "  3 nodes · 12 pods · kube-1.36",
+        "",
+        "CHANGES  1 object, 1 unchanged",
+        "  Deployment shop/api  rolled (RollingUpdate), 2 → 3 replicas  deploy/api v2.yaml:12",
+        "",
+        "TIMELINE    all of it at once",
+        "  0s        Deployment api sets shop/api-6 to 3 replicas",
+        "            ReplicaSet api-6 makes shop/api-new-1",
+        "            shop/api-new-1 lands on node-a, drawn among 2",
+        "",
+        "WORKLOADS  how many pods are ready before, at least, and in the end",
+        "  WORKLOAD             BEFORE  LEAST  AFTER",
+        "  Deployment shop/api       2      2      3  changed",
+        "",
+        "ROOM        left on all nodes: cpu 2.5, memory 3Gi",
+        "",
+        "RULES  2 rules kept, 1 off",
+        "  kept: max-pdb-violations, require-schedulable",
+    ]
+
+
+def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> None:
+    lines = lines_of(failed())
+    assert lines[0].startswith("FAIL  14 rules not kept: max-pdb-violations, ")
+    assert "  3 pods evicted · 2 budget violations · 2 evictions deep" in lines[2]
+    assert headings(lines) == [
+        "FAIL",
+        "NOT COUNTED",
+        "CHANGES",
+        "TIMELINE",
+        "EVICTED",
+        "BUDGETS",
+        "WORKLOADS",
+        "STRANDED",
+        "OUTCOMES",
+        "ROOM",
+        "ASSUMED",
+    ]
+
+
+def test_a_rule_that_fails_has_its_findings_where_they_are_written_and_what_helps() -> None:
+    check = replaced(failed(), findings=failed().findings[:1])
+    lines = lines_of(check)
+    start = lines.index("✗ max-pdb-violations (at most 0)  budgets stay whole")
+    assert lines[start + 1 : start + 5] == [
+        "  budget batch/worker: 2 pods have to go that it does not allow (limit 0): batch/worker-a and",
+        "    batch/worker-b",
+        "    for Deployment shop/api, deploy/api v2.yaml:12",
+        "  what helps: Make room first, give the change a lower priority, or let the budget allow more.",
+    ]
+
+
+def test_what_follows_from_an_eviction_stands_below_it() -> None:
+    lines = lines_of(failed())
+    start = lines.index("EVICTED     3 in all, up to 2 after one another")
+    assert lines[start + 1 : start + 4] == [
+        "  batch/worker-a leaves node-a, breaks batch/worker; batch/worker-new-2 lands on node-b",
+        "    low/x-1 leaves node-b; low/x-new-3 is left waiting",
+        "  batch/worker-b leaves node-c, breaks batch/worker",
+    ]
+
+
+def test_when_pods_have_stopped_is_told_with_verbose_only() -> None:
+    gone = "batch/worker-a is gone from node-a"
+    assert not [line for line in lines_of(failed()) if gone in line]
+    assert [line for line in lines_of(failed(), verbose=True) if gone in line]
+
+
+def test_long_sections_are_cut_and_say_so_and_verbose_shows_all() -> None:
+    base = failed()
+    steps = [step for at in range(30) for step in of_many(3, at=float(at), kind=StepKind.LANDS)]
+    check = replaced(
+        base,
+        changes=base.changes * 5,
+        findings=[finding(RuleId.FORBID_LOOPS, f"Deployment shop/a-{number}") for number in range(20)],
+        play=replaced(base.play, steps=steps, displaced=base.play.displaced * 9, budgets=base.play.budgets * 9),
+    )
+    short = "\n".join(lines_of(check))
+    for rest in (
+        "… and 15 more findings (--verbose)",
+        "… and 7 more objects (--verbose)",
+        "… and 18 more steps (--verbose)",
+        "… and 15 more (--verbose)",
+        "… and 12 more (--verbose)",
+    ):
+        assert rest in short
+    whole = "\n".join(lines_of(check, verbose=True))
+    assert "(--verbose)" not in whole
+    assert "Deployment shop/a-19 goes round for ever" in whole
+
+
+def test_verbose_shows_the_nodes_the_fields_and_the_rules_that_hold() -> None:
+    text = "\n".join(lines_of(replaced(failed(), findings=[]), verbose=True))
+    assert "  node-a    1 → 3.5   4         512Mi  8Gi  4 → 5  110" in text
+    assert "Deployment shop/api: spec.replicas and spec.template.spec.containers[0].image" in text
+    assert "✓ max-victims (at most 0)" in text
+
+
+def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
+    lines = lines_of(failed(), width=120)
+    start = lines.index("OUTCOMES  2 kinds; others may come up, too")
+    assert lines[start + 1].startswith("  ✗ in 37 of 50 runs (first with seed 3): settled, 2 pods evicted")
+    assert "the worst of 50 runs, seed 3" in lines[4]
+    lines = lines_of(msgspec.structs.replace(failed(), explored_all=True))
+    assert "OUTCOMES  2 kinds; these are all that can come up" in lines
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("verbose", [False, True], ids=["short", "verbose"])
+def test_lines_keep_to_the_width(width: int, verbose: bool) -> None:
+    for check in (passed(), failed()):
+        assert [line for line in lines_of(check, width=width, verbose=verbose) if width_of(line) > width] == []
+
+
+def test_no_hidden_character_of_a_name_reaches_the_terminal() -> None:
+    text = render(hostile(), RenderOptions(verbose=True))
+    assert {character for character in text if is_hidden(character)} == {"\n"}
+
+
+def test_colour_adds_to_the_text_and_changes_nothing() -> None:
+    coloured = render(failed(), RenderOptions(colour=True))
+    assert "\x1b[" in coloured
+    assert "FAIL" in coloured

@@ -1,0 +1,302 @@
+"""The sentences about what a gate finds, and where it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.report.check_facts import outcome_phrase, replicas_text, verdict_phrase
+from kpreempt.report.check_places import nearest_place, place_of
+from kpreempt.report.check_rules import RULES
+from kpreempt.report.check_words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
+from kpreempt.report.layout import Span, plain
+from kpreempt.report.play_words import tell_in_short, tell_step_by_step
+from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare, RuleId
+from kpreempt.verdict.play import PlayStep, StepKind
+from tests.unit.report.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
+
+WORKLOAD = "Deployment batch/worker"
+FINDINGS = {
+    "a budget that one pod breaks": (
+        finding(RuleId.MAX_PDB_VIOLATIONS, "PodDisruptionBudget shop/api", amount=1, pods=["shop/a"]),
+        "budget shop/api: 1 pod has to go that it does not allow (limit 0): shop/a",
+    ),
+    "more pods than are named": (
+        finding(RuleId.MAX_VICTIMS, amount=5, limit=2, pods=["a", "b", "c", "d", "e"]),
+        "5 pods have to go (limit 2): a, b, c and 2 more",
+    ),
+    "victims of an override": (
+        finding(RuleId.MAX_VICTIMS, "namespace shop", amount=3, limit=2),
+        "namespace shop: 3 pods have to go (limit 2)",
+    ),
+    "a workload that loses pods": (
+        finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, WORKLOAD, amount=2, limit=1, pods=["a", "b"]),
+        "Deployment batch/worker: 2 pods of it have to go (limit 1): a and b",
+    ),
+    "a protected workload": (
+        finding(RuleId.FORBID_VICTIMS, WORKLOAD, amount=1, pods=["a"], detail="namespace batch"),
+        "Deployment batch/worker must not lose pods, and 1 pod of it has to go: a; forbidden by namespace batch",
+    ),
+    "a pod without a node, with the scheduler's message": (
+        finding(RuleId.REQUIRE_SCHEDULABLE, WORKLOAD, amount=1, pods=["a"], detail="0/3 nodes are available."),
+        "Deployment batch/worker: 1 pod of it finds no node: a; 0/3 nodes are available",
+    ),
+    "a chain": (
+        finding(RuleId.MAX_CASCADE_DEPTH, WORKLOAD, amount=2, limit=1, chain=["p", "a → b", "c → d"]),
+        "p evicts a; its replacement b evicts c: 2 evictions one after the other (limit 1)",
+    ),
+    "a cascade whose chain is not known": (
+        finding(RuleId.MAX_CASCADE_DEPTH, WORKLOAD, amount=2, limit=1),
+        "Deployment batch/worker: 2 evictions one after the other (limit 1)",
+    ),
+    "pods that ran and wait": (
+        finding(RuleId.MAX_PENDING, WORKLOAD, amount=2, pods=["a", "b"], detail="no room"),
+        "Deployment batch/worker: 2 pods that ran find no node any more (limit 0): a and b; no room",
+    ),
+    "a service without pods": (
+        finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
+        "Service shop/api is left without a ready pod",
+    ),
+    "pods that miss others": (
+        finding(RuleId.MAX_STRANDED, WORKLOAD, amount=2, pods=["a", "b"]),
+        "Deployment batch/worker: 2 pods left without what they need: a and b",
+    ),
+    "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker goes round for ever"),
+    "an old snapshot": (
+        finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
+        "the snapshot is 120m old (limit 5m)",
+    ),
+    "a snapshot of unknown age": (
+        finding(RuleId.MAX_SNAPSHOT_AGE, detail="the snapshot does not say when it was taken", limit=300),
+        "the snapshot does not say when it was taken",
+    ),
+    "budgets that are forbidden": (
+        finding(RuleId.BUDGETS_UNREADABLE, detail="HTTP 403"),
+        "budgets could not be read: HTTP 403",
+    ),
+    "an object that is left out": (
+        finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", detail="spec: expected an object"),
+        "Pod shop/bad is left out: spec: expected an object",
+    ),
+    "a field that is not modelled": (
+        finding(RuleId.FIELDS_NOT_MODELLED, WORKLOAD, detail="spec.x: not evaluated", pods=["a"]),
+        "Deployment batch/worker is not evaluated as a whole: a; spec.x: not evaluated",
+    ),
+    "an uncertain end": (
+        finding(RuleId.OUTCOME_UNCERTAIN, detail="broken off"),
+        "the outcome cannot be told: broken off",
+    ),
+}
+
+
+@pytest.mark.parametrize(("about", "sentence"), FINDINGS.values(), ids=FINDINGS.keys())
+def test_a_finding_is_one_sentence(about: GateFinding, sentence: str) -> None:
+    assert finding_text(about) == sentence
+
+
+def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
+    assert {about.rule for about, _ in FINDINGS.values()} == set(RuleId) == set(RULES)
+    for part in zip(*RULES.values(), strict=True):
+        assert all(part)
+    assert len({words.title for words in RULES.values()}) == len(RULES)
+
+
+CHAINS = {
+    "nothing": ([], ""),
+    "one eviction": (["p", "a"], "p evicts a"),
+    "what is not replaced is followed by another": (["p", "a", "b → c"], "p evicts a; then goes b"),
+    "a long one is cut in the middle": (
+        ["p", *(f"v{place} → r{place}" for place in range(9))],
+        "p evicts v0; its replacement r0 evicts v1; its replacement r1 evicts v2; its replacement r2 evicts v3;"
+        " its replacement r3 evicts v4; and so on, 4 more, down to v8",
+    ),
+}
+
+
+@pytest.mark.parametrize(("chain", "words"), CHAINS.values(), ids=CHAINS.keys())
+def test_a_chain_is_told_link_by_link(chain: list[str], words: str) -> None:
+    assert plain(chain_phrase(chain)) == words
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"hostile name {number}" for number in range(len(HOSTILE))])
+def test_in_a_sentence_what_is_from_the_input_is_a_span_of_its_own(text: str) -> None:
+    for about in hostile([text]).findings:
+        own_words = "".join(part for part in finding_phrase(about) if not isinstance(part, Span))
+        assert text not in own_words
+        assert plain((own_words,)) == own_words
+
+
+def test_a_long_message_is_cut_and_on_one_line() -> None:
+    text = finding_text(finding(RuleId.BUDGETS_UNREADABLE, detail="a\n\n b " * 1000))
+    assert text.startswith("budgets could not be read: a b a b")
+    assert len(text) < 600
+    assert text.endswith("…")
+
+
+STANDINGS = {
+    "one that fails has none": (GateStanding.FAILS, ""),
+    "waived": (GateStanding.WAIVED, "waived by file until 2027-01-01: reason"),
+    "accepted": (GateStanding.ACCEPTED, "accepted by file until 2027-01-01: reason"),
+    "not new": (GateStanding.NOT_NEW, "there without the change, too by file until 2027-01-01: reason"),
+}
+
+
+@pytest.mark.parametrize(("standing", "words"), STANDINGS.values(), ids=STANDINGS.keys())
+def test_what_does_not_count_says_why(standing: GateStanding, words: str) -> None:
+    about = finding(RuleId.MAX_VICTIMS, standing=standing, by="file", expires="2027-01-01", reason="reason")
+    assert plain(standing_phrase(about)) == words
+
+
+PLACES = {
+    "a file and a line": ({"source": "a/b.yaml", "line": 3}, "a/b.yaml:3", "a/b.yaml", 3),
+    "a file from here": ({"source": ".//./a.yaml", "line": 3}, "a.yaml:3", "a.yaml", 3),
+    "a file of which the line is not known": ({"source": "a.yaml"}, "a.yaml", "a.yaml", 0),
+    "a file above": ({"source": "../a.yaml", "line": 1}, "../a.yaml:1", "../a.yaml", 1),
+    "an absolute one": ({"source": "/etc/a.yaml", "line": 1}, "/etc/a.yaml:1", "file:///etc/a.yaml", 1),
+    "signs that mean something in a URI": (
+        {"source": "ä b%#?:c.yaml", "line": 1},
+        "ä b%#?:c.yaml:1",
+        "%C3%A4%20b%25%23%3F%3Ac.yaml",
+        1,
+    ),
+    "a rendered file keeps its own lines": (
+        {"source": "out.yaml", "line": 9, "origin": "chart/a.yaml"},
+        "out.yaml:9",
+        "out.yaml",
+        9,
+    ),
+    "a stream says what it was made from": (
+        {"source": "standard input", "line": 9, "origin": "chart/a.yaml"},
+        "chart/a.yaml (line 9 of standard input)",
+        "chart/a.yaml",
+        0,
+    ),
+    "a stream": ({"source": "standard input", "line": 9}, "line 9 of standard input", "", 0),
+    "what a shell puts in place of a file": ({"source": "/dev/fd/63", "line": 9}, "line 9 of /dev/fd/63", "", 0),
+    "nothing": ({}, "", "", 0),
+    "a byte that is no text": ({"source": "a\udc80", "line": 1}, "a\\udc80:1", "a%ED%B2%80", 1),
+}
+
+
+@pytest.mark.parametrize(("fields", "text", "uri", "line"), PLACES.values(), ids=PLACES.keys())
+def test_a_place_is_told_and_referred_to(fields: dict[str, object], text: str, uri: str, line: int) -> None:
+    place = place_of(finding(RuleId.MAX_VICTIMS, **fields))
+    assert (place.text, place.uri, place.line) == (text, uri, line)
+
+
+def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
+    check = replaced(failed(), changes=[Change(object="A", kind=ChangeKind.CREATED), API, WORKER])
+    assert nearest_place(finding(RuleId.MAX_VICTIMS), check).path == "deploy/api v2.yaml"
+    of_worker = finding(RuleId.MAX_VICTIMS, change="Deployment batch/worker")
+    assert nearest_place(of_worker, check).path == "chart/templates/worker.yaml"
+    assert nearest_place(of_worker, replaced(check, changes=[])).path == ""
+
+
+def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
+    assert plain(verdict_phrase(passed())) == "the change keeps all rules"
+    assert plain(verdict_phrase(failed())) == (
+        "14 rules not kept: max-pdb-violations, max-victims, max-victims-per-workload and 11 more;"
+        " 3 findings waived, accepted or not new"
+    )
+    forgiven = [each for each in failed().findings if each.standing is not GateStanding.FAILS]
+    assert plain(verdict_phrase(replaced(failed(), passed=True, findings=forgiven))) == (
+        "nothing stands in the way of the change; 3 findings waived, accepted or not new"
+    )
+
+
+def test_a_limit_of_time_is_told_as_time() -> None:
+    assert plain(rule_phrase(rule(RuleId.MAX_SNAPSHOT_AGE, limit=300))) == "max-snapshot-age (at most 5m)"
+    assert plain(rule_phrase(rule(RuleId.MAX_VICTIMS, limit=3000))) == "max-victims (at most 3,000)"
+    assert plain(rule_phrase(rule(RuleId.FORBID_LOOPS))) == "forbid-loops"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (None, None, ""),
+        (None, 1, "1 replica"),
+        (2, 2, "2 replicas"),
+        (1, 3, "1 → 3 replicas"),
+        (3, None, "3 → ? replicas"),
+    ],
+)
+def test_sizes_are_told_where_they_are_known(before: int | None, after: int | None, text: str) -> None:
+    change = Change(object="a", kind=ChangeKind.SCALED, replicas=after, replicas_before=before)
+    assert replicas_text(change) == text
+
+
+def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
+    share = OutcomeShare(
+        count=37, seed=4, end="Settled", victims={"a": 1, "b": 2}, violations={"c": 1}, pending={"d": 1}, depth=2
+    )
+    assert plain(outcome_phrase(share, 50)) == (
+        "in 37 of 50 runs (first with seed 4): settled, 3 pods evicted (b 2, a 1), 1 budget violation (c 1),"
+        " 1 pod left waiting (d 1), 2 evictions deep"
+    )
+
+
+def told(steps: list[PlayStep]) -> list[str]:
+    return [f"{line.clock}|{plain(line.words)}" for line in tell_in_short(steps)]
+
+
+def test_fifty_equal_pods_are_one_line() -> None:
+    steps = [
+        *of_many(50, at=0.0, kind=StepKind.LEAVES, owner="ReplicaSet api-5", reason="update"),
+        *of_many(50, at=0.0, kind=StepKind.GONE, owner="ReplicaSet api-5"),
+        *of_many(50, at=61.0, kind=StepKind.ARRIVES, owner="ReplicaSet api-6"),
+        *of_many(50, at=61.0, kind=StepKind.LANDS, owner="ReplicaSet api-6"),
+    ]
+    pods = "shop/api-old-000, shop/api-old-001, shop/api-old-002 and 47 more"
+    assert told(steps) == [
+        f"0s|ReplicaSet api-5 deletes {pods} (of an old version)",
+        f"|{pods} are gone from node-0, node-1 and 3 more",
+        f"1m01s|ReplicaSet api-6 makes {pods}",
+        f"|{pods} land on node-0, node-1 and 3 more",
+    ]
+    assert len(tell_step_by_step(steps)) > 100
+
+
+STEPS = {
+    "a size": (
+        {"kind": StepKind.SCALES, "owner": "Deployment api", "replicas": 0},
+        "Deployment api sets shop/a to 0 replicas",
+    ),
+    "a size that nobody is known to set": ({"kind": StepKind.SCALES, "replicas": 1}, "shop/a is set to 1 replica"),
+    "a pod of nobody": ({"kind": StepKind.ARRIVES}, "shop/a comes"),
+    "a replacement": (
+        {"kind": StepKind.ARRIVES, "owner": "ReplicaSet a", "cause": "shop/b"},
+        "ReplicaSet a makes shop/a in place of shop/b",
+    ),
+    "an eviction": (
+        {"kind": StepKind.LEAVES, "cause": "shop/b", "violated": ["shop/p"], "owner": "ReplicaSet a"},
+        "shop/a is told to go for shop/b, which breaks budget shop/p",
+    ),
+    "a deletion by a controller": (
+        {"kind": StepKind.LEAVES, "owner": "ReplicaSet a", "reason": "scale-down"},
+        "ReplicaSet a deletes shop/a (too many)",
+    ),
+    "a deletion for another reason": ({"kind": StepKind.LEAVES, "reason": "drain"}, "deleted: shop/a (drain)"),
+    "a deletion without a reason": ({"kind": StepKind.LEAVES}, "shop/a is told to go"),
+    "a pod that waits": ({"kind": StepKind.WAITS, "message": "no room"}, "shop/a waits: no room"),
+}
+
+
+@pytest.mark.parametrize(("fields", "words"), STEPS.values(), ids=STEPS.keys())
+def test_a_step_is_told(fields: dict[str, object], words: str) -> None:
+    assert told([PlayStep(at=0.0, pod="shop/a", **fields)]) == [f"0s|{words}"]
+
+
+def test_what_different_owners_do_is_told_apart() -> None:
+    steps = [
+        PlayStep(at=0.0, kind=StepKind.ARRIVES, pod=pod, owner=owner)
+        for pod, owner in (
+            ("shop/a", "ReplicaSet a"),
+            ("shop/b", "ReplicaSet b"),
+            ("shop/c", "ReplicaSet a"),
+            ("x/d", "ReplicaSet a"),
+        )
+    ]
+    assert told(steps) == [
+        "0s|ReplicaSet a makes shop/a and shop/c",
+        "|ReplicaSet b makes shop/b",
+        "|ReplicaSet a makes x/d",
+    ]
