@@ -1,0 +1,438 @@
+"""A check as a page: what is on it, what is not, and that nothing of the input becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import re
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from kpreempt.report.check_html import render_check_html
+from kpreempt.report.check_html_lanes import workload_names, workload_of
+from kpreempt.report.check_html_markup import Html, join, table, tag, text, within
+from kpreempt.report.check_html_series import WIDTH, Scale, ready_path, ready_series, scale_of
+from kpreempt.report.check_html_style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
+from kpreempt.report.check_html_words import STANDINGS, finding_text, rule_title
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import Check, OutcomeShare, RuleId
+from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+from tests.html_pages import HOSTILE, Element, big_check, hostile_check, parse, quiet_check, whole_check
+
+OPTIONS = RenderOptions()
+PAGES = [pytest.param(make, id=make.__name__) for make in (whole_check, quiet_check, hostile_check)]
+MakeCheck = Callable[[], Check]
+
+
+def page_of(check: Check, **options: bool) -> Element:
+    return parse(render_check_html(check, RenderOptions(**options)))  # type: ignore[arg-type]
+
+
+def words_of(element: Element) -> str:
+    return " ".join(element.text.split())
+
+
+def section_of(page: Element, name: str) -> Element:
+    return next(each for each in page.all("section") if each.attributes["aria-labelledby"] == name)
+
+
+@pytest.mark.parametrize("make", PAGES)
+def test_every_element_closes_and_names_what_it_is_labelled_by(make: MakeCheck) -> None:
+    page = page_of(make())
+    identifiers = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+    assert len(identifiers) == len(set(identifiers))
+    for link in page.all("a"):
+        assert link.attributes["href"].removeprefix("#") in identifiers
+    for each in page.all("section"):
+        assert each.attributes["aria-labelledby"] in identifiers
+    assert page.all("html")[0].attributes["lang"] == "en"
+
+
+@pytest.mark.parametrize("make", PAGES)
+def test_headings_come_in_order(make: MakeCheck) -> None:
+    levels = [int(each.name[1]) for each in page_of(make()).all() if re.fullmatch(r"h[1-6]", each.name)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize("make", PAGES)
+def test_tables_have_a_caption_and_every_heading_a_scope(make: MakeCheck) -> None:
+    page = page_of(make())
+    assert all(each.all("caption")[0].text for each in page.all("table"))
+    assert {each.attributes.get("scope") for each in page.all("th")} <= {"col", "row"}
+
+
+@pytest.mark.parametrize("make", PAGES)
+def test_nothing_is_fetched_run_or_styled_from_elsewhere(make: MakeCheck) -> None:
+    markup = render_check_html(make(), OPTIONS)
+    page = parse(markup)
+    assert {each.name for each in page.all()}.isdisjoint({"script", "img", "link", "iframe", "object", "form", "base"})
+    for each in page.all():
+        loads = {name for name in each.attributes if name in ("src", "style", "srcset") or name.startswith("on")}
+        assert not loads
+        assert each.attributes.get("href", "#").startswith("#")
+    style = page.all("style")[0].text
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "://" not in markup
+
+
+def test_the_policy_lets_nothing_in_but_the_style_that_is_there() -> None:
+    page = page_of(whole_check())
+    metas = {each.attributes.get("http-equiv") or each.attributes.get("name"): each for each in page.all("meta")}
+    digest = base64.b64encode(hashlib.sha256(page.all("style")[0].text.encode()).digest()).decode()
+    policy = metas["Content-Security-Policy"].attributes["content"].split("; ")
+    assert policy == ["default-src 'none'", f"style-src 'sha256-{digest}'", "base-uri 'none'", "form-action 'none'"]
+    assert metas["referrer"].attributes["content"] == "no-referrer"
+
+
+def test_hostile_names_come_out_as_text() -> None:
+    markup = render_check_html(hostile_check(), OPTIONS)
+    page = parse(markup)
+    assert page.all("title")[0].text == "kpreempt check: failed"
+    assert f"shop/{HOSTILE}" in section_of(page, "victims").text
+    assert "shop/\\u202eevil\\u2066\\x1b[31m\\x00" in section_of(page, "nodes").text
+    shown = set(markup) - set(render_check_html(whole_check(), OPTIONS))
+    assert not shown & {"\u202e", "\u2066", "\x1b", "\x00", "<"}
+
+
+def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
+    check = whole_check()
+    cards = section_of(page_of(check), "rules").all(class_="card")
+    told = [words_of(card) for card in cards]
+    ranked = sorted(check.findings, key=lambda finding: list(STANDINGS).index(finding.standing))
+    assert len(told) == len(ranked)
+    for finding, words in zip(ranked, told, strict=True):
+        assert words.startswith(f"{STANDINGS[finding.standing][0]} {finding_text(finding)}")
+        assert all(pod in words for pod in finding.pods)
+        assert finding.reason in words
+        assert finding.rule.value in words
+    assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in told[0]
+    assert "crunch may wait (.kpreempt.yaml:7)" in told[-1]
+    assert "until2027-01-01" in told[-1]
+
+
+def test_a_chain_is_drawn_as_steps_in_order() -> None:
+    chains = section_of(page_of(whole_check()), "rules").all(class_="chain")
+    assert [[each.text for each in step.all("bdi")] for step in chains] == [
+        ["shop/api-7c9-2", "shop/web-5d8f-1"],
+        ["shop/api-7c9-2", "shop/web-5d8f-1", "batch/crunch-66b-9"],
+    ]
+    assert "has to leave node-b, priority 0" in chains[1].text
+
+
+def test_rules_say_whether_they_hold() -> None:
+    check = whole_check()
+    rows = section_of(page_of(check), "rules").all("tbody")[0].all("tr")
+    results = {row.all("th")[0].all("bdi")[0].text: words_of(row.all("td")[0]) for row in rows}
+    assert results == {
+        "max-pdb-violations": "✗ fails",
+        "max-victims": "✗ fails",
+        "max-cascade-depth": "✓ holds 1 waived",
+        "max-pending": "✓ holds 1 not new",
+        "require-schedulable": "✓ holds",
+        "max-snapshot-age": "off",
+    }
+
+
+@pytest.mark.parametrize("rule", RuleId)
+def test_every_rule_has_a_title(rule: RuleId) -> None:
+    assert rule_title(rule)
+
+
+def test_every_victim_is_there_at_its_depth_and_with_what_comes_of_it() -> None:
+    items = section_of(page_of(whole_check()), "victims").all("li")
+    assert [(item.attributes["class"], words_of(item)) for item in items] == [
+        ("d1", "1shop/web-5d8f-1 leaves node-a for shop/api-7c9-2, against budget shop/web"
+               "priority 100, Deployment shop/web; shop/web-5d8f-new-1 lands on node-b"),
+        ("d2", "2batch/crunch-66b-9 leaves node-b for shop/web-5d8f-new-1"
+               "priority 0, Deployment batch/crunch; batch/crunch-66b-new-3 is left waiting"),
+        ("d1", "1shop/web-5d8f-2 leaves node-a for shop/api-7c9-2"
+               "priority 100, Deployment shop/web; shop/web-5d8f-new-2 lands on node-c"),
+    ]  # fmt: skip
+
+
+def test_the_clock_tells_all_steps_those_of_a_kind_together() -> None:
+    entries = [
+        words_of(each) for each in section_of(page_of(whole_check()), "timeline").all(class_="clock")[0].all("li")
+    ]
+    assert [entry.split("s")[0] for entry in entries] == ["0", "1", "30", "31", "42", "1m12", "1m35"]
+    assert "shop/api-7c9-1, shop/api-7c9-2, shop/api-7c9-3 are made (Deployment shop/api)" in entries[0]
+    assert "shop/web-5d8f-1, shop/web-5d8f-2 have to go for shop/api-7c9-2, against budget shop/web" in entries[0]
+    assert "lands on node-c (a node drawn among equals)" in entries[0]
+    assert "waits (Deployment batch/crunch): 0/3 nodes are available: 3 Insufficient cpu." in entries[1]
+    assert "is deleted by its controller (update)" in entries[4]
+
+
+def test_each_workload_has_a_lane_with_its_marks_in_words() -> None:
+    lanes = section_of(page_of(whole_check()), "timeline").all(class_="lane")
+    titles = [[each.text for each in lane.all("title")] for lane in lanes]
+    assert [lane.all("bdi")[0].text for lane in lanes] == [
+        "Deployment shop/api", "Deployment shop/web", "Deployment batch/crunch",
+    ]  # fmt: skip
+    assert titles == [
+        ["0s: 1 pod lands", "30s: 2 pods land", "42s: 1 pod is deleted"],
+        ["31s: 1 pod lands", "1m35s: 1 pod lands", "0s: 2 pods have to go, 1 against a budget"],
+        ["1s: 1 pod has to go"],
+    ]
+    assert "ready: 2 at the start, 0 at 0s, 2 in the end of 2" in lanes[1].text
+
+
+def test_maps_show_each_node_before_and_after_in_words_not_colour_alone() -> None:
+    cards = section_of(page_of(whole_check()), "nodes").all(class_="map")
+    told = [words_of(card) for card in cards]
+    assert [card.all("h3")[0].text for card in cards] == ["node-a", "node-b", "node-c"]
+    assert "3.5 → 4 of 4 (100 %)" in told[0]
+    assert "1 → 5 of 4 (125 %) more than it has" in told[2]
+    rows = {
+        row.all("th")[0].text: [words_of(cell) for cell in row.all("td")] for row in cards[1].all("tbody")[0].all("tr")
+    }
+    assert rows == {
+        "Deployment batch/crunch": ["■■■■■■29", "■■■■■■28 (−1)"],  # noqa: RUF001 - a minus
+        "Deployment shop/web": ["0", "■1 (+1)"],
+        "DaemonSet kube-system/agent": ["■■2", "■■2"],
+    }
+
+
+def test_bars_are_as_long_as_the_share_that_is_taken() -> None:
+    rooms = section_of(page_of(whole_check()), "nodes").all(class_="map")[2].all("dd")
+    widths = [[(each.attributes["class"], each.attributes["width"]) for each in room.all("rect")] for room in rooms]
+    assert widths[0] == [("track", "80%"), ("before", "20%"), ("over", "100%")]
+    assert widths[1] == [("track", "100%"), ("before", "12.5%"), ("after", "37.5%")]
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("changes", "charts/api/templates/deployment.yaml (deploy/api.yaml:12)"),
+        ("changes", "2 → 4"),
+        ("budgets", "shop/web0-10✗ 1"),
+        ("workloads", "✗ not done"),
+        ("workloads", "node-b 0 → 1"),
+        ("waiting", "batch/other-1"),
+        ("stranded", "has to be near a pod that is gone"),
+        ("stranded", "0s to 31s"),
+        ("outcomes", "7 of 20"),
+        ("outcomes", "Others may come up, too. The rest of this page is about the run with seed 4."),
+        ("assumptions", "devices are not allocated"),
+    ],
+)
+def test_the_other_parts_are_tables_of_what_is_known(section: str, said: str) -> None:
+    assert said in words_of(section_of(page_of(whole_check()), section))
+
+
+def test_a_check_of_which_nothing_comes_says_so_and_leaves_empty_parts_out() -> None:
+    page = page_of(quiet_check())
+    assert page.all("h1")[0].text == "kpreempt check: ✓ passed"
+    assert [each.attributes["aria-labelledby"] for each in page.all("section")] == [
+        "rules", "changes", "timeline", "victims",
+    ]  # fmt: skip
+    assert "Nobody has to go." in page.text
+    assert "Nothing breaks a rule." in page.text
+
+
+def test_the_banner_counts() -> None:
+    banner = page_of(whole_check()).all("header")[0]
+    counts = {each.all("dt")[0].text: each.all("dd")[0].text for each in banner.all("div")}
+    assert counts == {
+        "rules fail": "2", "findings": "2", "known or waived": "2", "pods have to go": "3", "against budgets": "1",
+        "evictions in a row": "2", "that ran wait in the end": "1",
+    }  # fmt: skip
+    assert "the worst of 20 runs (seed 4)" in banner.text
+
+
+def test_a_page_of_thousands_of_pods_stays_small_and_says_what_is_cut() -> None:
+    check = big_check()
+    markup = render_check_html(check, OPTIONS)
+    assert len(markup.encode()) < 2_000_000
+    page = parse(markup)
+    for section in page.all("section"):
+        if section.attributes["aria-labelledby"] != "rules":
+            assert section.all(class_="note"), section.attributes
+    victims = section_of(page, "victims")
+    left = 5000 - len(victims.all("li"))
+    assert f"{left:,} more victims are left out here" in victims.text
+
+
+def test_names_of_wide_characters_count_by_their_bytes() -> None:
+    check = big_check(pods=600, name_length=250)
+    wide = msgspec.json.decode(msgspec.json.encode(check).replace(b"n" * 250, "汉".encode() * 250), type=Check)
+    assert len(render_check_html(wide, OPTIONS).encode()) < 2_000_000
+
+
+def test_what_is_long_unfolds_and_is_all_there_on_paper() -> None:
+    check = big_check(pods=100, name_length=3)
+    folded = section_of(page_of(check), "victims")
+    # What a closed element holds would be lost on paper: the rest of the list stands beside it.
+    assert {len(each.children) for each in folded.all("details")} == {1}
+    assert len(folded.all("li")) == 100
+    assert folded.all(class_="folded")[0].all("ol")[0].attributes["start"] == "61"
+    assert "open" not in folded.all("details")[0].attributes
+    assert "open" in section_of(page_of(check, verbose=True), "victims").all("details")[0].attributes
+
+
+def test_equal_checks_give_equal_pages() -> None:
+    assert render_check_html(whole_check(), OPTIONS) == render_check_html(whole_check(), OPTIONS)
+
+
+def test_an_outcome_without_runs_is_shown_too() -> None:
+    check = msgspec.structs.replace(quiet_check(), runs=0, outcomes=[OutcomeShare(count=0, seed=0, end="Elsewhere")])
+    assert "Elsewhere" in words_of(section_of(page_of(check), "outcomes"))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("colours", "workloads"), [(LIGHT, WORKLOADS_LIGHT), (DARK, WORKLOADS_DARK)], ids=["light", "dark"]
+)
+def test_colours_stand_out_from_their_ground(colours: dict[str, str], workloads: tuple[str, ...]) -> None:
+    for ground in ("ground", "panel"):
+        for ink in ("ink", "dim", "good", "bad", "warn", "link"):
+            assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
+    for colour in workloads:
+        assert contrast(colour, colours["ground"]) >= 3
+    for bar in ("before", "link", "bad"):
+        assert contrast(colours[bar], colours["track"]) >= 3, bar
+
+
+def step(kind: StepKind, at: float, pod: str, node: str = "node-a") -> PlayStep:
+    return PlayStep(at=at, kind=kind, pod=pod, node=node)
+
+
+ARRIVES, LANDS, LEAVES = StepKind.ARRIVES, StepKind.LANDS, StepKind.LEAVES
+
+
+@pytest.mark.parametrize(
+    ("steps", "figures", "points"),
+    [
+        pytest.param([], (2, 2, 2), [(0, 2)], id="nothing happens"),
+        pytest.param(
+            [step(LEAVES, 1, "a"), step(LANDS, 5, "b")], (2, 1, 2), [(0, 2), (1, 1), (5, 2)], id="one goes, one lands"
+        ),
+        pytest.param(
+            [step(ARRIVES, 0, "b", ""), step(LEAVES, 1, "b"), step(LANDS, 2, "c")], (1, 1, 2), [(0, 1), (2, 2)],
+            id="a pod that was not bound is not missed",
+        ),
+        pytest.param(
+            [step(LEAVES, 3, "a"), step(LANDS, 3, "b")], (1, 1, 1), [(0, 1), (3, 1)],
+            id="a change within a moment does not count where the record does not count it",
+        ),
+        pytest.param(
+            [step(LEAVES, 3, "db-0"), step(LANDS, 4, "db-0"), step(LEAVES, 6, "db-0")], (1, 0, 0),
+            [(0, 1), (3, 0), (4, 1), (6, 0)], id="a pod that comes back under its name can go again",
+        ),
+    ],
+)  # fmt: skip
+def test_ready_pods_follow_the_steps(
+    steps: list[PlayStep], figures: tuple[int, int, int], points: list[tuple[float, int]]
+) -> None:
+    before, least, after = figures
+    series = ready_series(WorkloadPlay(workload="w", ready_before=before, ready_least=least, ready_after=after), steps)
+    assert (series.points, series.is_whole) == (points, True)
+
+
+def test_where_the_steps_do_not_come_to_the_record_only_what_is_known_is_drawn() -> None:
+    workload = WorkloadPlay(workload="w", ready_before=3, ready_least=1, least_at=20.0, ready_after=2)
+    series = ready_series(workload, [step(LANDS, 5, "b")])
+    assert (series.points, series.is_whole) == ([(0.0, 3), (20.0, 1)], False)
+    assert ready_path(series, Scale(100.0), 2, 3) == "M0 0H200V2H1000V1H1000"
+
+
+def test_the_line_falls_to_the_worst_of_what_is_drawn_at_one_place() -> None:
+    workload = WorkloadPlay(workload="w", ready_before=2, ready_least=0, ready_after=2)
+    steps = [step(LEAVES, 50, "a"), step(LEAVES, 50, "b"), step(LANDS, 50.01, "c"), step(LANDS, 50.02, "d")]
+    path = ready_path(ready_series(workload, steps), Scale(100.0), 2, 2)
+    assert path == "M0 0H500V2V0H1000"
+
+
+@pytest.mark.parametrize(
+    ("moments", "uneven"),
+    [([10, 20, 30, 40], False), ([1, 2, 3, 4000], True), ([], False), ([0.5, 86400], False)],
+    ids=["even", "most at the start", "nothing", "too few to tell"],
+)
+def test_the_beginning_gets_more_room_where_most_happens_in_it(moments: list[float], uneven: bool) -> None:
+    end = max(moments, default=0.0)
+    steps = [step(LANDS, at, "a") for at in moments]
+    play = Play(
+        end=PlayEnd.SETTLED, seconds=end, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=steps
+    )
+    scale = scale_of(play)
+    assert (scale.unit > 0) is uneven
+    places = [scale.x(at) for at in [0.0, *moments]]
+    assert places == sorted(places)
+    assert places[0] == 0
+    assert places[-1] == (WIDTH if moments else 0)
+    ticks = [scale.x(tick) for tick in scale.ticks()]
+    assert all(after - before >= 100 for before, after in itertools.pairwise(ticks))
+
+
+@pytest.mark.parametrize(
+    ("pod", "owner", "expected"),
+    [
+        ("shop/api-7c9-1", "ReplicaSet api-7c9", "Deployment shop/api"),
+        ("shop/old-1", "ReplicaSet old-rs", "Deployment shop/named-otherwise"),
+        ("shop/db-0", "StatefulSet db", "StatefulSet shop/db"),
+        ("lab/api-7c9-1", "ReplicaSet api-7c9", "ReplicaSet lab/api-7c9"),
+        ("shop/one", "", "Pod shop/one"),
+    ],
+    ids=["by its hash", "as a victim says", "itself", "of another namespace", "alone"],
+)
+def test_a_step_belongs_to_the_workload_of_its_pod(pod: str, owner: str, expected: str) -> None:
+    victim = Displaced(
+        pod="shop/old-0",
+        priority=0,
+        node="n",
+        cause="c",
+        owner="ReplicaSet old-rs",
+        workload="Deployment shop/named-otherwise",
+    )
+    workloads = [WorkloadPlay(workload="Deployment shop/api"), WorkloadPlay(workload="StatefulSet shop/db")]
+    play = Play(
+        end=PlayEnd.SETTLED, seconds=0, depth=1, starts_at={}, displaced=[victim], waiting=[], budgets=[],
+        workloads=workloads, steps=[],
+    )  # fmt: skip
+    assert workload_of(PlayStep(at=0, kind=LANDS, pod=pod, owner=owner), workload_names(play)) == expected
+
+
+def test_text_is_escaped_once_and_markup_stays() -> None:
+    assert join(["<", tag("b", "&", title='"'), Html("<i>")]) == '&lt;<b title="&quot;">&amp;</b><i>'
+    assert Html("<b>") + "<" == "<b>&lt;"
+
+
+def test_very_long_text_is_cut_and_says_so() -> None:
+    assert text("x" * 700) == "x" * 600 + "… (100 more characters)"
+
+
+def test_items_are_taken_until_the_limit_and_no_further() -> None:
+    shown: list[str] = []
+
+    def show(item: str) -> Html:
+        shown.append(item)
+        return Html(item)
+
+    assert within(show, ["aaaa", "bbb", "cc", "d"], 5) == (["aaaa"], 3)
+    assert shown == ["aaaa", "bbb"]
+    assert within(show, ["ää"], 1) == (["ää"], 0)
+
+
+def test_a_table_unfolds_its_later_rows_and_counts_those_that_are_cut() -> None:
+    rows = [f"row-{number:02}" for number in range(40)]
+    long = parse(table("All", ["Name"], lambda row: [row], rows, limit=10_000, what="rows"))
+    assert [len(each.all("tr")) for each in long.all("tbody")] == [12, 28]
+    assert [each.text for each in long.all("summary")] == ["28 more rows"]
+    short = parse(table("All", ["Name"], lambda row: [row], rows, limit=100, what="rows"))
+    kept = len(short.all("tbody")[0].all("tr"))
+    assert f"{40 - kept} more rows are left out here" in short.text
