@@ -77,13 +77,11 @@ def pending(play: Play, attribution: Attribution, rules: GateRules, victims: Vic
 
 
 def stranded(play: Play, attribution: Attribution, rules: GateRules, victims: Victims) -> Iterator[Measure]:
-    """What is left in the end without something that it needs; pods count under their workload."""
+    """What is left without something that it needs, if only for a while; pods count under their workload."""
     behind = {victim.pod: victims.changes[index] for index, victim in enumerate(play.displaced)}
     tallies: dict[tuple[str, StrandedKind], Tally] = {}
     since: dict[tuple[str, StrandedKind], float] = {}
     for each in play.stranded:
-        if each.until is not None:
-            continue
         is_service = each.kind is StrandedKind.SERVICE
         subject = f"Service {each.subject}" if is_service else attribution.workload_of(each.subject)
         causes = sorted({behind[pod] for pod in each.missing if behind.get(pod)})

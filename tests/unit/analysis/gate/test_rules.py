@@ -131,7 +131,12 @@ def case(found: Play, limits: dict[RuleId, int | None], expected: list[str], sen
             ["max-stranded Service shop/front 1>0 by none"],
             "a service without a ready pod in the end is stranded",
         ),
-        case(play(stranded=[stranded_service(until=40)]), {}, [], "what is stranded for a while only is not"),
+        case(
+            play(stranded=[stranded_service(until=40)]),
+            {},
+            ["max-stranded Service shop/front 1>0 by none"],
+            "a service without a ready pod for a while is stranded, too",
+        ),
         case(
             play(
                 victim("shop/db-0", DB),
