@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live.resources import api_versions_of, path_of
+from kpreempt.snapshot.live.resources import CRON_JOBS, api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
@@ -135,7 +135,9 @@ class FakeCluster:
         self.special = special
         self._page = page
         self._kinds = {
-            path_of(kind, version): (name, version) for name, kind in KINDS.items() for version in api_versions_of(kind)
+            path_of(kind, version): (kind.name, version)
+            for kind in (*KINDS.values(), CRON_JOBS)
+            for version in api_versions_of(kind)
         }
 
     def __call__(self, asked: Asked) -> Answer:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -17,7 +17,7 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot import Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
-    """A cluster, and what is assumed about it."""
+    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for."""
 
     cluster: ClusterSnapshot
     assumptions: list[Assumption]
+    documents: list[dict[str, Any]] = []
 
 
 def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection | None:
@@ -59,39 +60,61 @@ def load_cluster(
     with_events: bool = False,
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
+    keeps: Keeps | None = None,
+    with_cron_jobs: bool = False,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
-    A live cluster's events are read only ``with_events``; those of a dump are there anyway.
+    A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
+    there anyway. ``keeps`` is told the kind and the record of each object, and says whether its document is wanted.
 
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
-        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects)
+        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps)
     else:
-        loaded = _read(live, phases, with_events=with_events, skip_bad_objects=skip_bad_objects)
+        loaded = _read(
+            live,
+            phases,
+            with_events=with_events,
+            skip_bad_objects=skip_bad_objects,
+            keeps=keeps,
+            with_cron_jobs=with_cron_jobs,
+        )
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
+    documents = loaded.documents
     if additions:
-        added = _load(additions, phases, skip_bad_objects=skip_bad_objects)
+        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps)
+        documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
     with phases.phase("admission"):
         cluster, budget_assumptions = fill_budget_statuses(cluster)
-    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions])
+    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions], documents)
 
 
-def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool) -> Loaded:
+def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool, keeps: Keeps | None = None) -> Loaded:
     progress = Progress()
     try:
         stdin = standard_input() if "-" in paths else None
-        return load_snapshot(paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases)
+        return load_snapshot(
+            paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases, keeps=keeps
+        )
     finally:
         progress.close()
 
 
-def _read(live: Connection, phases: Phases, *, with_events: bool, skip_bad_objects: bool) -> Reading:
+def _read(
+    live: Connection,
+    phases: Phases,
+    *,
+    with_events: bool,
+    skip_bad_objects: bool,
+    keeps: Keeps | None,
+    with_cron_jobs: bool,
+) -> Reading:
     from kpreempt.snapshot.live import Api, read_cluster
 
     progress, api = Progress(), Api(live)
@@ -104,6 +127,8 @@ def _read(live: Connection, phases: Phases, *, with_events: bool, skip_bad_objec
             skip_bad_objects=skip_bad_objects,
             progress=progress,
             phases=phases,
+            keeps=keeps,
+            with_cron_jobs=with_cron_jobs,
         )
     finally:
         progress.close()

@@ -1,7 +1,7 @@
 """Which of an owner's pods go first when there are too many.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` (``ActivePods``, ``ActivePodsWithRanks``)
-and ``pkg/apis/core/helper/helpers.go`` (``GetDeletionCostFromPodAnnotations``). Departure: pods that no rule tells
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` (``ActivePods``, ``ActivePodsWithRanks``).
+Departure: pods that no rule tells
 apart stay in the order in which they come, where upstream's depends on its cache.
 """
 
@@ -14,19 +14,9 @@ from datetime import datetime, timedelta
 from functools import cmp_to_key
 
 from kpreempt.controllers.pods import ControlledPod
-from kpreempt.model.labels import parse_int64
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _MICROSECOND = timedelta(microseconds=1)
-_LONGEST_COST = 11
-
-
-def deletion_cost(annotation: str) -> int:
-    """What ``controller.kubernetes.io/pod-deletion-cost`` says: an int32 without plus and leading zeros, or else 0."""
-    if len(annotation) > _LONGEST_COST or not (annotation == "0" or annotation[:1] in tuple("-123456789")):
-        return 0
-    cost = parse_int64(annotation)
-    return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
 
 
 def in_deletion_order(pods: Iterable[ControlledPod]) -> list[ControlledPod]:

@@ -1,6 +1,7 @@
 """A pod as the controllers see it, and what they call active, ready and available.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` and ``pkg/api/v1/pod/util.go``.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go``, ``pkg/api/v1/pod/util.go`` and
+``pkg/apis/core/helper/helpers.go`` (``GetDeletionCostFromPodAnnotations``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ REVISION_LABEL = "controller-revision-hash"
 COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
 _MOST_DIGITS = 19
+_LONGEST_COST = 11
 _SECOND = timedelta(seconds=1)
 
 
@@ -72,9 +74,11 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ready_since is not None and (now - self.ready_since) // _SECOND >= min_ready_seconds
 
 
-def controlled_pod(pod: Pod, *, deletion_cost: int = 0, restarts: int = 0, sidecar_restarts: int = 0) -> ControlledPod:
-    """``pod`` as controllers see it; the keywords are what the model does not keep of a pod."""
+def controlled_pod(pod: Pod) -> ControlledPod:
+    """``pod`` as controllers see it."""
     ready = ready_condition(pod)
+    restarts, sidecar_restarts = _most_restarts(pod)
+    annotations = pod.metadata.annotations
     return ControlledPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
@@ -86,7 +90,7 @@ def controlled_pod(pod: Pod, *, deletion_cost: int = 0, restarts: int = 0, sidec
         created=pod.metadata.creation_timestamp,
         is_terminating=pod.metadata.deletion_timestamp is not None,
         revision=pod.metadata.labels.get(REVISION_LABEL, ""),
-        deletion_cost=deletion_cost,
+        deletion_cost=deletion_cost(annotations.deletion_cost) if annotations is not None else 0,
         restarts=restarts,
         sidecar_restarts=sidecar_restarts,
         index=_completion_index(pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")),
@@ -122,6 +126,24 @@ def tied_node(pod: Pod) -> str:
 def active_pods(pods: Iterable[ControlledPod]) -> list[ControlledPod]:
     """Those that count as a replica: neither finished nor told to end."""
     return [pod for pod in pods if pod.is_active]
+
+
+def deletion_cost(annotation: str) -> int:
+    """What ``controller.kubernetes.io/pod-deletion-cost`` says: an int32 without plus and leading zeros, or else 0."""
+    if len(annotation) > _LONGEST_COST or not (annotation == "0" or annotation[:1] in tuple("-123456789")):
+        return 0
+    cost = parse_int64(annotation)
+    return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
+
+
+def _most_restarts(pod: Pod) -> tuple[int, int]:
+    """How often the container that did so most often began anew, and the sidecar that did."""
+    sidecars = {each.name for each in pod.spec.init_containers if each.restart_policy == "Always"}
+    status = pod.status
+    return (
+        max((each.restart_count for each in status.container_statuses), default=0),
+        max((each.restart_count for each in status.init_container_statuses if each.name in sidecars), default=0),
+    )
 
 
 def _completion_index(text: str) -> int | None:

@@ -97,4 +97,7 @@ def _fresh_name(pod: Pod, owner: OwnerReference, suffix: str) -> str:
 
 
 def _fresh_annotations(annotations: PodAnnotations | None) -> PodAnnotations | None:
-    return msgspec.structs.replace(annotations, nominated_node_name="") if annotations is not None else None
+    """Those of the template, as far as it can be told: what a pod costs is usually noted on the pod alone."""
+    if annotations is None:
+        return None
+    return msgspec.structs.replace(annotations, nominated_node_name="", deletion_cost="")

@@ -259,9 +259,10 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What a container was given, where the kubelet reports it (in-place resize)."""
+    """What a container was given, where the kubelet reports it (in-place resize), and how often it began anew."""
 
     name: str = ""
+    restart_count: Int32 = 0
     allocated_resources: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
 
@@ -288,9 +289,9 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
 
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The annotations of a pod that a scheduler reads: where 1.8 keeps the nomination, and what Volcano is told.
+    """The annotations of a pod that are read: where 1.8 keeps the nomination, what Volcano is told, what the pod costs.
 
-    ``None`` where it makes a difference that an annotation is there but empty.
+    Controllers delete pods of a lower ``deletion_cost`` first. ``None`` where it makes a difference that an annotation is there but empty.
     """
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
@@ -302,10 +303,11 @@ class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     revocable_zone: str | None = msgspec.field(name="volcano.sh/revocable-zone", default=None)
     template_uid: str = msgspec.field(name="volcano.sh/template-uid", default="")
     numa_policy: str = msgspec.field(name="volcano.sh/numa-topology-policy", default="")
+    deletion_cost: str = msgspec.field(name="controller.kubernetes.io/pod-deletion-cost", default="")
 
 
 class PodMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Metadata of a pod. Of its annotations, of which there are many, none is kept that no scheduler reads."""
+    """Metadata of a pod. Of its annotations, of which there are many, none is kept that nothing reads."""
 
     annotations: PodAnnotations | None = None
 

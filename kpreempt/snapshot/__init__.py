@@ -3,6 +3,7 @@
 Heavy readers (YAML, zstandard) are imported by the functions that need them.
 """
 
+from kpreempt.snapshot.collect import Keeps
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
@@ -16,6 +17,7 @@ from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces
 __all__ = [
     "DumpForm",
     "DumpHeader",
+    "Keeps",
     "Loaded",
     "ManifestObject",
     "Redaction",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import (
@@ -31,6 +32,9 @@ from kpreempt.verdict import Assumption
 
 _T = TypeVar("_T")
 
+# Whether the plain document of a record of a kind is kept beside the record.
+Keeps = Callable[[str, Record], bool]
+
 # How kubectl and the API server begin an object; then its end need not be looked for.
 _USUAL_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
@@ -44,12 +48,21 @@ class _Header(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
+class _Named(msgspec.Struct, frozen=True):
+    """What is read of an object of a kind that no snapshot has, to tell whether its document is kept."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class _Reason(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
+_NAMED = msgspec.json.Decoder(_Named)
+# A kind that no snapshot has, and whose documents may be kept.
+_ALSO_KEPT = ("CronJob", "batch")
 
 
 class _Shelf:
@@ -80,14 +93,19 @@ class Collector:
 
     ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
     With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
-    are those that a dump says it was made with.
+    are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data;
+    without it none are.
     """
 
-    def __init__(self, *, defaults_namespace: bool, skips_bad_objects: bool = False) -> None:
+    def __init__(
+        self, *, defaults_namespace: bool, skips_bad_objects: bool = False, keeps: Keeps | None = None
+    ) -> None:
         self.set_aside: list[InputError] = []
         self.assumptions: list[Assumption] = []
         self._defaults_namespace = defaults_namespace
         self._skips_bad_objects = skips_bad_objects
+        self._keeps = keeps
+        self._documents: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
         self._sharing = Sharing()
         self._skipped: Counter[str] = Counter()
@@ -113,6 +131,7 @@ class Collector:
             try:
                 what = self._what_is(json, batch)
                 if what.shelf is None:
+                    self._keep_other(what, json)
                     self._pass_over(what.name, json, batch, index, depth)
                 else:
                     self._take(what.shelf, what.api_version, json, batch, index)
@@ -124,14 +143,20 @@ class Collector:
 
     def forget(self, kind: str) -> None:
         """Let go of all objects of a kind, because they are read anew."""
-        shelf = self._shelves[kind]
-        shelf.records = []
-        shelf.index_of.clear()
+        self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
+        shelf = self._shelves.get(kind)
+        if shelf is not None:
+            shelf.records = []
+            shelf.index_of.clear()
 
     def cluster(self) -> ClusterSnapshot:
         """The cluster of all the objects so far."""
         records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}
         return ClusterSnapshot(**records, version=self._version, taken_at=self._taken_at, skipped=dict(self._skipped))
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The plain documents that were kept, in the order of the input, each with its kind and namespace."""
+        return list(self._documents.values())
 
     def _what_is(self, json: Json, batch: Batch) -> _What:
         """The kind of an object, from its first bytes where it begins as usual."""
@@ -173,6 +198,29 @@ class Collector:
             records.append(record)
         else:
             self._settle(shelf, at, record, batch, index)
+        if self._keeps is not None and records[at] is record and self._keeps(shelf.kind.name, record):
+            self._keep(shelf.kind.name, api_version or batch.api_version, meta, json)
+
+    def _keep(self, kind: str, api_version: str, meta: ObjectMeta, json: Json) -> None:
+        document = parse_json(json)
+        document = {"apiVersion": api_version, "kind": kind, **document}
+        document["metadata"] = {**document["metadata"], "namespace": meta.namespace}
+        self._documents[kind, meta.namespace, meta.name] = document
+
+    def _keep_other(self, what: _What, json: Json) -> None:
+        """Keep the document of an object that is passed over, where it is asked for."""
+        group = what.api_version.rpartition("/")[0]
+        if self._keeps is None or (what.name, group) != _ALSO_KEPT:
+            return
+        try:
+            record = _NAMED.decode(json)
+        except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+            return
+        meta = record.metadata
+        if self._defaults_namespace and not meta.namespace:
+            meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
+        if self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
+            self._keep(what.name, what.api_version, meta, json)
 
     def _named(self, kind: Kind, record: Record) -> Record:
         """The record with a name and, where its kind has one, a namespace."""

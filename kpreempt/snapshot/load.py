@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -13,7 +13,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.batches import Batch
-from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
 from kpreempt.verdict import Assumption
@@ -24,7 +24,7 @@ Progress = Callable[[str, float], None]
 class Loaded(msgspec.Struct, frozen=True):
     """A cluster, the objects that were set aside because they are bad, and how many files had objects or had none.
 
-    ``assumptions`` are those that dumps were made with.
+    ``assumptions`` are those that dumps were made with. ``documents`` are the plain objects that were asked for.
     """
 
     cluster: ClusterSnapshot
@@ -32,6 +32,7 @@ class Loaded(msgspec.Struct, frozen=True):
     files: int
     files_skipped: int
     assumptions: list[Assumption] = []
+    documents: list[dict[str, Any]] = []
 
 
 def load_snapshot(
@@ -41,13 +42,16 @@ def load_snapshot(
     skip_bad_objects: bool = False,
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
+    keeps: Keeps | None = None,
 ) -> Loaded:
     """Read and merge files, folders and, for ``-``, ``stdin``.
 
     ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
-    of ``read`` and ``decode``. Raises ``InputError``.
+    of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
+    is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. Raises
+    ``InputError``.
     """
-    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects)
+    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps)
     files = files_skipped = 0
     with without_collection():
         for path in paths:
@@ -67,7 +71,7 @@ def load_snapshot(
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     with phases.phase("decode"):
         cluster = collector.cluster()
-    return Loaded(cluster, collector.set_aside, files, files_skipped, collector.assumptions)
+    return Loaded(cluster, collector.set_aside, files, files_skipped, collector.assumptions, collector.documents())
 
 
 def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> ClusterSnapshot:

@@ -12,27 +12,39 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
+from kpreempt.snapshot.origins import Origins, find_origins
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
 from kpreempt.snapshot.wire_types import shown
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
-    """One object of a manifest as plain data, and where it is written."""
+    """One object of a manifest as plain data, and where it is written.
+
+    ``origin`` is the file that it was rendered from, where a comment ``# Source:`` says it, as Helm's output does.
+    """
 
     source: str
     line: int
     document: dict[str, Any]
+    origin: str = ""
 
 
 def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
     """The objects of a file, a folder or, for ``-``, of ``stdin``; lists are taken apart. Raises ``InputError``."""
-    objects = [
-        found for source in read_sources(path, stdin) for batch in read_batches(source) for found in _objects_of(batch)
-    ]
+    objects: list[ManifestObject] = []
+    for source in read_sources(path, stdin):
+        origins = find_origins(source.content)
+        for batch in read_batches(source):
+            objects += (_with_origin(found, origins) for found in _objects_of(batch))
     if not objects:
         raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     return objects
+
+
+def _with_origin(found: ManifestObject, origins: Origins | None) -> ManifestObject:
+    origin = origins.at(found.line) if origins is not None else ""
+    return msgspec.structs.replace(found, origin=origin) if origin else found
 
 
 def _objects_of(batch: Batch) -> Iterator[ManifestObject]:

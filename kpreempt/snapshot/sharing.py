@@ -110,12 +110,20 @@ class Sharing:
         return known
 
     def _telling(self, statuses: list[ContainerStatus]) -> list[ContainerStatus]:
-        """The statuses that say what a container was given; the others are not read."""
-        telling = [each for each in statuses if each.resources is not None or each.allocated_resources]
+        """The statuses that say what a container was given, or that it began anew; the others are not read."""
+        telling = [
+            each for each in statuses if each.restart_count or each.resources is not None or each.allocated_resources
+        ]
         if not telling:
             return NO_ITEMS
         key = tuple(
-            (each.name, *each.allocated_resources, *map(id, each.allocated_resources.values()), _key(each.resources))
+            (
+                each.name,
+                each.restart_count,
+                *each.allocated_resources,
+                *map(id, each.allocated_resources.values()),
+                _key(each.resources),
+            )
             for each in telling
         )
         return self._statuses.setdefault(key, telling)

@@ -82,10 +82,7 @@ def _pod(random: Random, now: datetime, number: int, is_settled: bool) -> tuple[
     created = _some_time(random, now)
     if created is not None:
         pod["metadata"]["creationTimestamp"] = text_of(created)
-    view = controlled_pod(
-        msgspec.convert(pod, Pod), deletion_cost=cost, restarts=restarts, sidecar_restarts=sidecar_restarts
-    )
-    return pod, view
+    return pod, controlled_pod(msgspec.convert(pod, Pod))
 
 
 def _some_time(random: Random, now: datetime) -> datetime | None:

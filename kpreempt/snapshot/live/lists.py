@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -19,11 +20,11 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
-from kpreempt.snapshot.collect import Collector
+from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import Listing, Page
-from kpreempt.snapshot.live.resources import EVENTS, consequence_without, kinds_to_read
+from kpreempt.snapshot.live.resources import CRON_JOBS, EVENTS, consequence_without, kinds_to_read
 from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -35,11 +36,15 @@ Progress = Callable[[str, float], None]
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A live cluster, the objects that were set aside because they are bad, and what is not known of it."""
+    """A live cluster, the objects that were set aside because they are bad, and what is not known of it.
+
+    ``documents`` are the plain objects that were asked for.
+    """
 
     cluster: ClusterSnapshot
     set_aside: list[InputError]
     assumptions: list[Assumption]
+    documents: list[dict[str, Any]] = []
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -54,19 +59,24 @@ def read_cluster(
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
     with_events: bool = False,
+    keeps: Keeps | None = None,
+    with_cron_jobs: bool = False,
 ) -> Reading:
     """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
+    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
+    cluster. CronJobs, of which the cluster has no records, are read only ``with_cron_jobs``, and for ``keeps`` alone.
     ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
     Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
     an object that is bad, if those are not skipped.
     """
-    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects)
+    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps)
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at, with_events=with_events)
+        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs)
     cluster = _with_events_in_order(collector.cluster())
-    return Reading(cluster, collector.set_aside, [*reader.assumptions, *_inconsistencies(reader.versions, cluster)])
+    assumptions = [*reader.assumptions, *_inconsistencies(reader.versions, cluster)]
+    return Reading(cluster, collector.set_aside, assumptions, collector.documents())
 
 
 def _with_events_in_order(cluster: ClusterSnapshot) -> ClusterSnapshot:
@@ -91,9 +101,11 @@ class _Reader:
         self._done = 0
         self._remaining: dict[str, int] = {}
 
-    def read(self, taken_at: datetime, *, with_events: bool) -> None:
+    def read(self, taken_at: datetime, *, with_events: bool, with_cron_jobs: bool) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read()
+        if with_cron_jobs:
+            others.append(CRON_JOBS)
         try:
             self._begin(Listing(pods, ""))
             self._submit(lambda: _server_version(self._api))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kpreempt.model.workloads import Job
 from kpreempt.snapshot.kinds import KINDS, Kind
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
+# No scheduler reads these, and no snapshot has them; a change may be about them.
+CRON_JOBS = Kind("CronJob", "cron_jobs", Job, ("batch",))
 # Without these nothing can be said.
 INDISPENSABLE = ("Pod", "Node")
 # Where the API server does not know these, Volcano is not installed, and there are none.
@@ -34,6 +37,7 @@ _WITHOUT = {
     "Deployment": "expected pods of budgets without a status may be wrong",
     "DaemonSet": "pods of daemon sets are known by their owner references only",
     "Job": "pods of jobs are known by their owner references only",
+    "CronJob": "those of the change seem to be new",
     "ResourceClaim": "whether pods with resource claims have their devices is unknown",
     "ResourceSlice": "which devices nodes have is unknown",
     "DeviceClass": "which devices a claim can be met with is unknown",

@@ -321,6 +321,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "revocable_zone": _any_zone,
         "template_uid": name_of(Space("template")),
         "numa_policy": _word,
+        "deletion_cost": _count,
     },
     pod.PodSchedulingGate: {"name": name_of(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},

@@ -35,12 +35,17 @@ def owned(kind: str, owner: str = "web", api_version: str = "apps/v1", **labels:
                 "creationTimestamp": BEFORE,
                 "deletionTimestamp": BEFORE,
                 "deletionGracePeriodSeconds": 30,
-                "annotations": {"NominatedNodeName": "n2", "volcano.sh/task-spec": "worker"},
+                "annotations": {
+                    "NominatedNodeName": "n2",
+                    "volcano.sh/task-spec": "worker",
+                    "controller.kubernetes.io/pod-deletion-cost": "5",
+                },
             },
             "spec": {
                 "nodeName": "n1",
                 "priority": 100,
                 "containers": [{"name": "c", "image": "web:1"}],
+                "initContainers": [{"name": "proxy", "restartPolicy": "Always"}, {"name": "init"}],
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}],
             },
             "status": {
@@ -48,6 +53,8 @@ def owned(kind: str, owner: str = "web", api_version: str = "apps/v1", **labels:
                 "startTime": BEFORE,
                 "nominatedNodeName": "n2",
                 "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": BEFORE}],
+                "containerStatuses": [{"name": "c", "restartCount": 2}, {"name": "d", "restartCount": 1}],
+                "initContainerStatuses": [{"name": "proxy", "restartCount": 3}, {"name": "init", "restartCount": 9}],
                 "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "web-gpu"}],
             },
         },
@@ -187,7 +194,7 @@ def test_the_node_that_a_pending_pod_is_tied_to(pod: Pod, expected: str) -> None
 
 def test_a_pod_as_controllers_see_it() -> None:
     pod = owned("Job", "sum", "batch/v1", **INDEX, **{"controller-revision-hash": "h"})
-    assert controlled_pod(pod, deletion_cost=5, restarts=2) == ControlledPod(
+    assert controlled_pod(pod) == ControlledPod(
         name="sum-x7k2p",
         uid="old",
         phase="Running",
@@ -199,6 +206,7 @@ def test_a_pod_as_controllers_see_it() -> None:
         revision="h",
         deletion_cost=5,
         restarts=2,
+        sidecar_restarts=3,
         index=12,
         finished_at=datetime(2026, 11, 20, 11, 59, 30, tzinfo=UTC),
         conditions=(("Ready", "True"),),

@@ -367,3 +367,50 @@ def test_what_is_secret_stays_out(load: Callable[..., Loaded]) -> None:
     pod = make("Pod", "p", "a", spec={"containers": [container]}, metadata={"annotations": {"x": "hunter2"}})
     secret = make("Secret", "s", "a", stringData={"password": "hunter2"})
     assert "hunter2" not in repr(load(as_json({**LIST, "items": [pod, secret]})))
+
+
+def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path: Path) -> None:
+    template = {"spec": {"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]}}
+    wanted = make("Deployment", "api", "", "apps/v1", spec={"template": template})
+    older = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": "8"}, "spec": {}}
+    newer = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": "9"}}
+    other = make("Deployment", "other", "shop", "apps/v1", spec={"template": template})
+    cron_job = make("CronJob", "api", "default", "batch/v1", spec={"schedule": "@daily"})
+    custom = make("CronJob", "api", "default", "example.com/v1", spec={"schedule": "@daily"})
+    path = tmp_path / "cluster.json"
+    path.write_bytes(
+        as_json({"kind": "List", "apiVersion": "v1", "items": [older, newer, older, other, cron_job, custom]})
+    )
+    loaded = load_snapshot([str(path)], keeps=lambda _, record: record.metadata.name == "api")
+    assert [(each["kind"], each["apiVersion"], each["spec"]) for each in loaded.documents] == [
+        ("Deployment", "apps/v1", newer["spec"]),
+        ("CronJob", "batch/v1", cron_job["spec"]),
+    ]
+    assert [each["metadata"]["namespace"] for each in loaded.documents] == ["default", "default"]
+    assert loaded.cluster == load_snapshot([str(path)]).cluster
+    assert load_snapshot([str(path)]).documents == []
+
+
+def test_what_decides_which_pod_a_controller_deletes_is_kept(tmp_path: Path) -> None:
+    pod = make(
+        "Pod",
+        "web-1",
+        "shop",
+        metadata={"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5", "other": "1"}},
+        status={"containerStatuses": [{"name": "main", "restartCount": 3}, {"name": "calm", "restartCount": 0}]},
+    )
+    path = tmp_path / "pod.json"
+    path.write_bytes(as_json(pod))
+    (found,) = load_snapshot([str(path)]).cluster.pods
+    assert found.metadata.annotations is not None
+    assert found.metadata.annotations.deletion_cost == "-5"
+    assert [(each.name, each.restart_count) for each in found.status.container_statuses] == [("main", 3)]
+
+
+def test_pods_that_restarted_differently_share_no_statuses() -> None:
+    pods = [
+        make("Pod", f"web-{index}", "shop", status={"containerStatuses": [{"name": "main", "restartCount": count}]})
+        for index, count in enumerate((1, 2, 1))
+    ]
+    cluster = cluster_from_json(map(as_json, pods), "test")
+    assert [pod.status.container_statuses[0].restart_count for pod in cluster.pods] == [1, 2, 1]

@@ -49,6 +49,49 @@ def test_the_line_of_every_object_is_known(text: str, lines: list[int]) -> None:
     assert [each.line for each in read_manifest("-", stdin=io.BytesIO(text.encode()))] == lines
 
 
+HELM = (
+    "---\n# Source: shop/templates/a.yaml\napiVersion: v1\nkind: A\n"
+    "---\n# Source: shop/templates/b.yaml\n# a comment\n\nkind: B\nx: {flow: yes}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "origins"),
+    [
+        pytest.param(HELM, [("shop/templates/a.yaml", 3), ("shop/templates/b.yaml", 9)], id="before each document"),
+        pytest.param(
+            HELM.replace("\n", "\r\n"),
+            [("shop/templates/a.yaml", 3), ("shop/templates/b.yaml", 9)],
+            id="with the line ends of Windows",
+        ),
+        pytest.param("# Source: a.yaml\n---\nkind: A\n", [("a.yaml", 3)], id="before the mark"),
+        pytest.param(
+            "---\nkind: A\n# Source: a.yaml\nx: 1\n---\nkind: B\n", [("a.yaml", 2), ("", 6)], id="within the document"
+        ),
+        pytest.param(
+            "# Source: a.yaml\n# only a comment\n---\n# Source: b.yaml\nkind: B\n",
+            [("b.yaml", 5)],
+            id="that of a document without anything is not the next one's",
+        ),
+        pytest.param(
+            "--- # first\n# Source: a.yaml\nkind: A\n--- # second\nkind: B\n",
+            [("a.yaml", 3), ("", 5)],
+            id="marks with something behind them",
+        ),
+        pytest.param(
+            "# Source: a.yaml\nkind: List\nitems:\n- kind: A\n- kind: B\n",
+            [("a.yaml", 4), ("a.yaml", 5)],
+            id="for all items of a list",
+        ),
+        pytest.param("kind: A\nx: |\n  # Source: no.yaml\n", [("", 1)], id="but not in a text"),
+        pytest.param('{"kind": "A", "x": "# Source: no.yaml"}', [("", 1)], id="and not in JSON"),
+    ],
+)
+def test_the_file_that_a_comment_names_is_where_an_object_is_from(text: str, origins: list[tuple[str, int]]) -> None:
+    found = read_manifest("-", stdin=io.BytesIO(text.encode()))
+    assert [(each.origin, each.line) for each in found] == origins
+
+
 def test_items_of_a_typed_list_get_its_kind() -> None:
     (item,) = read_manifest("-", stdin=io.BytesIO(b"apiVersion: v1\nkind: PodList\nitems:\n- metadata:\n    name: a\n"))
     assert item.document == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}

@@ -13,7 +13,14 @@ from kpreempt.errors import InputError
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
-from kpreempt.snapshot.live.resources import api_versions_of, consequence_without, kinds_to_read, path_of, plural_of
+from kpreempt.snapshot.live.resources import (
+    CRON_JOBS,
+    api_versions_of,
+    consequence_without,
+    kinds_to_read,
+    path_of,
+    plural_of,
+)
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]
@@ -163,6 +170,41 @@ def test_events_are_read_where_they_are_asked_for_by_their_reasons() -> None:
     assert "/api/v1/events" not in [each.path for each in asked]
 
 
+def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others() -> None:
+    wanted = {"metadata": {"name": "api", "namespace": "shop"}, "spec": {"template": {"spec": {"containers": []}}}}
+    other = {"metadata": {"name": "other", "namespace": "shop"}, "spec": {"template": {}}}
+    cron_job = {"metadata": {"name": "sum", "namespace": "shop"}, "spec": {"schedule": "@daily"}}
+    cluster = FakeCluster({"Deployment": [other, wanted], "CronJob": [cron_job]})
+    names = {"Deployment": "api", "CronJob": "sum"}
+    reading, _ = read(cluster, keeps=lambda kind, record: names.get(kind) == record.metadata.name, with_cron_jobs=True)
+    kept = [(each["kind"], each["apiVersion"], each["spec"]) for each in reading.documents]
+    assert sorted(kept, key=str) == [
+        ("CronJob", "batch/v1", cron_job["spec"]),
+        ("Deployment", "apps/v1", wanted["spec"]),
+    ]
+    assert reading.assumptions == []
+    reading, asked = read(cluster)
+    assert reading.documents == []
+    assert "/apis/batch/v1/cronjobs" not in [each.path for each in asked]
+
+
+def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
+    deployments = [{"metadata": {"name": name, "namespace": "shop"}, "spec": {"replicas": 1}} for name in "ab"]
+
+    def special(asked: Asked) -> Answer | None:
+        if "deployments" not in asked.path or "continue" not in asked.query or deployments[0]["spec"] == {}:
+            return None
+        deployments[0]["spec"] = {}
+        return refused(410, "too old")
+
+    cluster = FakeCluster({"Deployment": deployments}, page=1, special=special)
+    reading, _ = read(cluster, keeps=lambda kind, _: kind == "Deployment")
+    assert [(each["metadata"]["name"], each["spec"]) for each in reading.documents] == [
+        ("a", {}),
+        ("b", {"replicas": 1}),
+    ]
+
+
 def test_a_kind_that_is_not_served_is_an_assumption() -> None:
     gone = "/apis/node.k8s.io/v1/runtimeclasses"
     reading, _ = read(FakeCluster({}, special=lambda asked: refused(404, "no") if asked.path == gone else None))
@@ -261,7 +303,7 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
-    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in KINDS.values())
+    assert granted == sorted((kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), CRON_JOBS))
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]

@@ -1,0 +1,92 @@
+"""Workloads as they are written and as the API server has them, for tests of changes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kpreempt.analysis.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.rollout.workload_defaults import workload_with_defaults
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.snapshot import cluster_from_json, decode_object
+
+Document = dict[str, Any]
+
+API_VERSIONS = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "ReplicationController": "v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+}
+
+
+def template(**container: Any) -> Document:
+    """A pod template with one container."""
+    main = {"name": "main", "image": "shop/api:1", "resources": {"requests": {"cpu": "1"}}, **container}
+    return {"metadata": {"labels": {"app": "api"}}, "spec": {"containers": [main]}}
+
+
+def workload(kind: str = "Deployment", name: str = "api", namespace: str = "shop", **spec: Any) -> Document:
+    """A workload as somebody writes it."""
+    spec.setdefault("template", template())
+    if kind not in ("Job", "CronJob"):
+        labels = {"app": "api"}
+        spec.setdefault("selector", labels if kind == "ReplicationController" else {"matchLabels": labels})
+    if kind == "CronJob":
+        spec = {"schedule": "@daily", "jobTemplate": {"spec": {"template": spec.pop("template")}}, **spec}
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def served(document: Document, *, applied: bool = False) -> Document:
+    """A workload as the API server has it; ``applied`` with what ``kubectl apply`` notes on it."""
+    live = workload_with_defaults(document)
+    live["metadata"]["uid"] = f"uid-{live['metadata']['name']}"
+    if applied:
+        live["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(document)
+    return live
+
+
+def changed(document: Document, path: str, value: Any) -> Document:
+    """A copy with another value at a path such as ``spec.template.spec.containers.0.image``; ``...`` takes it away."""
+    result = copy.deepcopy(document)
+    place: Any = result
+    *parents, last = path.split(".")
+    for part in parents:
+        place = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
+    if value is ...:
+        del place[last]
+    else:
+        place[int(last) if isinstance(place, list) else last] = value
+    return result
+
+
+def cluster_of(*objects: Document) -> ClusterSnapshot:
+    """The cluster that has the objects."""
+    return cluster_from_json([json.dumps(each).encode() for each in objects], "cluster")
+
+
+def plan_of(
+    manifests: Document | Sequence[Document],
+    *live: Document,
+    namespace: str = "shop",
+    deleted: Sequence[str] = (),
+    has_documents: bool = True,
+) -> Plan:
+    """What manifests do to a cluster of ``live`` objects; without documents only the records of it are known."""
+    given = [manifests] if isinstance(manifests, dict) else manifests
+    documents = [ManifestDocument(document, "change.yaml", 10 * index + 1) for index, document in enumerate(given)]
+    return plan_change(
+        cluster_of(*live),
+        documents,
+        LiveDocuments(live if has_documents else ()),
+        decode_object,
+        namespace=namespace,
+        deleted=deleted,
+    )

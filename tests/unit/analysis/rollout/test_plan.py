@@ -1,0 +1,392 @@
+# ruff: noqa: E501 - tables read better in rows
+"""What a change does to all that has no pods, which objects go, and what is said of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS
+from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.rollout.plan import MAX_NEW_PODS, ManifestDocument
+from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
+from kpreempt.snapshot.kinds import KINDS
+from kpreempt.verdict.check import ChangeKind
+from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
+
+Document = dict[str, Any]
+
+
+def make(kind: str, name: str, api_version: str = "v1", namespace: str = "shop", **parts: Any) -> Document:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **parts.pop("metadata", {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+
+
+def pod(name: str, *, ready: bool = True, owner: Document | None = None, **parts: Any) -> Document:
+    metadata: Document = {"labels": {"app": "api"}, **({"ownerReferences": [owner]} if owner else {})}
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(ready)}]}
+    spec = {"containers": [{"name": "main", "image": "x:1"}], **parts}
+    return make("Pod", name, metadata=metadata, spec=spec, status=status)
+
+
+def budget(**spec: Any) -> Document:
+    return make("PodDisruptionBudget", "api", "policy/v1", spec={"selector": {"matchLabels": {"app": "api"}}, **spec})
+
+
+def high(value: int = 1000, **fields: Any) -> Document:
+    return make("PriorityClass", "high", "scheduling.k8s.io/v1", "", value=value, **fields)
+
+
+def kinds_of(plan: Any) -> list[tuple[str, str]]:
+    return [(each.object, each.kind.value) for each in plan.changes]
+
+
+def test_the_kinds_are_those_of_snapshots() -> None:
+    assert {name: (kind.field, kind.groups, kind.is_namespaced) for name, kind in CLUSTER_KINDS.items()} == {
+        name: (kind.field, kind.groups, kind.is_namespaced) for name, kind in KINDS.items()
+    }
+
+
+def test_changes_come_in_the_order_of_the_input_and_deletions_after_them() -> None:
+    there = served(workload(name="there"))
+    plan = plan_of(
+        [high(), workload(name="b"), make("ConfigMap", "c"), workload(name="there"), budget(), workload(name="a")],
+        *(there, served(workload(name="old"))),
+        deleted=["deployment/old"],
+    )
+    assert kinds_of(plan) == [
+        ("PriorityClass high", "Created"),
+        ("Deployment shop/b", "Created"),
+        ("Deployment shop/there", "Unchanged"),
+        ("PodDisruptionBudget shop/api", "Created"),
+        ("Deployment shop/a", "Created"),
+        ("Deployment shop/old", "Deleted"),
+    ]
+    assert [each.name for each in plan.workloads] == ["b", "a", "old"]
+    assert [each.line for each in plan.changes] == [1, 11, 31, 41, 51, 0]
+    assert plan.notes == ["means nothing to scheduling, and is ignored: 1 ConfigMap"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        pytest.param({"minAvailable": 1}, (1, 2, 1), id="fewer have to stay"),
+        pytest.param({"minAvailable": 2}, (0, 2, 2), id="more have to stay"),
+        pytest.param({"maxUnavailable": 1}, (0, 2, 2), id="the other way round, and what it said before is gone"),
+    ],
+)
+def test_a_budget_with_other_terms_gets_another_status_at_once(spec: Document, status: tuple[int, int, int]) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "api", "uid": "uid-api", "controller": True}
+    before = {**budget(minAvailable=0), "status": {"disruptionsAllowed": 9, "currentHealthy": 9}}
+    before["metadata"]["generation"] = 4
+    replica_set = served(workload("ReplicaSet", replicas=3))
+    plan = plan_of(budget(**spec), before, replica_set, pod("a", owner=owner), pod("b", owner=owner))
+    (found,) = plan.cluster.pod_disruption_budgets
+    assert found.status is not None
+    known = found.status
+    assert (known.disruptions_allowed, known.current_healthy, known.desired_healthy) == status
+    assert (found.metadata.generation, known.observed_generation) == (5, 5)
+    assert found.spec.min_available == spec.get("minAvailable")
+    assert kinds_of(plan) == [("PodDisruptionBudget shop/api", "Updated")]
+
+
+def test_a_budget_as_it_was_keeps_its_status() -> None:
+    before = {**budget(minAvailable=1), "status": {"disruptionsAllowed": 9}}
+    plan = plan_of(budget(minAvailable=1), before, pod("a"))
+    assert kinds_of(plan) == [("PodDisruptionBudget shop/api", "Unchanged")]
+    assert plan.cluster == cluster_of(before, pod("a"))
+
+
+def test_a_budget_over_pods_whose_owner_is_not_known_says_so() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "u", "controller": True}
+    plan = plan_of(budget(maxUnavailable=1), pod("a", owner=owner))
+    assert [(each.subject, each.field) for each in plan.assumptions] == [("PodDisruptionBudget shop/api", "status")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "fields"),
+    [
+        pytest.param(high(preemptionPolicy="PreemptLowerPriority"), high(), "Unchanged", [], id="a default that the server filled in"),
+        pytest.param(high(), high(2000), "Updated", ["value"], id="another value"),
+        pytest.param(high(globalDefault=True), high(), "Updated", ["globalDefault"], id="a class that is no default any more"),
+        pytest.param(make("Namespace", "shop", namespace="", metadata={"labels": {"kubernetes.io/metadata.name": "shop"}}), make("Namespace", "shop", namespace=""), "Unchanged", [], id="a namespace with the server's label"),
+        pytest.param(make("Namespace", "shop", namespace=""), make("Namespace", "shop", namespace="", metadata={"labels": {"a": "b"}}), "Updated", ["metadata.labels.a"], id="a label of a namespace"),
+        pytest.param(make("LimitRange", "l", spec={"limits": [{"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}]}), make("LimitRange", "l", spec={"limits": [{"type": "Container", "max": {"cpu": "1000m"}}]}), "Unchanged", [], id="bounds that have become defaults"),
+        pytest.param(make("LimitRange", "l", spec={"limits": [{"type": "Container", "max": {"cpu": "1"}}]}), make("LimitRange", "l", spec={"limits": [{"type": "Container", "max": {"cpu": "2"}}]}), "Updated", ["spec.limits"], id="other bounds"),
+        pytest.param(make("PersistentVolumeClaim", "c", spec={"volumeName": "v", "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}, status={"phase": "Bound"}), make("PersistentVolumeClaim", "c", spec={"resources": {"requests": {"storage": "1024Mi"}}}), "Unchanged", [], id="a claim that is bound by now"),
+        pytest.param(make("Service", "s", spec={"selector": {"app": "a"}}), make("Service", "s", spec={"selector": {"app": "b"}}), "Updated", ["spec.selector.app"], id="another selector"),
+        pytest.param(make("Service", "s", spec={"selector": {"app": "a", "v": "1"}}), make("Service", "s", spec={"selector": {"app": "a"}}), "Updated", ["spec.selector.v"], id="a wider selector"),
+        pytest.param(make("Node", "n", namespace="", status={"allocatable": {"cpu": "4"}}), make("Node", "n", namespace="", spec={"unschedulable": True}, status={}), "Updated", ["spec.unschedulable"], id="a node that is cordoned, whose status no manifest changes"),
+    ],
+)  # fmt: skip
+def test_other_objects(before: Document, after: Document, kind: str, fields: list[str]) -> None:
+    plan = plan_of(after, before)
+    assert [(each.kind.value, each.fields) for each in plan.changes] == [(kind, fields)]
+    field = CLUSTER_KINDS[after["kind"]].field
+    there = getattr(cluster_of(before), field)
+    assert (getattr(plan.cluster, field) == there) is (kind == "Unchanged")
+
+
+def test_a_value_that_cannot_be_changed_is_an_assumption() -> None:
+    plan = plan_of(high(5), high(7))
+    assert [(each.subject, each.field) for each in plan.assumptions] == [("PriorityClass high", "value")]
+    assert [each.value for each in plan.cluster.priority_classes] == [5]
+
+
+def test_a_new_claim_is_as_the_server_stores_it() -> None:
+    default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    storage_class = make("StorageClass", "fast", "storage.k8s.io/v1", "", metadata=default, provisioner="d")
+    plan = plan_of(make("PersistentVolumeClaim", "c", spec={}), storage_class)
+    (claim,) = plan.cluster.persistent_volume_claims
+    assert (claim.spec.storage_class_name, claim.status.phase) == ("fast", "Pending")
+
+
+@pytest.mark.parametrize(
+    ("document", "subject"),
+    [
+        pytest.param(make("ResourceQuota", "q"), "ResourceQuota shop/q", id="a quota"),
+        pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2"), "HorizontalPodAutoscaler shop/h", id="an autoscaler"),
+        pytest.param(make("Rollout", "r", "argoproj.io/v1alpha1", spec={"template": template()}), "Rollout shop/r", id="a controller that is not known"),
+        pytest.param(make("Kustomization", "k", "kustomize.config.k8s.io/v1beta1"), "Kustomization shop/k", id="what is not built yet"),
+        pytest.param(make("MutatingWebhookConfiguration", "m", "admissionregistration.k8s.io/v1", ""), "MutatingWebhookConfiguration m", id="a webhook"),
+    ],
+)  # fmt: skip
+def test_what_is_not_modelled_is_an_assumption(document: Document, subject: str) -> None:
+    assert [each.subject for each in plan_of(document).assumptions] == [subject]
+
+
+def test_of_the_same_object_twice_the_later_counts() -> None:
+    plan = plan_of([workload(replicas=1), workload(name="b"), workload(replicas=3)])
+    assert [(each.object, each.replicas) for each in plan.changes] == [
+        ("Deployment shop/b", 1),
+        ("Deployment shop/api", 3),
+    ]
+    assert plan.notes == ["Deployment shop/api is there twice: change.yaml:21 counts, change.yaml:1 does not"]
+
+
+def test_objects_without_a_namespace_are_in_the_one_that_is_meant_and_others_where_they_say() -> None:
+    plan = plan_of([workload(namespace=""), workload(namespace="other"), high()], namespace="mine")
+    assert [each.object for each in plan.changes] == [
+        "Deployment mine/api",
+        "Deployment other/api",
+        "PriorityClass high",
+    ]
+    (first, _) = plan.workloads
+    assert first.after is not None
+    assert (first.namespace, first.after["metadata"]["namespace"]) == ("mine", "mine")
+
+
+def test_objects_whose_names_the_server_makes_up_are_new_each_time() -> None:
+    document = workload("Job")
+    document["metadata"] = {"generateName": "load-", "namespace": "shop"}
+    plan = plan_of([document, document], served(workload("Job", "load-new")))
+    assert [each.object for each in plan.changes] == ["Job shop/load-new", "Job shop/load-new-2"]
+
+
+def test_a_plain_pod_is_made_kept_or_replaced() -> None:
+    live = pod("a", nodeName="n1", serviceAccountName="default", tolerations=[{"key": "t", "operator": "Exists"}])
+    written = make(
+        "Pod", "a", spec={"containers": [{"name": "main", "image": "x:1"}]}, metadata={"labels": {"app": "api"}}
+    )
+    assert [each.document["metadata"]["name"] for each in plan_of(written).pods] == ["a"]
+    plan = plan_of(written, live)
+    assert (kinds_of(plan), plan.pods, plan.deleted_pods) == ([("Pod shop/a", "Unchanged")], [], [])
+    plan = plan_of(changed(written, "spec.containers.0.image", "x:2"), live)
+    assert (kinds_of(plan), plan.pods, plan.deleted_pods) == ([("Pod shop/a", "Updated")], [], [])
+    plan = plan_of(changed(written, "metadata.labels.app", "web"), live)
+    assert [each.metadata.labels for each in plan.cluster.pods] == [{"app": "web"}]
+    plan = plan_of(changed(written, "spec.nodeSelector", {"disk": "ssd"}), live)
+    assert (kinds_of(plan), len(plan.pods), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], 1, ["shop/a"])
+    assert [(each.subject, each.field) for each in plan.assumptions] == [("Pod shop/a", "spec.nodeSelector")]
+    plan = plan_of(written, live, has_documents=False)
+    assert (kinds_of(plan), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], ["shop/a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "object_"),
+    [
+        pytest.param("deployment/api", "Deployment shop/api", id="a kind in small letters"),
+        pytest.param("Deployments/api", "Deployment shop/api", id="in plural"),
+        pytest.param("deploy/shop/api", "Deployment shop/api", id="short, with its namespace"),
+        pytest.param("deployments.apps/api", "Deployment shop/api", id="with its group"),
+        pytest.param("pc/high", "PriorityClass high", id="without a namespace"),
+        pytest.param("priorityclasses/high", "PriorityClass high", id="a plural in es"),
+        pytest.param("pdb/api", "PodDisruptionBudget shop/api", id="a budget"),
+        pytest.param("po/plain", "Pod shop/plain", id="a pod"),
+    ],
+)
+def test_what_is_deleted_can_be_named_as_kubectl_does(text: str, object_: str) -> None:
+    plan = plan_of([], served(workload(replicas=2)), high(), budget(minAvailable=1), pod("plain"), deleted=[text])
+    assert kinds_of(plan) == [(object_, "Deleted")]
+    assert not plan.cluster.priority_classes if "high" in object_ else plan.cluster.priority_classes
+    assert not plan.cluster.pod_disruption_budgets if "Budget" in object_ else plan.cluster.pod_disruption_budgets
+    assert plan.deleted_pods == (["shop/plain"] if "Pod " in object_ else [])
+    assert [(each.after, each.change.replicas_before) for each in plan.workloads] == (
+        [(None, 2)] if "Deployment" in object_ else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        pytest.param("api", UsageError, "does not name an object", id="no kind"),
+        pytest.param("a/b/c/d", UsageError, "does not name an object", id="too many parts"),
+        pytest.param("deployment/", UsageError, "does not name an object", id="no name"),
+        pytest.param("deploymnt/api", UsageError, "is no kind of object", id="no such kind"),
+        pytest.param("node/shop/n1", UsageError, "is in no namespace", id="a namespace for what has none"),
+        pytest.param("deployment/other", NotFoundError, "there is no Deployment shop/other", id="no such object"),
+        pytest.param("deployment/api", UsageError, "among the manifests", id="one that the change makes"),
+    ],
+)
+def test_a_deletion_that_makes_no_sense_is_refused(text: str, error: type[KpreemptError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        plan_of(workload(), served(workload()), deleted=[text])
+
+
+def test_what_means_nothing_can_be_deleted_too() -> None:
+    plan = plan_of([], deleted=["cm/a", "configmaps/b", "certificates.cert-manager.io/c"])
+    assert plan.changes == []
+    assert plan.notes == ["means nothing to scheduling, and is ignored: 2 ConfigMap, 1 certificates.cert-manager.io"]
+
+
+def test_with_a_namespace_goes_all_that_is_in_it() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api", "uid": "u", "controller": True}
+    replica_set = served(workload("ReplicaSet", "api-1"))
+    replica_set["metadata"]["ownerReferences"] = [owner]
+    plan = plan_of(
+        [],
+        *(make("Namespace", "shop", namespace=""), served(workload()), replica_set, budget(minAvailable=1)),
+        *(pod("plain"), pod("owned", owner={**owner, "kind": "ReplicaSet"}), served(workload(namespace="other"))),
+        deleted=["ns/shop"],
+    )
+    assert kinds_of(plan) == [("Namespace shop", "Deleted"), ("Deployment shop/api", "Deleted")]
+    assert (plan.cluster.namespaces, plan.cluster.pod_disruption_budgets) == ([], [])
+    assert plan.deleted_pods == ["shop/plain"]
+    assert [(each.kind, len(each.replica_sets)) for each in plan.workloads] == [("Deployment", 1)]
+
+
+def test_jobs_of_a_cron_job_go_with_it() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "api", "uid": "u", "controller": True}
+    job = served(workload("Job", "api-1"))
+    job["metadata"]["ownerReferences"] = [owner]
+    plan = plan_of([], served(workload("CronJob")), job, deleted=["cronjob/api"])
+    assert kinds_of(plan) == [("CronJob shop/api", "Deleted"), ("Job shop/api-1", "Deleted")]
+    assert [each.name for each in plan.workloads] == ["api-1"]
+
+
+def test_documents_are_wanted_of_what_the_change_is_about() -> None:
+    documents = [ManifestDocument(each) for each in (workload(namespace=""), high(), make("ConfigMap", "c"))]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api", "uid": "u", "controller": True}
+    replica_set = served(workload("ReplicaSet", "api-1"))
+    replica_set["metadata"]["ownerReferences"] = [owner]
+    live = [
+        *(served(workload()), served(workload(name="other")), served(workload(namespace="other"))),
+        *(replica_set, served(workload("ReplicaSet", "api")), served(workload("StatefulSet", "gone"))),
+    ]
+    cluster = cluster_of(*live)
+    keeps = wanted_by(documents, "shop", ["sts/gone"])
+    found = [
+        (kind.name, record.metadata.namespace, record.metadata.name)
+        for kind in CLUSTER_KINDS.values()
+        for record in getattr(cluster, kind.field)
+        if keeps(kind.name, record)
+    ]
+    assert found == [
+        ("ReplicaSet", "shop", "api-1"),
+        ("StatefulSet", "shop", "gone"),
+        ("Deployment", "shop", "api"),
+    ]
+    assert not wants_cron_jobs(documents, "shop")
+    assert wants_cron_jobs([ManifestDocument(workload("CronJob"))], "shop")
+    assert wants_cron_jobs(documents, "shop", ["cj/x"])
+
+
+def deep(levels: int) -> Any:
+    value: Any = "end"
+    for _ in range(levels):
+        value = {"x": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        pytest.param("spec.replicas", "3", "spec.replicas: expected", id="a number as text"),
+        pytest.param("spec.replicas", -1, "spec.replicas: expected", id="fewer than none"),
+        pytest.param("spec.replicas", True, "spec.replicas: expected", id="a truth for a number"),
+        pytest.param("spec.replicas", 2.5, "spec.replicas: expected", id="half a pod"),
+        pytest.param("spec.replicas", 2**40, "spec.replicas: expected", id="more than 32 bits"),
+        pytest.param("spec.replicas", 10**9, "spec: the change asks for 1,000,000,000 new pods", id="too many"),
+        pytest.param("spec.minReadySeconds", -5, "spec.minReadySeconds: expected", id="time that goes back"),
+        pytest.param("spec.paused", "yes", "spec.paused: expected true or false", id="a text for a truth"),
+        pytest.param("spec.strategy", "Recreate", "spec.strategy: expected", id="a text for a strategy"),
+        pytest.param("spec.strategy.type", "OnDelete", "spec.strategy.type: is not one of", id="a strategy of other kinds"),
+        pytest.param("spec.strategy.rollingUpdate", [], "spec.strategy.rollingUpdate: expected", id="a list"),
+        pytest.param("spec.strategy.rollingUpdate.maxSurge", "x%", "spec.strategy.rollingUpdate.maxSurge: expected", id="no percentage"),
+        pytest.param("spec.strategy.rollingUpdate.maxSurge", "25", "spec.strategy.rollingUpdate.maxSurge: expected", id="a percentage without its sign"),
+        pytest.param("spec.strategy.rollingUpdate.maxSurge", "9" * 5000 + "%", "spec.strategy.rollingUpdate.maxSurge: expected", id="a percentage beyond all"),
+        pytest.param("spec.strategy.rollingUpdate.maxUnavailable", "999999%", "spec.strategy.rollingUpdate.maxUnavailable: is more", id="more than all"),
+        pytest.param("spec.template", None, "spec.template: expected a pod template", id="no template"),
+        pytest.param("spec.template.metadata.labels", [], "spec.template.metadata.labels: expected", id="labels as a list"),
+        pytest.param("spec.template.spec.containers", {"a": 1}, "spec.containers: expected a list", id="containers as a mapping"),
+        pytest.param("spec.template.spec.containers", [7], "spec.containers[0]: expected", id="a container that is a number"),
+        pytest.param("spec.template.spec.containers.0.resources.requests.cpu", "much", "spec.containers[0].resources.requests.cpu: ", id="no amount"),
+        pytest.param("spec.template.spec.priority", "x", "spec.priority: expected", id="a priority as text"),
+        pytest.param("spec.template.spec.x", deep(40), "is nested too deeply", id="depths"),
+        pytest.param("metadata.labels", {"a": 1}, "metadata.labels.a: expected a string", id="a label that is a number"),
+        pytest.param("metadata.name", ["a"], "metadata.name: expected", id="a list for a name"),
+        pytest.param("metadata.namespace", 5, "metadata.namespace: expected", id="a number for a namespace"),
+        pytest.param("metadata", "x", "metadata: expected", id="a text for metadata"),
+        pytest.param("metadata.name", ..., "metadata.name: is missing", id="no name"),
+        pytest.param("kind", 5, "kind: expected", id="a number for a kind"),
+        pytest.param("kind", ..., "kind: is missing", id="no kind"),
+        pytest.param("apiVersion", {}, "apiVersion: expected", id="a mapping for a version"),
+        pytest.param("spec", "x", "spec: expected", id="a text for a spec"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_there", [True, False], ids=["in the cluster", "new"])
+def test_a_hostile_manifest_is_one_message_with_its_place(path: str, value: Any, told: str, is_there: bool) -> None:
+    live = [served(workload())] if is_there else []
+    if value == 10**9 and is_there:
+        told = "spec: the change asks for 999,999,999 new pods"
+    with pytest.raises(InputError) as caught:
+        plan_of(changed(workload(), path, value), *live)
+    assert caught.value.message.startswith("change.yaml:1: ")
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param("spec.template.spec.containers", "x", id="containers as text"),
+        pytest.param("spec.template.spec.containers", [{"name": {}}, 5], id="odd containers"),
+        pytest.param("spec.template.spec.volumes", {"a": 1}, id="volumes as a mapping"),
+        pytest.param("spec.template.metadata", [], id="metadata as a list"),
+        pytest.param("spec.template.x", deep(400), id="depths"),
+        pytest.param("spec.template", "x", id="a template as text"),
+        pytest.param("spec", None, id="no spec"),
+        pytest.param("metadata.annotations", 5, id="annotations as a number"),
+    ],
+)
+def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any) -> None:
+    live = served(workload())
+    documents = [changed(live, path, value)]
+    plan = _plan_with(workload(), live, documents)
+    expected = ChangeKind.UNCHANGED if path == "metadata.annotations" else ChangeKind.ROLLED
+    assert [each.kind for each in plan.changes] == [expected]
+
+
+def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
+    from kpreempt.analysis.rollout.plan import plan_change
+    from kpreempt.snapshot import decode_object
+
+    given = [ManifestDocument(manifest, "change.yaml", 1)]
+    return plan_change(cluster_of(live), given, LiveDocuments(documents), decode_object, namespace="shop")
+
+
+def test_pods_of_all_objects_count_together() -> None:
+    half = MAX_NEW_PODS // 2
+    assert len(plan_of([workload(replicas=half), workload(name="b", replicas=half)]).workloads) == 2
+    with pytest.raises(InputError, match="change.yaml:11: Deployment shop/b: spec: the change asks for 20,001"):
+        plan_of([workload(replicas=half), workload(name="b", replicas=half + 1)])
