@@ -10,6 +10,7 @@ from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
 from kpreempt.cli.budgets import budgets
+from kpreempt.cli.check import check
 from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
@@ -33,6 +34,7 @@ app.command()(pending)
 app.command()(queue)
 app.command()(who_preempted)
 app.command()(at_risk)
+app.command()(check)
 app.command()(budgets)
 app.command()(volcano)
 app.command()(batch)

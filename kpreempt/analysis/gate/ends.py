@@ -165,7 +165,7 @@ def not_known(play: Play, attribution: Attribution, facts: Facts) -> Iterator[Me
 def _subject(assumption: Assumption, attribution: Attribution) -> str:
     """What is assumed about; a pod counts under its workload, since its own name may be another one in the next run."""
     kind, _, name = assumption.subject.partition(" ")
-    return attribution.workload_of(name) if kind == "Pod" else assumption.subject or CLUSTER
+    return attribution.workload_of(name) if kind == "Pod" and name else assumption.subject or CLUSTER
 
 
 def _workload(waiting: Waiting, attribution: Attribution) -> str:

@@ -187,7 +187,9 @@ def _without(page: Page) -> Assumption:
     refusal = page.refusal
     why = "may not be listed (403)" if refusal is not None and refusal.status == 403 else "is not served (404)"
     message = f"{why}: {consequence_without(page.kind)}"
-    return Assumption(page.kind, "list", message, AssumptionKind.UNREADABLE)
+    # Events tell what was; no scheduler looks at them.
+    kind = AssumptionKind.TOLD if page.kind == EVENTS.name else AssumptionKind.UNREADABLE
+    return Assumption(page.kind, "list", message, kind)
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:

@@ -10,6 +10,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.workloads import Deployment, ReplicaSet, StatefulSet
+from kpreempt.verdict import AssumptionKind
 
 
 def read(record: type, document: dict[str, Any]) -> Any:
@@ -121,6 +122,13 @@ def test_what_was_computed_is_said() -> None:
     message = fill_budget_statuses(cluster)[1][0].message
     assert "3 of 4 expected pods are ready, 3 must stay, so 0 may be disrupted" in message
     assert "ReplicaSet shop/web-1 not in the input: counted by pods" in message
+
+
+def test_a_status_that_rests_on_a_guess_is_uncertain_and_one_that_is_computed_is_not() -> None:
+    guessed = ClusterSnapshot(pod_disruption_budgets=[budget(maxUnavailable=1)], pods=pods(4))
+    known = msgspec.structs.replace(guessed, replica_sets=REPLICA_SET, deployments=DEPLOYMENT)
+    kinds = [fill_budget_statuses(cluster)[1][0].kind for cluster in (guessed, known)]
+    assert kinds == [AssumptionKind.UNCERTAIN, AssumptionKind.TOLD]
 
 
 def test_pods_on_their_way_out_are_not_healthy() -> None:

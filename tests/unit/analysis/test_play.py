@@ -13,6 +13,7 @@ from kpreempt.model.meta import AnnotatedMeta, OwnerReference
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.play import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
 
@@ -162,3 +163,4 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
         ("Pod shop/foreign", "metadata.ownerReferences"),
         ("Pod shop/held", "metadata.finalizers"),
     ]
+    assert {each.kind for each in assumptions} == {AssumptionKind.UNCERTAIN}

@@ -150,7 +150,7 @@ def test_files_that_are_not_there_are_bad_input(option: str, tmp_path: Path) -> 
 
 
 def test_a_file_without_end_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="^/dev/zero: is larger than 32 MiB$"):
+    with pytest.raises(InputError, match=r"^/dev/zero: is larger than 32 MiB$"):
         settings(tmp_path, config="/dev/zero")
 
 

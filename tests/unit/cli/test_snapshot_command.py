@@ -93,9 +93,9 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
     ask = ["explain", "--cpu", "1", *NOW, "-o", "json", "--skip-bad-objects", "--snapshot"]
     answer = kpreempt(*ask, target).stdout
     assert without_times(answer) == without_times(kpreempt(*ask, str(source)).stdout)
-    assert [each["subject"] for each in json.loads(answer)["assumptions"]] == [
-        "Pod bad",
-        "PodDisruptionBudget default/b",
+    assert [(each["subject"], each["kind"]) for each in json.loads(answer)["assumptions"]] == [
+        ("Pod bad", "SetAside"),
+        ("PodDisruptionBudget default/b", "Told"),
     ]
 
 

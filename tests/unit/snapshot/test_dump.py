@@ -23,7 +23,7 @@ from kpreempt.snapshot import DumpHeader, dump_pieces, form_of, least, load_snap
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import ANNOTATIONS
 from kpreempt.snapshot.packing import ENDS
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod
 
 HEADER = DumpHeader(
@@ -31,7 +31,10 @@ HEADER = DumpHeader(
     taken_at=datetime(2026, 11, 21, 3, 12, tzinfo=UTC),
     kpreempt_version="0.1.0",
     skipped={"Event": 3},
-    assumptions=[Assumption("PersistentVolume", "", "may not be listed")],
+    assumptions=[
+        Assumption("PersistentVolume", "", "may not be listed", AssumptionKind.UNREADABLE),
+        Assumption("scheduler", "", "is not known"),
+    ],
 )
 CLUSTER = ClusterSnapshot(
     nodes=[make_node("b", labels={"zone": "z"}), make_node("a", unschedulable=True)],

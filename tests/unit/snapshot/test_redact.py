@@ -26,7 +26,7 @@ from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.redact import well_known
 from kpreempt.snapshot.redact.tokens import Names, Space
 from kpreempt.snapshot.redact.walk import unlisted_fields
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="0")
 CANARY = "canary"
@@ -366,8 +366,13 @@ def test_assumptions_and_skipped_kinds_say_no_names() -> None:
     cluster = ClusterSnapshot(skipped={"Secret": 2, "Canary": 1})
     redaction = Redaction(cluster)
     assert redaction.skipped(cluster.skipped) == {"Secret": 2, "kind-0001": 1}
-    said = redaction.assumptions([Assumption("Pod shop/canary", "spec.canary", "canary"), Assumption("canary", "", "")])
+    assumed = [
+        Assumption("Pod shop/canary", "spec.canary", "canary", AssumptionKind.SET_ASIDE),
+        Assumption("canary", "", ""),
+    ]
+    said = redaction.assumptions(assumed)
     assert [each.subject for each in said] == ["Pod", "cluster"]
+    assert [each.kind for each in said] == [each.kind for each in assumed]
     assert CANARY not in str(said)
 
 

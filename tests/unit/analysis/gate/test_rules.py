@@ -261,6 +261,11 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
             "outcome-uncertain Deployment shop/api 1>0 by Deployment shop/api",
             id="what is assumed about a pod is about its workload",
         ),
+        pytest.param(
+            Assumption("Pod", "", "something was assumed", AssumptionKind.SET_ASIDE),
+            "objects-set-aside Pod 1>0 by none",
+            id="a pod of which a redacted dump does not say which",
+        ),
         pytest.param(of_kind(AssumptionKind.TOLD), "", id="nothing for what only the telling rests on"),
     ],
 )

@@ -21,6 +21,7 @@ from kpreempt.snapshot.live.resources import (
     path_of,
     plural_of,
 )
+from kpreempt.verdict import AssumptionKind
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]
@@ -149,6 +150,8 @@ def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
     }
     reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), with_events=True)
     assert told(reading) == [f"{name}: list: may not be listed (403): {consequence_without(name)}"]
+    expected = AssumptionKind.TOLD if name == "Event" else AssumptionKind.UNREADABLE
+    assert [each.kind for each in reading.assumptions] == [expected]
 
 
 def event(name: str, reason: str) -> dict[str, Any]:
