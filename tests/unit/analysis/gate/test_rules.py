@@ -195,6 +195,7 @@ def test_what_takes_the_place_of_a_pod_is_forbidden_as_that_is() -> None:
     facts = Facts(is_live=True, pods={"shop/cache-1-a": PodFacts({}, "gold")})
     _, findings = put(found, facts=facts, forbidden=[ForbiddenVictims(priority_class="gold")])
     assert [each.pods for each in findings] == [["shop/cache-1-a", "shop/cache-1-new-3"]]
+    assert put(found, facts=facts, forbidden=[ForbiddenVictims(priority_class="silver")])[1] == []
 
 
 def test_a_victim_of_which_nothing_is_known_is_taken_to_be_forbidden() -> None:
