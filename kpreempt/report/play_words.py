@@ -175,7 +175,7 @@ def displaced_phrase(displaced: Displaced) -> Phrase:
 def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDENT) -> None:
     """A line for each, those that follow from another below it."""
     for each in displaced:
-        depth = min(each.depth, _DEEPEST_INDENT)
+        depth = min(max(each.depth, 1), _DEEPEST_INDENT)
         page.paragraph(*displaced_phrase(each), indent=indent + INDENT * depth, hanging=2)
 
 
