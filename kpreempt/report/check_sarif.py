@@ -23,8 +23,6 @@ _FINGERPRINT = "kpreempt/v1"
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
-# Waivers in the manifests themselves are said to be by these.
-_IN_SOURCE = "kpreempt.io/"
 
 
 def render(check: Check, _options: RenderOptions) -> str:
@@ -87,11 +85,17 @@ def _result(finding: GateFinding, check: Check) -> dict[str, Any]:
     if finding.fingerprint:
         result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
     if not is_failure:
-        is_in_source = finding.standing is GateStanding.WAIVED and _IN_SOURCE in finding.by
         why = plain(standing_phrase(finding))
-        result["suppressions"] = [{"kind": "inSource" if is_in_source else "external", "justification": why}]
+        kind = "inSource" if _is_waived_in_source(finding) else "external"
+        result["suppressions"] = [{"kind": kind, "justification": why}]
     result["properties"] = _properties(finding)
     return result
+
+
+def _is_waived_in_source(finding: GateFinding) -> bool:
+    """Whether an annotation of the object waives it: by where the object is written, then, or by its name."""
+    places = {f"{finding.source}:{finding.line}", finding.source, finding.change} - {""}
+    return finding.standing is GateStanding.WAIVED and finding.by in places
 
 
 def _location(finding: GateFinding, check: Check) -> dict[str, Any]:

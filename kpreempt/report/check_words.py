@@ -62,7 +62,8 @@ def standing_phrase(finding: GateFinding) -> Phrase:
     }.get(finding.standing)
     if words is None:
         return ()
-    by: Phrase = (" by ", name(finding.by)) if finding.by else ()
+    before, after = (" (", ")") if finding.standing is GateStanding.NOT_NEW else (" by ", "")
+    by: Phrase = (before, name(finding.by), after) if finding.by else ()
     until: Phrase = (" until ", name(finding.expires)) if finding.expires else ()
     why: Phrase = (": ", message(finding.reason)) if finding.reason else ()
     return (words, *by, *until, *why)

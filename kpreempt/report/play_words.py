@@ -5,7 +5,7 @@ What stems from the input is a ``Span`` of its own, unstyled or strong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -67,13 +67,26 @@ def tell_in_short(steps: Sequence[PlayStep]) -> list[Told]:
     """What the pods of an owner do at one moment is one line, wherever they are; in order of the first of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        groups: dict[tuple[object, ...], list[PlayStep]] = {}
-        for step in moment:
-            subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
-            key = (step.kind, subject, step.owner, step.reason, bool(step.cause), step.message)
-            groups.setdefault(key, []).append(step)
-        lines += _told(list(groups.values()), _WORDS | {StepKind.ARRIVES: _is_made})
+        lines += _told(_gathered(moment), _WORDS | {StepKind.ARRIVES: _is_made})
     return lines
+
+
+def _gathered(moment: Iterable[PlayStep]) -> list[list[PlayStep]]:
+    """The steps of a moment that say the same of their pods, together, unless one would stand before its cause."""
+    groups: list[list[PlayStep]] = []
+    open_groups: dict[tuple[object, ...], int] = {}
+    # The last group that says something of a pod.
+    last: dict[str, int] = {}
+    for step in moment:
+        subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
+        key = (step.kind, subject, step.owner, step.reason, bool(step.cause), step.message)
+        place = open_groups.get(key, -1)
+        if place < max(last.get(step.pod, -1), last.get(step.cause, -1)) or place < 0:
+            place = open_groups[key] = len(groups)
+            groups.append([])
+        groups[place].append(step)
+        last[step.pod] = place
+    return groups
 
 
 def _told(groups: Sequence[Sequence[PlayStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
@@ -175,7 +188,7 @@ def displaced_phrase(displaced: Displaced) -> Phrase:
 def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDENT) -> None:
     """A line for each, those that follow from another below it."""
     for each in displaced:
-        depth = min(each.depth, _DEEPEST_INDENT)
+        depth = min(max(each.depth, 1), _DEEPEST_INDENT)
         page.paragraph(*displaced_phrase(each), indent=indent + INDENT * depth, hanging=2)
 
 

@@ -136,7 +136,7 @@ STANDINGS = {
     "one that fails has none": (GateStanding.FAILS, ""),
     "waived": (GateStanding.WAIVED, "waived by file until 2027-01-01: reason"),
     "accepted": (GateStanding.ACCEPTED, "accepted by file until 2027-01-01: reason"),
-    "not new": (GateStanding.NOT_NEW, "there without the change, too by file until 2027-01-01: reason"),
+    "not new": (GateStanding.NOT_NEW, "there without the change, too (file) until 2027-01-01: reason"),
 }
 
 
@@ -299,4 +299,26 @@ def test_what_different_owners_do_is_told_apart() -> None:
         "0s|ReplicaSet a makes shop/a and shop/c",
         "|ReplicaSet b makes shop/b",
         "|ReplicaSet a makes x/d",
+    ]
+
+
+def test_nothing_is_told_before_what_it_follows_from() -> None:
+    steps = [
+        PlayStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.LANDS else "", replicas=2)
+        for kind, pod in (
+            (StepKind.ARRIVES, "shop/a"),
+            (StepKind.LANDS, "shop/a"),
+            (StepKind.ARRIVES, "shop/b"),
+            (StepKind.SCALES, "shop/old"),
+            (StepKind.LEAVES, "shop/a"),
+            (StepKind.LANDS, "shop/b"),
+            (StepKind.LANDS, "shop/a"),
+        )
+    ]
+    assert told(steps) == [
+        "0s|shop/a and shop/b come",
+        "|shop/a and shop/b land on n1",
+        "|shop/old is set to 2 replicas",
+        "|shop/a is told to go",
+        "|shop/a lands on n1",
     ]
