@@ -28,6 +28,8 @@ _FINDINGS_LIMIT = 250_000
 _FINDINGS_SHOWN = 30
 _PODS_SHOWN = 50
 _CHAIN_SHOWN = 40
+# Between a victim and what takes its place, in the links of a chain.
+_BECOMES = " → "
 
 
 def rules(check: Check) -> Html:
@@ -100,14 +102,16 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
 
 
 def _chain(pods: Sequence[str], victims: Mapping[str, Displaced]) -> Html:
-    """The pods as steps with arrows between them; of victims, where they were."""
-    steps = [tag("li", tag("span", name(pod), _was(victims.get(pod)))) for pod in pods[:_CHAIN_SHOWN]]
+    """The links as steps with arrows between them: of a victim where it was, and what takes its place."""
+    steps = [tag("li", tag("span", _link(link, victims))) for link in pods[:_CHAIN_SHOWN]]
     if len(pods) > _CHAIN_SHOWN:
         steps.append(tag("li", tag("span", f"{len(pods) - _CHAIN_SHOWN:,} more")))
     return tag("ol", *steps, class_="chain")
 
 
-def _was(victim: Displaced | None) -> Html:
-    if victim is None:
-        return Html("")
-    return tag("small", f"has to leave {victim.node}, priority {victim.priority:,}")
+def _link(link: str, victims: Mapping[str, Displaced]) -> Html:
+    pod, _, replacement = link.partition(_BECOMES)
+    victim = victims.get(pod)
+    was = tag("small", f"has to leave {victim.node}, priority {victim.priority:,}") if victim else Html("")
+    then = tag("small", f"in its place: {replacement}") if replacement else Html("")
+    return name(pod) + was + then

@@ -122,7 +122,11 @@ def test_a_chain_is_drawn_as_steps_in_order() -> None:
         ["shop/api-7c9-2", "shop/web-5d8f-1"],
         ["shop/api-7c9-2", "shop/web-5d8f-1", "batch/crunch-66b-9"],
     ]
-    assert "has to leave node-b, priority 0" in chains[1].text
+    assert [[each.text for each in step.all("small")] for step in chains[1].all("li")] == [
+        [],
+        ["has to leave node-a, priority 100", "in its place: shop/web-5d8f-new-1"],
+        ["has to leave node-b, priority 0"],
+    ]
 
 
 def test_rules_say_whether_they_hold() -> None:
