@@ -11,6 +11,7 @@ from kpreempt.report.check_html_markup import (
     cut_note,
     fold,
     join,
+    message,
     name,
     names,
     section,
@@ -40,7 +41,8 @@ def rules(check: Check) -> Html:
 
 
 def _row(rule: RuleResult) -> list[str]:
-    title = join([text(rule_title(rule.rule)), " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
+    words = rule_title(rule.rule)
+    title = join([words[:1].upper() + words[1:], " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
     if not rule.is_on:
         return [title, badge("off", "dim"), "", ""]
     limit = "" if rule.limit is None else f"{rule.limit:,}"
@@ -79,8 +81,12 @@ def _findings(check: Check) -> Html:
 def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
     word, tone = STANDINGS[finding.standing]
     fails = finding.standing is GateStanding.FAILS
-    title = tag("h4", badge(word, tone), " ", finding_text(finding))
+    sentence = finding_text(finding)
+    title = tag("h4", badge(word, tone), " ", sentence)
     facts: list[tuple[str, Html]] = []
+    # Not every rule's sentence says it.
+    if finding.detail.rstrip().removesuffix(".") not in sentence:
+        facts.append(("detail", message(finding.detail)))
     if finding.change:
         facts.append(("brought about by", name(finding.change)))
     if written := place(finding.source, finding.line, finding.origin):

@@ -110,6 +110,7 @@ def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
         assert words.startswith(f"{STANDINGS[finding.standing][0]} {finding_text(finding)}")
         assert all(pod in words for pod in finding.pods)
         assert finding.reason in words
+        assert finding.detail.removesuffix(".") in words
         assert finding.rule.value in words
     assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in told[0]
     assert "crunch may wait (.kpreempt.yaml:7)" in told[-1]
