@@ -128,7 +128,8 @@ def whole_check(**named: str) -> Check:
         ],
         findings=[
             GateFinding(rule=RuleId.MAX_CASCADE_DEPTH, subject="Pod batch/crunch-66b-9", amount=2, limit=1,
-                        standing=GateStanding.WAIVED, chain=["shop/api-7c9-2", name, "batch/crunch-66b-9"],
+                        standing=GateStanding.WAIVED,
+                        chain=["shop/api-7c9-2", f"{name} → shop/web-5d8f-new-1", "batch/crunch-66b-9"],
                         reason="crunch may wait", by=".kpreempt.yaml:7", expires="2027-01-01", fingerprint="c3"),
             GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject="PodDisruptionBudget shop/web", amount=1, pods=[name],
                         chain=["shop/api-7c9-2", name], change=api, source="deploy/api.yaml", line=12,
@@ -191,7 +192,7 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
                       replacement=f"{new}-r", lands_on=node)
         )  # fmt: skip
         workloads.append(WorkloadPlay(workload=workload, ready_before=1, ready_least=0, ready_after=1))
-        chain = [f"shop/{long}-{each}" for each in range(number)]
+        chain = [f"shop/{long}-{each}" for each in range(min(number, 100))]
         findings.append(GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject=budget, amount=1, pods=chain, chain=chain))
         nodes.append(_room(node, {"cpu": 1}, {"cpu": 2}, {workload: 1}, {workload: 1}))
         budgets.append(BudgetLow(budget=budget, before=0, least=-1, after=0, violations=1))

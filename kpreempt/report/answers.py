@@ -34,6 +34,7 @@ ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 _CHECK_MODULES = {
     "text": "kpreempt.report.check_text",
     "markdown": "kpreempt.report.check_markdown",
+    "html": "kpreempt.report.check_html",
     "junit": "kpreempt.report.check_junit",
     "sarif": "kpreempt.report.check_sarif",
     "github": "kpreempt.report.check_github",

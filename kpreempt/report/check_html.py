@@ -23,7 +23,7 @@ _HEAD_LINES = (
 )
 
 
-def render_check_html(check: Check, options: RenderOptions) -> str:
+def render(check: Check, options: RenderOptions) -> str:
     """The whole document, below 2 MB whatever the check holds: what is cut says so. Equal checks give equal bytes.
 
     With ``verbose`` everything is unfolded. Otherwise ``options`` do not matter: a page fits its window, has its own

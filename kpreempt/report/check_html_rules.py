@@ -11,6 +11,7 @@ from kpreempt.report.check_html_markup import (
     cut_note,
     fold,
     join,
+    message,
     name,
     names,
     section,
@@ -28,6 +29,8 @@ _FINDINGS_LIMIT = 250_000
 _FINDINGS_SHOWN = 30
 _PODS_SHOWN = 50
 _CHAIN_SHOWN = 40
+# Between a victim and what takes its place, in the links of a chain.
+_BECOMES = " → "
 
 
 def rules(check: Check) -> Html:
@@ -38,7 +41,8 @@ def rules(check: Check) -> Html:
 
 
 def _row(rule: RuleResult) -> list[str]:
-    title = join([text(rule_title(rule.rule)), " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
+    words = rule_title(rule.rule)
+    title = join([words[:1].upper() + words[1:], " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
     if not rule.is_on:
         return [title, badge("off", "dim"), "", ""]
     limit = "" if rule.limit is None else f"{rule.limit:,}"
@@ -77,8 +81,12 @@ def _findings(check: Check) -> Html:
 def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
     word, tone = STANDINGS[finding.standing]
     fails = finding.standing is GateStanding.FAILS
-    title = tag("h4", badge(word, tone), " ", finding_text(finding))
+    sentence = finding_text(finding)
+    title = tag("h4", badge(word, tone), " ", sentence)
     facts: list[tuple[str, Html]] = []
+    # Not every rule's sentence says it.
+    if finding.detail.rstrip().removesuffix(".") not in sentence:
+        facts.append(("detail", message(finding.detail)))
     if finding.change:
         facts.append(("brought about by", name(finding.change)))
     if written := place(finding.source, finding.line, finding.origin):
@@ -100,14 +108,16 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
 
 
 def _chain(pods: Sequence[str], victims: Mapping[str, Displaced]) -> Html:
-    """The pods as steps with arrows between them; of victims, where they were."""
-    steps = [tag("li", tag("span", name(pod), _was(victims.get(pod)))) for pod in pods[:_CHAIN_SHOWN]]
+    """The links as steps with arrows between them: of a victim where it was, and what takes its place."""
+    steps = [tag("li", tag("span", _link(link, victims))) for link in pods[:_CHAIN_SHOWN]]
     if len(pods) > _CHAIN_SHOWN:
         steps.append(tag("li", tag("span", f"{len(pods) - _CHAIN_SHOWN:,} more")))
     return tag("ol", *steps, class_="chain")
 
 
-def _was(victim: Displaced | None) -> Html:
-    if victim is None:
-        return Html("")
-    return tag("small", f"has to leave {victim.node}, priority {victim.priority:,}")
+def _link(link: str, victims: Mapping[str, Displaced]) -> Html:
+    pod, _, replacement = link.partition(_BECOMES)
+    victim = victims.get(pod)
+    was = tag("small", f"has to leave {victim.node}, priority {victim.priority:,}") if victim else Html("")
+    then = tag("small", f"in its place: {replacement}") if replacement else Html("")
+    return name(pod) + was + then

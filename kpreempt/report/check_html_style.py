@@ -77,7 +77,7 @@ th,td{text-align:left;overflow-wrap:break-word;vertical-align:top;padding:.4rem 
 border-bottom:1px solid var(--line);font-weight:400}
 thead th{color:var(--dim);font-size:.85rem;border-bottom-width:2px;vertical-align:bottom}
 th:last-child,td:last-child{padding-right:0}
-tbody th{min-width:9rem}
+tbody th{min-width:7rem}
 td{font-variant-numeric:tabular-nums}
 .fold summary{cursor:pointer;color:var(--link);padding:.4rem 0}
 @media screen{.fold:not([open])+.folded{display:none}}
@@ -157,7 +157,8 @@ body{max-width:none;padding:0 1px}
 section{margin-top:1.8rem}
 nav,.fold{display:none}
 .banner,.card,.map,.lane,.legend,tr,li,.room,caption{break-inside:avoid}
-h2,h3,h4,caption,thead,.legend,.axis:not(:last-of-type),#timeline~p{break-after:avoid}
+h2,h3,h4,caption,thead,.legend,.axis:not(:last-of-type),section>p:not(:last-child){break-after:avoid}
+footer{margin-top:1rem;break-before:avoid}
 thead{display:table-header-group}
 a{color:inherit;text-decoration:none}
 p{orphans:3;widows:3}

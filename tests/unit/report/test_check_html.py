@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from kpreempt.report.check_html import render_check_html
+from kpreempt.report.check_html import render as render_check_html
 from kpreempt.report.check_html_lanes import workload_names, workload_of
 from kpreempt.report.check_html_markup import Html, join, table, tag, text, within
 from kpreempt.report.check_html_series import WIDTH, Scale, ready_path, ready_series, scale_of
@@ -110,6 +110,7 @@ def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
         assert words.startswith(f"{STANDINGS[finding.standing][0]} {finding_text(finding)}")
         assert all(pod in words for pod in finding.pods)
         assert finding.reason in words
+        assert finding.detail.removesuffix(".") in words
         assert finding.rule.value in words
     assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in told[0]
     assert "crunch may wait (.kpreempt.yaml:7)" in told[-1]
@@ -122,7 +123,11 @@ def test_a_chain_is_drawn_as_steps_in_order() -> None:
         ["shop/api-7c9-2", "shop/web-5d8f-1"],
         ["shop/api-7c9-2", "shop/web-5d8f-1", "batch/crunch-66b-9"],
     ]
-    assert "has to leave node-b, priority 0" in chains[1].text
+    assert [[each.text for each in step.all("small")] for step in chains[1].all("li")] == [
+        [],
+        ["has to leave node-a, priority 100", "in its place: shop/web-5d8f-new-1"],
+        ["has to leave node-b, priority 0"],
+    ]
 
 
 def test_rules_say_whether_they_hold() -> None:

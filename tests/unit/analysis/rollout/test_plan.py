@@ -388,5 +388,5 @@ def _plan_with(manifest: Document, live: Document, documents: list[Document]) ->
 def test_pods_of_all_objects_count_together() -> None:
     half = MAX_NEW_PODS // 2
     assert len(plan_of([workload(replicas=half), workload(name="b", replicas=half)]).workloads) == 2
-    with pytest.raises(InputError, match="change.yaml:11: Deployment shop/b: spec: the change asks for 20,001"):
+    with pytest.raises(InputError, match=r"change\.yaml:11: Deployment shop/b: spec: the change asks for 20,001"):
         plan_of([workload(replicas=half), workload(name="b", replicas=half + 1)])

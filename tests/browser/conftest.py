@@ -1,0 +1,13 @@
+"""One browser for all the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.chromium import Chromium, installed
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Chromium:
+    """A browser; the tests are skipped where there is none."""
+    return Chromium(installed(), tmp_path_factory.mktemp("chromium"))

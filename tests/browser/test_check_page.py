@@ -1,0 +1,136 @@
+"""The page of a check in a browser that has no network: what it makes of it, on screens and on paper."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+
+import pytest
+
+from kpreempt.report.check_html import render as render_check_html
+from kpreempt.report.options import RenderOptions
+from tests.browser.chromium import Chromium
+from tests.html_pages import HOSTILE, big_check, hostile_check, parse, whole_check
+
+pytestmark = pytest.mark.browser
+
+WHOLE = render_check_html(whole_check(), RenderOptions())
+HOSTILE_PAGE = render_check_html(hostile_check(), RenderOptions())
+LONG = render_check_html(big_check(pods=20, name_length=230), RenderOptions())
+FOLDED = big_check(pods=20, name_length=5)
+PARTS = [
+    "rules", "changes", "timeline", "victims", "nodes", "budgets", "workloads", "waiting", "stranded", "outcomes",
+    "assumptions",
+]  # fmt: skip
+# What reaches beyond the window; an element that is hidden from sight alone does not count.
+TOO_WIDE = """[...document.querySelectorAll("body *")].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.width > 1 && box.right > document.documentElement.clientWidth + 1;
+}).map(each => each.outerHTML.slice(0, 120))"""
+
+
+def test_the_browser_reads_the_parts_that_were_written(chromium: Chromium) -> None:
+    page = parse(chromium.dom(WHOLE))
+    assert [each.attributes["aria-labelledby"] for each in page.all("section")] == PARTS
+    assert len(page.all(class_="lane")) == 3
+    assert len(page.all(class_="map")) == 3
+    assert len(page.all("svg", "")) == len(parse(WHOLE).all("svg"))
+
+
+@pytest.mark.parametrize("page", [WHOLE, HOSTILE_PAGE, LONG], ids=["whole", "hostile", "long"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_reaches_beyond_the_window(chromium: Chromium, page: str, width: int) -> None:
+    root = "document.documentElement"
+    widths = f"[{root}.clientWidth, {root}.scrollWidth, {TOO_WIDE}]"
+    found = json.loads(chromium.probe(page, widths, width=width))
+    assert found[0] == width
+    assert (found[1], found[2]) == (width, [])
+
+
+def test_the_style_is_let_in_by_the_policy(chromium: Chromium) -> None:
+    """The policy stays, so no script can tell: the picture is another one where the style is refused."""
+    refused = WHOLE.replace("sha256-", "sha256-AAAA", 1)
+    assert refused != WHOLE
+    assert chromium.screenshot(WHOLE, width=1280) != chromium.screenshot(refused, width=1280)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_picture_is_as_wide_as_the_window_and_not_blank(chromium: Chromium, width: int) -> None:
+    picture = chromium.screenshot(WHOLE, width=width)
+    assert picture.startswith(b"\x89PNG")
+    assert struct.unpack(">II", picture[16:24]) == (width, 900)
+    assert len(picture) > 20_000
+
+
+def test_hostile_names_run_no_script_with_the_policy_or_without(chromium: Chromium) -> None:
+    page = parse(chromium.dom(HOSTILE_PAGE))
+    assert page.all("title")[0].text == "kpreempt check: failed"
+    assert not page.all("script")
+    assert not page.all("img")
+    assert HOSTILE in page.text
+    counts = "[document.title, document.images.length, document.scripts.length]"
+    # The one script is the probe.
+    assert json.loads(chromium.probe(HOSTILE_PAGE, counts)) == ["kpreempt check: failed", 0, 1]
+
+
+def test_a_script_that_came_in_would_be_refused(chromium: Chromium) -> None:
+    script = "<script>document.documentElement.setAttribute('data-ran', 'yes')</script></body>"
+    spoilt = WHOLE.replace("</body>", script)
+    assert "data-ran=" not in chromium.dom(spoilt)
+    assert "data-ran=" in chromium.dom(re.sub(r"<meta http-equiv=[^>]*>", "", spoilt))
+
+
+def test_what_is_folded_is_hidden_on_a_screen_until_it_is_opened(chromium: Chromium) -> None:
+    heights = (
+        "[...document.querySelectorAll('.folded')].map(each => each.getBoundingClientRect().height > 0)",
+        "(document.querySelectorAll('details').forEach(each => each.open = true),"
+        "[...document.querySelectorAll('.folded')].map(each => each.getBoundingClientRect().height > 0))",
+    )
+    page = render_check_html(FOLDED, RenderOptions())
+    closed, opened = (json.loads(chromium.probe(page, each)) for each in heights)
+    assert len(closed) > 5
+    assert not any(closed)
+    assert all(opened)
+
+
+def test_what_is_folded_is_on_paper(chromium: Chromium) -> None:
+    """Folded or not, as many sheets are printed."""
+    folded, unfolded = (render_check_html(FOLDED, RenderOptions(verbose=verbose)) for verbose in (False, True))
+    assert folded != unfolded
+    without = folded.replace('class="folded"', 'class="folded" hidden')
+    sheets = [sheets_of(chromium.pdf(page)) for page in (folded, unfolded, without)]
+    assert sheets[0] == sheets[1] > sheets[2]
+
+
+def test_paper_is_a4_and_white_whatever_the_screen_is(chromium: Chromium) -> None:
+    document = chromium.pdf(WHOLE)
+    sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", readable(document)))
+    assert {(round(float(wide)), round(float(high))) for wide, high in sizes} == {(595, 842)}
+
+
+@pytest.mark.parametrize(
+    ("preferred", "ground"), [("1", "rgb(255, 255, 255)"), ("0", "rgb(16, 21, 27)")], ids=["light", "dark"]
+)
+def test_colours_follow_what_is_preferred(chromium: Chromium, preferred: str, ground: str) -> None:
+    options = (f"--blink-settings=preferredColorScheme={preferred}",)
+    shown = "getComputedStyle(document.body).backgroundColor"
+    assert json.loads(chromium.probe(WHOLE, shown, options=options)) == ground
+
+
+def readable(document: bytes) -> bytes:
+    """A PDF with its packed parts unpacked beside it."""
+    packed = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", document, re.S)
+    unpacked = []
+    for each in packed:
+        try:
+            unpacked.append(zlib.decompress(each))
+        except zlib.error:
+            continue
+    return document + b"\n".join(unpacked)
+
+
+def sheets_of(document: bytes) -> int:
+    """How many pages a PDF has."""
+    return len(re.findall(rb"/Type\s*/Page\b", readable(document)))
