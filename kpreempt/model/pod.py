@@ -289,7 +289,9 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The annotations of a pod that are read: where 1.8 keeps the nomination, what Volcano is told, what the pod costs.
 
-    Controllers delete pods of a lower ``deletion_cost`` first. ``None`` where it makes a difference that an annotation is there but empty.
+    Controllers delete pods of a lower ``deletion_cost`` first.
+
+    ``None`` where it makes a difference that an annotation is there but empty.
     """
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
