@@ -52,7 +52,7 @@ containers = st.builds(
         resources=sometimes(requests=st.dictionaries(names, amounts, max_size=2), limits=st.dictionaries(names, amounts, max_size=2)),
         livenessProbe=probes,
         ports=st.lists(st.integers(1, 3), unique=True, max_size=2).map(lambda ports: [{"containerPort": each} for each in ports]),
-        volumeMounts=named(sometimes(name=names, readOnly=st.booleans()), "mountPath"),
+        volumeMounts=named(st.builds(lambda name, rest: {"name": name, **rest}, names, sometimes(readOnly=st.booleans())), "mountPath"),
         securityContext=sometimes(privileged=st.booleans(), runAsUser=st.integers(0, 2)),
         tty=st.booleans(),
     ),
@@ -87,8 +87,10 @@ kinds = st.sampled_from(["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"]
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Document:
-    spec = draw(sometimes(minReadySeconds=st.integers(0, 3), revisionHistoryLimit=st.integers(0, 3)))
     kind = draw(kinds)
+    spec = draw(sometimes(minReadySeconds=st.integers(0, 3)))
+    if kind != "ReplicaSet":
+        spec |= draw(sometimes(revisionHistoryLimit=st.integers(0, 3)))
     if kind != "DaemonSet":
         spec |= draw(sometimes(replicas=st.integers(0, 5)))
     return workload(kind, template=draw(templates), **spec)
