@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.rollout.compare import same_template
@@ -129,12 +129,14 @@ def another(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("applied", [True, False], ids=["applied before", "by someone else"])
+@settings(max_examples=40)
 @given(document=workloads())
 def test_a_manifest_is_no_change_to_what_the_server_made_of_it(applied: bool, document: Document) -> None:
     plan = plan_of(document, served(document, applied=applied))
     assert [(each.kind, each.fields) for each in plan.changes] == [(ChangeKind.UNCHANGED, [])]
 
 
+@settings(max_examples=40)
 @given(document=workloads(), data=st.data())
 def test_the_order_of_keys_never_matters(document: Document, data: st.DataObject) -> None:
     other = shuffled(document, data.draw)
@@ -143,20 +145,21 @@ def test_the_order_of_keys_never_matters(document: Document, data: st.DataObject
 
 
 @pytest.mark.parametrize("applied", [True, False], ids=["applied before", "by someone else"])
+@settings(max_examples=40)
 @given(document=workloads(), data=st.data())
 def test_a_template_with_any_other_value_is_another_one(applied: bool, document: Document, data: st.DataObject) -> None:
     template = document["spec"]["template"]
-    path = data.draw(st.sampled_from(list(leaves(template))))
+    # Another operator is none.
+    path = data.draw(st.sampled_from([each for each in leaves(template) if each[-1] != "operator"]))
     changed = with_value(template, path, another)
     other = {**document, "spec": {**document["spec"], "template": changed}}
-    if path == ("metadata", "labels", "app") or len({each.get("name") for each in changed["spec"]["containers"]}) == 0:
-        return
     plan = plan_of(other, served(document, applied=applied))
     assert [each.fields[:1] != [] and each.fields[0].startswith("spec.template") for each in plan.changes] == [True]
     assert [each.is_same_template for each in plan.workloads] == [False]
     assert not same_template(template, changed)
 
 
+@settings(max_examples=40)
 @given(before=workloads(), after=workloads())
 def test_what_was_applied_is_no_change_when_it_is_applied_again(before: Document, after: Document) -> None:
     after = {**after, "kind": before["kind"]}
