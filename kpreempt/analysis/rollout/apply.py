@@ -52,5 +52,6 @@ def _list(key: str, wanted: list[Any], live: list[Any], last: Any) -> list[Any]:
         _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
         for name, each in zip(keys, wanted, strict=True)
     ]
-    kept = [deepcopy(there[name]) for name in live_keys if name not in keys and name not in before]
+    gone = {*keys, *before}
+    kept = [deepcopy(there[name]) for name in live_keys if name not in gone]
     return [*merged, *kept]

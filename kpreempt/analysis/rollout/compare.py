@@ -104,8 +104,9 @@ class Comparison:
             else:
                 before = None if last is None else lasts.get(name, {})
                 yield from self.differences(wanted[index], full[index], lives[name], before, where, key)
-        gone = [name for name in live_keys if name not in keys and (last is None or name in lasts)]
-        if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in keys]:
+        mine = set(keys)
+        gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
+        if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
             yield path
 
 

@@ -18,6 +18,7 @@ class ClusterObjects:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._cluster = cluster
         self._by_kind: dict[str, dict[tuple[str, str], Any]] = {}
+        self._by_owner: dict[str, dict[tuple[str, str, str], list[Any]]] = {}
 
     @property
     def node_count(self) -> int:
@@ -30,12 +31,14 @@ class ClusterObjects:
 
     def owned(self, kind: str, namespace: str, owner: str, owner_kind: str = "Deployment") -> list[Any]:
         """The records of a kind that an owner manages, in the order of the cluster."""
-        found = []
-        for (where, _), record in self._of_kind(kind).items():
-            above = controller_of(record.metadata) if where == namespace else None
-            if above is not None and (above.kind, above.name) == (owner_kind, owner):
-                found.append(record)
-        return found
+        owned = self._by_owner.get(kind)
+        if owned is None:
+            owned = self._by_owner[kind] = {}
+            for record in self._of_kind(kind).values():
+                above = controller_of(record.metadata)
+                if above is not None:
+                    owned.setdefault((record.metadata.namespace, above.kind, above.name), []).append(record)
+        return owned.get((namespace, owner_kind, owner), [])
 
     def _of_kind(self, kind: str) -> dict[tuple[str, str], Any]:
         known = self._by_kind.get(kind)

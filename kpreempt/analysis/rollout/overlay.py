@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from kpreempt.controllers.disruption import failed_status, sync_budget
 from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.verdict import Assumption
@@ -105,19 +107,25 @@ class Overlay:
 
     def _with_statuses(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
         scales = Scales(cluster)
+        candidates: dict[str, list[Pod]] = {namespace: [] for namespace, _ in self._changed_budgets}
+        for pod in cluster.pods:
+            if pod.metadata.namespace in candidates:
+                candidates[pod.metadata.namespace].append(pod)
         budgets = []
         for budget in cluster.pod_disruption_budgets:
-            key = (budget.metadata.namespace, budget.metadata.name)
-            budgets.append(self._with_status(budget, cluster, scales) if key in self._changed_budgets else budget)
+            namespace = budget.metadata.namespace
+            is_changed = (namespace, budget.metadata.name) in self._changed_budgets
+            budgets.append(
+                self._with_status(budget, candidates[namespace], scales, cluster.taken_at) if is_changed else budget
+            )
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
     def _with_status(
-        self, budget: PodDisruptionBudget, cluster: ClusterSnapshot, scales: Scales
+        self, budget: PodDisruptionBudget, candidates: list[Pod], scales: Scales, now: datetime | None
     ) -> PodDisruptionBudget:
         subject = f"PodDisruptionBudget {budget.key}"
-        candidates = [pod for pod in cluster.pods if pod.metadata.namespace == budget.metadata.namespace]
         try:
-            sync = sync_budget(budget, candidates, scales.scale_of, cluster.taken_at)
+            sync = sync_budget(budget, candidates, scales.scale_of, now)
         except SyncError as error:
             message = f"the disruption controller can compute none ({error.message}), so that 0 may be disrupted"
             self.assumptions.append(Assumption(subject, "status", message))

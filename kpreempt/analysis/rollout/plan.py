@@ -127,6 +127,7 @@ class _Planner:
         if ignored:
             self._notes.append(f"means nothing to scheduling, and is ignored: {', '.join(ignored)}")
         cluster = self._overlay.cluster()
+        self._note_missing_namespaces(cluster)
         return Plan(
             changes=self._changes,
             workloads=self._workloads,
@@ -136,6 +137,17 @@ class _Planner:
             assumptions=[*self._assumptions, *self._overlay.assumptions],
             notes=[*notes, *self._notes],
         )
+
+    def _note_missing_namespaces(self, cluster: ClusterSnapshot) -> None:
+        """Say which namespaces of new pods there are not; nothing where the snapshot has no namespaces at all."""
+        if not self._cluster.namespaces:
+            return
+        known = {each.metadata.name for each in cluster.namespaces}
+        made = [each.namespace for each in self._workloads if each.after is not None]
+        for namespace in dict.fromkeys([*made, *(each.namespace for each in self._pods)]):
+            if namespace not in known:
+                text = f"namespace {namespace} is neither in the cluster nor in the change; taken to be there"
+                self._notes.append(text)
 
     def _apply_workload(self, given: ManifestDocument) -> None:
         planned = plan_workload(given, self._objects, self._live, self._decode)

@@ -93,9 +93,14 @@ def _with_tolerations(document: Document, before: Document) -> Document:
     mine = spec.get("tolerations")
     if isinstance(mine, list) and mine:
         theirs = list(mappings_in(mapping_in(before, "spec"), "tolerations"))
-        if all(each in theirs for each in mine):
+        known = {_text_of(each) for each in theirs}
+        if all(isinstance(each, dict) and _text_of(each) in known for each in mine):
             spec["tolerations"] = theirs
     return result
+
+
+def _text_of(toleration: Document) -> str:
+    return repr(sorted(toleration.items()))
 
 
 def _can_change(path: str) -> bool:

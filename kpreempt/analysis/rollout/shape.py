@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
-from kpreempt.analysis.rollout.kinds import is_namespaced
+from kpreempt.analysis.rollout.kinds import cluster_kind_of, is_namespaced, is_pod_owner
 from kpreempt.analysis.rollout.records import ManifestDocument
 from kpreempt.analysis.workload_pods import joined
 from kpreempt.errors import InputError
@@ -33,13 +33,13 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str) -> Prepared:
     latest: dict[tuple[str, str, str], ManifestDocument] = {}
     notes: list[str] = []
     drawn: dict[str, int] = {}
-    for each in documents:
+    for index, each in enumerate(documents):
         document = _named(each, namespace, drawn)
         key = (str(document["kind"]), document["metadata"].get("namespace") or "", document["metadata"]["name"])
-        earlier = latest.pop(key, None)
+        earlier = latest.pop(key, None) if key[2] else None
         if earlier is not None:
             notes.append(f"{describe(document)} is there twice: {_place(each)} counts, {_place(earlier)} does not")
-        latest[key] = msgspec.structs.replace(each, document=document)
+        latest[key if key[2] else (*key[:2], f"\0{index}")] = msgspec.structs.replace(each, document=document)
     return Prepared(list(latest.values()), notes)
 
 
@@ -60,17 +60,18 @@ def is_nested_too_deeply(value: Any) -> bool:
 
 def _named(given: ManifestDocument, namespace: str, drawn: dict[str, int]) -> Document:
     document = given.document
-    reader = DocumentReader(str(document.get("kind") or "object")[:80], given.source, given.line)
-    if is_nested_too_deeply(document):
-        raise reader.error("is nested too deeply", "")
+    reader = DocumentReader(_kind_shown(document), given.source, given.line)
     kind = document.get("kind")
     if not isinstance(kind, str) or not kind:
         raise reader.error("is missing" if kind is None else "expected a string", "kind")
     if not isinstance(document.get("apiVersion", ""), str):
         raise reader.error("expected a string", "apiVersion")
+    is_looked_at = is_pod_owner(document) or cluster_kind_of(document) is not None
+    if is_looked_at and is_nested_too_deeply(document):
+        raise reader.error("is nested too deeply", "")
     metadata = dict(reader.mapping(document, "metadata"))
     name = reader.name(metadata, "name") or _drawn(reader.name(metadata, "generateName"), drawn)
-    if not name:
+    if not name and is_looked_at:
         raise reader.error("is missing", "metadata.name")
     metadata["name"] = name
     where = reader.name(metadata, "namespace") or namespace
@@ -82,6 +83,11 @@ def _named(given: ManifestDocument, namespace: str, drawn: dict[str, int]) -> Do
     for key in ("labels", "annotations"):
         reader.texts(metadata, key, "metadata")
     return named
+
+
+def _kind_shown(document: Document) -> str:
+    kind = document.get("kind")
+    return kind[:80] if isinstance(kind, str) and kind else "object"
 
 
 def _drawn(stem: str, drawn: dict[str, int]) -> str:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from kpreempt.analysis.document_reader import Document, DocumentReader
-from kpreempt.analysis.rollout.pod_defaults import template_with_defaults
+from kpreempt.analysis.rollout.pod_defaults import mapping_in, mappings_in, template_with_defaults
 
 # The field that says how the pods of a kind are replaced, and the types that it may have.
 STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
@@ -76,6 +76,7 @@ def fill_job(spec: Document) -> None:
     _fill(spec, "suspend", False)
     _fill(spec, "podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed")
     _fill(spec, "manualSelector", False)
+    _fill_failure_policy(spec)
 
 
 def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
@@ -178,6 +179,14 @@ def _fill_cron_job(spec: Document) -> None:
     _fill(spec, "failedJobsHistoryLimit", 1)
     job = spec.get("jobTemplate")
     inner = job.get("spec") if isinstance(job, dict) else None
-    # A Job's own defaults come once it is made.
-    if isinstance(inner, dict) and isinstance(inner.get("template"), dict):
-        inner["template"] = template_with_defaults(inner["template"])
+    if isinstance(inner, dict):
+        # A Job's other defaults come once it is made.
+        _fill_failure_policy(inner)
+        if isinstance(inner.get("template"), dict):
+            inner["template"] = template_with_defaults(inner["template"])
+
+
+def _fill_failure_policy(spec: Document) -> None:
+    for rule in mappings_in(mapping_in(spec, "podFailurePolicy"), "rules"):
+        for pattern in mappings_in(rule, "onPodConditions"):
+            _fill(pattern, "status", "True")

@@ -156,6 +156,28 @@ def test_what_is_not_modelled_is_an_assumption(document: Document, subject: str)
     assert [each.subject for each in plan_of(document).assumptions] == [subject]
 
 
+def test_what_has_no_name_is_no_mistake_where_it_means_nothing() -> None:
+    nameless = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]}
+    chart = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep(2000)}
+    plan = plan_of([nameless, chart, nameless])
+    assert [each.subject for each in plan.assumptions] == ["Kustomization shop/without a name"] * 2
+    assert plan.notes == ["means nothing to scheduling, and is ignored: 1 Thing"]
+
+
+def test_a_namespace_that_is_nowhere_is_noted() -> None:
+    there = make("Namespace", "shop", namespace="")
+    documents = [
+        workload(),
+        workload(namespace="mine"),
+        make("Namespace", "mine", namespace=""),
+        workload(namespace="x"),
+    ]
+    assert plan_of(documents, there).notes == [
+        "namespace x is neither in the cluster nor in the change; taken to be there"
+    ]
+    assert plan_of(documents).notes == []
+
+
 def test_of_the_same_object_twice_the_later_counts() -> None:
     plan = plan_of([workload(replicas=1), workload(name="b"), workload(replicas=3)])
     assert [(each.object, each.replicas) for each in plan.changes] == [
@@ -343,6 +365,7 @@ def deep(levels: int) -> Any:
         pytest.param("kind", ..., "kind: is missing", id="no kind"),
         pytest.param("apiVersion", {}, "apiVersion: expected", id="a mapping for a version"),
         pytest.param("spec", "x", "spec: expected", id="a text for a spec"),
+        pytest.param("kind", deep(5000), "object: kind: expected", id="depths for a kind"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_there", [True, False], ids=["in the cluster", "new"])

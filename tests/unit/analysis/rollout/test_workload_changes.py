@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kpreempt.analysis.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.rollout.workload_defaults import workload_with_defaults
 from kpreempt.verdict.check import ChangeKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
 
+ROOT = Path(__file__).parents[4]
 MAIN = "spec.template.spec.containers.0"
 KINDS = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"]
 
@@ -394,3 +399,26 @@ def test_the_cluster_keeps_its_workloads_for_the_play() -> None:
     live = served(workload())
     plan = plan_of(changed(workload(), "spec.replicas", 3), live)
     assert plan.cluster == cluster_of(live)
+
+
+RECORDED = [json.loads(line) for line in (ROOT / "fixtures/defaults/workloads.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("applied", [True, False], ids=["applied before", "by someone else"])
+@pytest.mark.parametrize(
+    "recorded", RECORDED, ids=[f"{i}-{each['manifest']['kind']}" for i, each in enumerate(RECORDED)]
+)
+def test_what_the_genuine_server_made_of_a_manifest_is_no_change(recorded: dict[str, Any], applied: bool) -> None:
+    manifest, live = recorded["manifest"], copy.deepcopy(recorded["served"])
+    if applied:
+        live["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(manifest)}
+    plan = plan_of(manifest, live)
+    assert [(each.kind, each.fields) for each in plan.changes] == [(ChangeKind.UNCHANGED, [])]
+    ours, theirs = workload_with_defaults(manifest)["spec"], _defaults(recorded)
+    assert {key: ours.get(key) for key in theirs} == theirs
+
+
+def _defaults(recorded: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the spec that the server filled in itself."""
+    written, there = recorded["manifest"]["spec"], recorded["served"]["spec"]
+    return {key: value for key, value in there.items() if key not in written and value not in (None, {}, [], "")}
