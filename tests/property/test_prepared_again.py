@@ -1,8 +1,9 @@
-"""A cluster prepared from one with other pods is decided as one prepared anew."""
+"""A cluster prepared from one before it is decided as one prepared anew, whatever is remembered of that."""
 
 from __future__ import annotations
 
 import copy
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.schedulers.kube import KubeScheduler, scheduler
+from kpreempt.schedulers.kube.configuration import load_configuration
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
@@ -22,6 +25,8 @@ MANY = settings(
 )
 # From which number of pods on columns are used: never, always, and when a cluster grows or shrinks.
 TABLES = pytest.mark.parametrize("min_pods", [10**9, 0, 3], ids=["no columns", "columns", "columns of three pods on"])
+# A pod is noted, then remembered, then recognised; and there must be something that is stale by then.
+CLUSTERS = 6
 
 
 def moved(draw: st.DrawFn, pods: list[Pod], nodes: list[str]) -> list[Pod]:
@@ -47,21 +52,103 @@ def relabelled(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels))
 
 
-def assert_same_verdict(data: st.DataObject, scenario: Object, min_pods: int) -> None:
+def named(pod: Pod, name: str) -> Pod:
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, name=name, uid=name))
+
+
+def bound(pod: Pod, node: str, name: str) -> Pod:
+    """A pod like this one that runs."""
+    return msgspec.structs.replace(on_node(named(pod, name), node), status=PodStatus(phase="Running", start_time=NOW))
+
+
+def leaving(pod: Pod) -> Pod:
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=NOW + timedelta(seconds=30))
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def nominated(pod: Pod, node: str, name: str) -> Pod:
+    """A pod like this one that waits for room."""
+    return msgspec.structs.replace(named(pod, name), status=PodStatus(phase="Pending", nominated_node_name=node))
+
+
+def with_budget_changed(cluster: ClusterSnapshot, index: int, allowed: int) -> ClusterSnapshot:
+    budgets = list(cluster.pod_disruption_budgets)
+    budget = budgets[index]
+    if budget.status is not None:
+        status = msgspec.structs.replace(budget.status, disruptions_allowed=allowed)
+        budgets[index] = msgspec.structs.replace(budget, status=status)
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
+
+
+def next_cluster(draw: st.DrawFn, cluster: ClusterSnapshot, pod: Pod, name: str) -> ClusterSnapshot:
+    """The cluster after one of the things that happen in a play, or many of them, or something else altogether."""
+    pods, nodes = list(cluster.pods), [node.name for node in cluster.nodes]
+    changes = ["nothing", "bind", "bind", "nominate", "many", "rest", *["leave", "remove", "move"] * bool(pods)]
+    change = draw(st.sampled_from([*changes, *["budget"] * bool(cluster.pod_disruption_budgets)]))
+    index = draw(st.integers(0, max(len(pods) - 1, 0)))
+    if change == "bind":
+        pods.insert(draw(st.sampled_from([index, len(pods)])), bound(pod, draw(st.sampled_from(nodes)), name))
+    elif change == "nominate":
+        pods.insert(index, nominated(pod, draw(st.sampled_from(nodes)), name))
+    elif change == "leave":
+        pods[index] = leaving(pods[index])
+    elif change == "remove":
+        del pods[index]
+    elif change == "move":
+        pods[index] = on_node(pods[index], draw(st.sampled_from(nodes)))
+    elif change == "many":
+        pods = moved(draw, pods, nodes)
+    elif change == "budget":
+        budget = draw(st.integers(0, len(cluster.pod_disruption_budgets) - 1))
+        return with_budget_changed(cluster, budget, draw(st.integers(0, 2)))
+    elif change == "rest":
+        kind = draw(
+            st.sampled_from(
+                ["namespaces", "persistent_volume_claims", "persistent_volumes", "storage_classes", "csi_nodes"]
+                + ["services", "replica_sets", "device_classes", "volume_attachments", "csi_storage_capacities"]
+            )
+        )
+        return msgspec.structs.replace(cluster, **{kind: list(getattr(cluster, kind))[1:]})
+    return msgspec.structs.replace(cluster, pods=pods)
+
+
+def unlike(pod: Pod) -> list[Pod]:
+    """Pods that differ from this one in one thing that some plugin looks at."""
+    metadata, spec = pod.metadata, pod.spec
+    changes: list[dict[str, Any]] = [
+        {"metadata": msgspec.structs.replace(metadata, labels=metadata.labels | {"app": "web"})},
+        {"metadata": msgspec.structs.replace(metadata, labels=metadata.labels | {"app": "db"})},
+        {"metadata": msgspec.structs.replace(metadata, namespace="other")},
+        {"metadata": msgspec.structs.replace(metadata, owner_references=[])},
+        {"metadata": msgspec.structs.replace(metadata, name="another", uid="another")},
+        {"spec": msgspec.structs.replace(spec, priority=0)},
+        {"spec": msgspec.structs.replace(spec, tolerations=[])},
+        {"spec": msgspec.structs.replace(spec, affinity=None, topology_spread_constraints=[])},
+        {"spec": msgspec.structs.replace(spec, containers=spec.containers * 2)},
+        {"status": PodStatus(phase="Pending", nominated_node_name="n0")},
+    ]
+    return [msgspec.structs.replace(pod, **change) for change in changes]
+
+
+def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -> None:
     cluster = cluster_of(scenario["objects"])
-    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    kube = scheduler_of(scenario)
     pod, is_queued = pod_of(scenario["pod"]), scenario.get("queued", False)
-    nodes = [node.name for node in cluster.nodes]
     prepared: Any = None
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods):
-        for number in range(3):
-            pods = cluster.pods if number == 2 else data.draw(st.composite(moved)(cluster.pods, nodes))
-            after = msgspec.structs.replace(cluster, pods=pods)
-            prepared = kube.prepare(after, now=NOW, is_queued=is_queued, before=prepared)
-            anew = kube.prepare(after, now=NOW, is_queued=is_queued)
-            records_steps = data.draw(st.booleans())
-            again = kube.decide(prepared, pod, records_steps=records_steps)
-            assert again == kube.decide(anew, pod, records_steps=records_steps)
+        for number in range(CLUSTERS):
+            prepared = kube.prepare(cluster, now=NOW, is_queued=is_queued, before=prepared)
+            anew = kube.prepare(cluster, now=NOW, is_queued=is_queued)
+            for asked in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
+                records_steps = data.draw(st.booleans())
+                again = kube.decide(prepared, asked, records_steps=records_steps)
+                assert again == kube.decide(anew, asked, records_steps=records_steps)
+            cluster = data.draw(st.composite(next_cluster)(cluster, pod, f"next-{number}"))
+
+
+def scheduler_of(scenario: Object) -> KubeScheduler:
+    features = gates_of(scenario.get("featureGates"))
+    return KubeScheduler(features=features)
 
 
 @TABLES
@@ -70,7 +157,7 @@ def assert_same_verdict(data: st.DataObject, scenario: Object, min_pods: int) ->
 def test_affinity_and_spread_are_decided_as_when_prepared_anew(
     min_pods: int, scenario: dict[str, Any], data: st.DataObject
 ) -> None:
-    assert_same_verdict(data, scenario, min_pods)
+    assert_same_verdicts(data, scenario, min_pods)
 
 
 @TABLES
@@ -79,4 +166,4 @@ def test_affinity_and_spread_are_decided_as_when_prepared_anew(
 def test_any_mix_of_features_is_decided_as_when_prepared_anew(
     min_pods: int, scenario: dict[str, Any], data: st.DataObject
 ) -> None:
-    assert_same_verdict(data, scenario, min_pods)
+    assert_same_verdicts(data, scenario, min_pods)

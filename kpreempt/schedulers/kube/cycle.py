@@ -100,16 +100,18 @@ class Cycle:
         feasible: list[NodeInfo] = []
         # A running scheduler looks at the nominated node even where PreFilter left it out.
         preferred = self._pod.status.nominated_node_name if self._cluster.is_queued else ""
-        for node_info in self._node_infos:
-            if node_names is not None and node_info.name not in node_names and node_info.name != preferred:
-                evaluated[node_info.name] = filtered.absent
-                continue
-            status = self._framework.run_filters_with_nominated_pods(self._state, self._pod, node_info)
-            evaluated[node_info.name] = status
-            if status.is_success:
+        nodes = self._node_infos
+        if node_names is not None:
+            evaluated = {node_info.name: filtered.absent for node_info in nodes}
+            nodes = [each for each in nodes if each.name in node_names or each.name == preferred]
+        statuses = self._framework.run_filters_on_cluster(self._state, self._pod, nodes)
+        for node_info, status in zip(nodes, statuses, strict=True):
+            name = node_info.name
+            evaluated[name] = status
+            if status is SUCCESS or status.is_success:
                 feasible.append(node_info)
             else:
-                filtered.statuses[node_info.name] = status
+                filtered.statuses[name] = status
         return filtered, feasible, evaluated
 
     def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:

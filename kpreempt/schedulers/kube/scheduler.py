@@ -18,6 +18,7 @@ from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
 )
+from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
@@ -35,7 +36,7 @@ from kpreempt.verdict import (
 )
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.kube.bulk import PodTable
+    from kpreempt.schedulers.kube.bulk import LatestTable
 
 ALGORITHM = "kube-1.36"
 # Below this many pods columns save no time, and NumPy need not be loaded.
@@ -43,22 +44,31 @@ MIN_PODS_OF_TABLE = 2000
 
 
 class Prepared:
-    """A cluster made ready for any number of questions: the cache's state, and a framework per profile.
+    """A cluster made ready by ``scheduler`` for any number of questions: the cache's state, a framework per profile.
 
-    A big cluster has columns over its pods (``table``), too.
+    A big cluster has columns over its pods, too.
     """
 
     def __init__(
         self,
+        scheduler: KubeScheduler,
         cluster: ClusterState,
         frameworks: Mapping[str, Framework],
-        assumptions: list[Assumption],
-        table: PodTable | None = None,
+        tables: LatestTable | None = None,
     ) -> None:
+        self.scheduler = scheduler
         self.cluster = cluster
         self.frameworks = frameworks
-        self.assumptions = assumptions
-        self.table = table
+        self.tables = tables
+
+    def can_serve(self, scheduler: KubeScheduler, cluster: ClusterSnapshot, *, is_queued: bool) -> bool:
+        """Whether ``scheduler`` can prepare ``cluster`` from this one."""
+        state = self.cluster
+        return self.scheduler is scheduler and state.is_queued == is_queued and state.cluster.nodes is cluster.nodes
+
+    def memory(self, profile: Profile) -> Memory:
+        """What decisions on this cluster, and on those before it, left for a cluster that follows."""
+        return self.frameworks[profile.scheduler_name].memory or Memory()
 
 
 class KubeScheduler:
@@ -88,33 +98,39 @@ class KubeScheduler:
 
         ``now`` stands for missing start times. ``is_queued`` says that a scheduler is running there, whose queue holds
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
-        knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before`` has of the
-        same nodes is used again where nothing changed.
+        knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
+        this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed; and if
+        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``).
         """
         names = self.scheduler_names
-        known = before.cluster if before is not None and before.cluster.cluster.nodes is cluster.nodes else None
+        if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
+            before = None
+        known = before.cluster if before else None
         state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued, before=known)
-        table = self._table(state, before.table if known and before else None)
+        tables = self._tables(state, before.tables if before else None)
         frameworks = {}
         for profile in self.profiles:
             handle = Handle(state, self.features, profile.parallelism)
-            framework = Framework(build_plugins(profile, handle), state)
+            memory = before.memory(profile) if before and state.follows_closely else None
+            if memory is not None:
+                memory.trim(state.node_infos)
+            framework = Framework(build_plugins(profile, handle), state, memory)
             handle.framework = framework
-            if table is not None:
+            if tables is not None:
                 # It needs NumPy, which is loaded for big clusters only.
                 from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
 
-                serve(handle, framework.plugins.filters, table)
+                serve(handle, framework.plugins.filters, tables)
             frameworks[profile.scheduler_name] = framework
-        return Prepared(state, frameworks, self.assumptions, table)
+        return Prepared(self, state, frameworks, tables)
 
-    def _table(self, state: ClusterState, before: PodTable | None) -> PodTable | None:
+    def _tables(self, state: ClusterState, before: LatestTable | None) -> LatestTable | None:
         """Columns over the pods of a big cluster."""
         if state.num_pods < MIN_PODS_OF_TABLE:
             return None
-        from kpreempt.schedulers.kube.bulk import PodTable  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk import LatestTable  # noqa: PLC0415
 
-        return PodTable(state, before)
+        return LatestTable(state, before)
 
     def decide(
         self, prepared: Prepared, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES
@@ -130,7 +146,7 @@ class KubeScheduler:
             outcome=Outcome.NOT_SCHEDULED,
             pod=_summary(pod, self.features),
             cluster=ClusterSummary(nodes=len(prepared.cluster.node_infos), pods=prepared.cluster.num_pods),
-            assumptions=prepared.assumptions,
+            assumptions=self.assumptions,
         )
         name = pod.spec.scheduler_name
         reason = _reason_not_seen(pod)
@@ -144,7 +160,8 @@ class KubeScheduler:
         if not gate.is_success:
             return msgspec.structs.replace(frame, reason=gate.message)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
-        state = CycleState(records_steps=records_steps, phases=phases)
+        findings = framework.memory.of(pod) if framework.memory is not None else None
+        state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         return Cycle(framework, profile, self.features, pod, state, frame).run()
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:

@@ -14,17 +14,28 @@ tests and the conformance data hold the two paths equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
+from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.victims import Victims
 
 
-def serve(handle: Handle, filters: Sequence[FilterPlugin], table: PodTable) -> None:
+def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) -> None:
     """Have the plugins of ``handle`` use columns over the pods of its cluster; ``filters`` are those of its profile."""
-    handle.pod_table = table
-    handle.dry_run_at_once = partial(dry_run, table, filters)
+
+    def dry_run_at_once(
+        state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex
+    ) -> dict[str, Victims]:
+        return dry_run(tables.table, filters, state, pod, nodes, budgets)
+
+    handle.tables = tables
+    handle.dry_run_at_once = dry_run_at_once
 
 
-__all__ = ["PodTable", "dry_run", "serve"]
+__all__ = ["LatestTable", "PodTable", "dry_run", "serve"]

@@ -17,6 +17,7 @@ from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, regrouped
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -26,8 +27,9 @@ ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io
 class ClusterState:
     """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed.
 
-    ``before`` is the state of a cluster that had the same nodes and perhaps other pods. Nodes whose pods are the same
-    are its, with what is computed of them.
+    ``before`` is the state of a cluster that had the same nodes and perhaps other pods, made for the same scheduler.
+    Nodes whose pods are the same are its, with what is computed of them. ``follows_closely`` says that nothing else but
+    budgets is different from there.
     """
 
     def __init__(
@@ -45,46 +47,63 @@ class ClusterState:
         self.now = now
         self.scheduler_names = scheduler_names
         self.is_queued = is_queued
-        self.node_infos: list[NodeInfo]
-        nodes = [node_info.node for node_info in before.node_infos] if before else in_zone_order(cluster.nodes)
+        self.follows_closely = before is not None and _is_same_but_for_pods(cluster, before.cluster)
+        if before is None:
+            nodes = in_zone_order(cluster.nodes)
+            self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
+            self._groups: dict[Place, list[Pod]] = {name: [] for name in self.position}
+            add_by_place(self._groups, cluster.pods, self._place_of)
+        else:
+            self.position = before.position
+            self._groups = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
+        groups = self._groups
         # The pods of each node, by its name.
-        self.assigned: dict[str, list[Pod]] = {node.metadata.name: [] for node in nodes}
-        assigned = self.assigned
+        self.assigned: dict[str, list[Pod]] = {name: groups[name] for name in self.position}
         self.nominated_pods: dict[str, list[PodInfo]] = {}
         self.nominated_outside_queue: list[Pod] = []
-        for pod in cluster.pods:
-            node_name = pod.spec.node_name
-            if pod.status.phase in TERMINAL_PHASES:
-                continue
-            if not node_name:
-                self._nominate(pod)
-            elif node_name in assigned:
-                assigned[node_name].append(pod)
+        for pod in groups.get(NOMINATED, ()):
+            self._nominate(pod)
         if before is None:
-            self.node_infos = [NodeInfo(node, assigned[node.metadata.name], features) for node in nodes]
-            self.position = {node_info.name: index for index, node_info in enumerate(self.node_infos)}
+            self.node_infos = [NodeInfo(node, groups[node.metadata.name], features) for node in nodes]
+            self.by_name = {node_info.name: node_info for node_info in self.node_infos}
             self._spread_images()
         else:
-            self.node_infos = [self._node_again(node_info, before) for node_info in before.node_infos]
-            self.position = before.position
-        self.by_name = {node_info.name: node_info for node_info in self.node_infos}
+            self._take_nodes(before)
 
-    def _node_again(self, node_info: NodeInfo, before: ClusterState) -> NodeInfo:
-        """The node of the state before if its pods are the same, else one with those of now."""
-        name = node_info.name
-        # Lists compare the same object as equal without a look at it.
-        if self.assigned[name] == before.assigned[name]:
-            self.assigned[name] = before.assigned[name]
-            return node_info
-        changed = NodeInfo(node_info.node, self.assigned[name], self.features)
+    def _place_of(self, pod: Pod) -> Place:
+        """The node whose room the pod takes, or whether its room there is kept until it comes."""
+        if pod.status.phase in TERMINAL_PHASES:
+            return NOWHERE
+        node_name = pod.spec.node_name
+        if node_name:
+            return node_name if node_name in self.position else NOWHERE
+        is_nominated = (
+            pod.status.nominated_node_name
+            and not pod.spec.scheduling_gates
+            and pod.spec.scheduler_name in self.scheduler_names
+        )
+        return NOMINATED if is_nominated else NOWHERE
+
+    def _take_nodes(self, before: ClusterState) -> None:
+        """The nodes of the state before, those that have other pods anew."""
+        groups = self._groups
+        changed = {name for name in self.position if groups[name] is not before._groups[name]}
+        self.node_infos = [
+            self._with_pods(node_info) if node_info.node.metadata.name in changed else node_info
+            for node_info in before.node_infos
+        ]
+        self.by_name = {node_info.node.metadata.name: node_info for node_info in self.node_infos}
+        if self.follows_closely:
+            self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
+
+    def _with_pods(self, node_info: NodeInfo) -> NodeInfo:
+        changed = NodeInfo(node_info.node, self.assigned[node_info.name], self.features)
         changed.image_states = node_info.image_states
         return changed
 
     def _nominate(self, pod: Pod) -> None:
-        """Keep the pod's room on the node that it is nominated to, if it is."""
+        """Keep the pod's room on the node that it is nominated to."""
         node_name = pod.status.nominated_node_name
-        if not node_name or pod.spec.scheduling_gates or pod.spec.scheduler_name not in self.scheduler_names:
-            return
         if not self.is_queued:
             self.nominated_outside_queue.append(pod)
             pod = _reference_to(pod)
@@ -169,6 +188,24 @@ class ClusterState:
             )
             if name
         )
+
+
+# What is computed, when it is first asked for, from neither nodes nor pods.
+_OF_THE_REST = (
+    "_namespace_labels",
+    "persistent_volume_claims",
+    "persistent_volumes",
+    "storage_classes",
+    "csi_nodes",
+    "csi_drivers",
+    "extended_resources_of_device_classes",
+)
+
+
+def _is_same_but_for_pods(one: ClusterSnapshot, other: ClusterSnapshot) -> bool:
+    """Whether all else but pods and budgets are the very same objects."""
+    fields = set(ClusterSnapshot.__struct_fields__) - {"pods", "pod_disruption_budgets"}
+    return all(getattr(one, field) is getattr(other, field) for field in fields)
 
 
 def _reference_to(pod: Pod) -> Pod:

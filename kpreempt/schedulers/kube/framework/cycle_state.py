@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.framework.memory import Findings
 
 
 class CycleState:
@@ -10,13 +11,17 @@ class CycleState:
 
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates.
-    ``phases`` is told what the time goes to.
+    ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
+    cluster, where that is remembered.
     """
 
-    __slots__ = ("_data", "phases", "records_steps", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_data", "findings", "phases", "records_steps", "skip_filter_plugins", "skip_score_plugins")
 
-    def __init__(self, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> None:
+    def __init__(
+        self, *, records_steps: bool = True, phases: Phases = NO_PHASES, findings: Findings | None = None
+    ) -> None:
         self.phases = phases
+        self.findings = findings
         self.records_steps = records_steps
         self._data: dict[str, object] = {}
         self.skip_filter_plugins: frozenset[str] = frozenset()
@@ -32,7 +37,7 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """A copy whose mutable states are independent of this one's."""
-        copy = CycleState(records_steps=self.records_steps, phases=self.phases)
+        copy = CycleState(records_steps=self.records_steps, phases=self.phases, findings=self.findings)
         copy._data = {key: _copied(state) for key, state in self._data.items()}
         copy.skip_filter_plugins = self.skip_filter_plugins
         copy.skip_score_plugins = self.skip_score_plugins

@@ -21,6 +21,7 @@ from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
     # It needs NumPy, which is loaded for big clusters only.
+    from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
     from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
     from kpreempt.schedulers.kube.preemption.victims import Victims
@@ -49,6 +50,9 @@ class Plugin:
     """Something that the scheduler's configuration can enable, by ``name``."""
 
     name: ClassVar[str]
+    # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
+    # on it, the pod in question without its status, and objects that are neither pods nor budgets.
+    is_local: bool = False
 
 
 class PreEnqueuePlugin(Plugin, ABC):
@@ -193,7 +197,7 @@ class DryRunAtOnce(Protocol):
 class Handle:
     """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it."""
 
-    __slots__ = ("cluster", "dry_run_at_once", "features", "framework", "parallelism", "pod_table")
+    __slots__ = ("cluster", "dry_run_at_once", "features", "framework", "parallelism", "tables")
 
     def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
@@ -201,8 +205,13 @@ class Handle:
         self.parallelism = parallelism
         self.framework: FilterRunner | None = None
         # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.
-        self.pod_table: PodTable | None = None
+        self.tables: LatestTable | None = None
         self.dry_run_at_once: DryRunAtOnce | None = None
+
+    @property
+    def pod_table(self) -> PodTable | None:
+        """Columns over all pods, where the cluster is big enough for these to pay."""
+        return self.tables.table if self.tables is not None else None
 
 
 def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -22,7 +22,9 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
+from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.on_node import RememberedRun, raw_scores, run_filter, wrapped
 from kpreempt.verdict import SUCCESS, Code, Status
 
 
@@ -42,11 +44,12 @@ class ProfilePlugins:
 
 
 class Framework:
-    """One profile's plugins, run against one cluster."""
+    """One profile's plugins, run against one cluster; ``memory`` is what clusters before it left, if there were any."""
 
-    def __init__(self, plugins: ProfilePlugins, cluster: ClusterState) -> None:
+    def __init__(self, plugins: ProfilePlugins, cluster: ClusterState, memory: Memory | None = None) -> None:
         self.plugins = plugins
         self.cluster = cluster
+        self.memory = memory
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
 
     def run_pre_enqueue(self, pod: Pod) -> Status:
@@ -86,7 +89,7 @@ class Framework:
                 rejected = status.of_plugin(plugin.name)
                 continue
             if not status.is_success:
-                raise FrameworkError(_wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
+                raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
             if result is not None:
                 restricting.append(plugin.name)
                 node_names = _merge(node_names, result)
@@ -117,25 +120,37 @@ class Framework:
         for plugin in self.plugins.filters:
             if plugin.name in state.skip_filter_plugins:
                 continue
-            try:
-                status = plugin.filter(state, pod, node_info)
-            except PluginError as error:
-                status = Status(Code.ERROR, [str(error)])
-            if not status.is_success:
-                if not status.is_rejected:
-                    raise FrameworkError(_wrapped(f'running "{plugin.name}" filter plugin', status, plugin.name))
-                return status.of_plugin(plugin.name)
+            status = run_filter(plugin, state, pod, node_info)
+            if status is not SUCCESS:
+                return status
         return SUCCESS
+
+    def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Iterable[NodeInfo]) -> list[Status]:
+        """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster.
+
+        Where there is a memory, the local filters that ran on a node for a pod like this one do not run again.
+        """
+        if state.findings is None:
+            return [self.run_filters_with_nominated_pods(state, pod, node_info) for node_info in nodes]
+        run = RememberedRun(self.plugins.filters, state, pod, state.findings.on("filter"))
+        return [
+            self._refusal_beside_nominated(state, pod, node_info) or run.status_of(node_info) for node_info in nodes
+        ]
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
+        return self._refusal_beside_nominated(state, pod, node_info) or self.run_filters(state, pod, node_info)
+
+    def _refusal_beside_nominated(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+        """The refusal of a node together with the pods nominated to it, if there are any that count."""
+        if not self.cluster.nominated_pods:
+            return None
         nominated = self.nominated_pods_beside(pod, node_info.name)
-        if nominated:
-            state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
-            status = self.run_filters(state_with_nominated, pod, with_nominated)
-            if not status.is_success:
-                return status
-        return self.run_filters(state, pod, node_info)
+        if not nominated:
+            return None
+        state_with_nominated, with_nominated = self.with_pods(state, pod, node_info, nominated)
+        status = self.run_filters(state_with_nominated, pod, with_nominated)
+        return None if status.is_success else status
 
     def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
@@ -190,32 +205,48 @@ class Framework:
             if status.is_skip:
                 skipped.add(pre_score.name)
             elif not status.is_success:
-                raise FrameworkError(_wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
+                raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
         state.skip_score_plugins = frozenset(skipped)
-        scores: dict[str, dict[str, int]] = {node_info.name: {} for node_info in nodes}
+        columns: dict[str, list[int]] = {}
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
                 continue
             try:
-                raw = [plugin.score(state, pod, node_info) for node_info in nodes]
-                normalized = plugin.normalize_scores(state, pod, raw, nodes)
+                raw = raw_scores(plugin, state, pod, nodes)
+                columns[plugin.name] = plugin.normalize_scores(state, pod, raw, nodes)
             except PluginError as error:
                 doing = f'running Score plugins: plugin "{plugin.name}" failed with'
-                raise FrameworkError(_wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
-            for node_info, score in zip(nodes, normalized, strict=True):
-                scores[node_info.name][plugin.name] = score
-        return {node: self._weighted(by_plugin) for node, by_plugin in scores.items()}
+                raise FrameworkError(wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
+        return self._weighted(columns, [node_info.name for node_info in nodes])
 
-    def _weighted(self, by_plugin: dict[str, int]) -> dict[str, int]:
-        """A node's scores times the plugins' weights. One that is out of range, by an overflow, ends the cycle."""
-        for name, score in by_plugin.items():
-            if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                reason = (
-                    f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {score},'
-                    f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
-                )
-                raise FrameworkError(Status(Code.ERROR, [reason]))
-        return {name: score * self.plugins.weights[name] for name, score in by_plugin.items()}
+    def _weighted(self, columns: Mapping[str, Sequence[int]], nodes: Sequence[str]) -> dict[str, dict[str, int]]:
+        """By node the scores times the plugins' weights. One that is out of range, by an overflow, ends the cycle."""
+        is_invalid = any(
+            min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
+            for scores in columns.values()
+        )
+        if is_invalid:
+            raise FrameworkError(_out_of_range(columns))
+        weighted = [[score * self.plugins.weights[name] for score in scores] for name, scores in columns.items()]
+        by_node = list(zip(*weighted, strict=True)) if weighted else [()] * len(nodes)
+        # Many nodes have the same scores: one record does for them.
+        records = {scores: dict(zip(columns, scores, strict=True)) for scores in set(by_node)}
+        return {node: records[scores] for node, scores in zip(nodes, by_node, strict=True)}
+
+
+def _out_of_range(columns: Mapping[str, Sequence[int]]) -> Status:
+    """The error of the first node that has an invalid score."""
+    name, score = next(
+        (name, score)
+        for scores in zip(*columns.values(), strict=True)
+        for name, score in zip(columns, scores, strict=True)
+        if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE
+    )
+    reason = (
+        f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {score},'
+        f" it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+    )
+    return Status(Code.ERROR, [reason])
 
 
 def is_same_pod(one: Pod, other: Pod) -> bool:
@@ -239,7 +270,3 @@ def _no_node_left(restricting: list[str]) -> Status:
 
 def _failed_update(update: str, plugin: str, error: PluginError) -> Status:
     return Status(Code.ERROR, [f'running {update} on PreFilter plugin "{plugin}": {error}'])
-
-
-def _wrapped(doing: str, status: Status, plugin: str) -> Status:
-    return Status(Code.ERROR, [f"{doing}: {status.message}"], plugin=plugin)

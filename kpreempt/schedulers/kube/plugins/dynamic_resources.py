@@ -35,6 +35,7 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
     """Claims are left out of account; what remains are the message and the zero score."""
 
     name = "DynamicResources"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         pass

@@ -16,6 +16,7 @@ class ImageLocality(ScorePlugin):
     """Sizes of the images that are there, scaled by how many nodes have them."""
 
     name = "ImageLocality"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)

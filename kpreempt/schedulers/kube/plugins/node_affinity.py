@@ -48,6 +48,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """
 
     name = "NodeAffinity"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         added = args.get("addedAffinity")

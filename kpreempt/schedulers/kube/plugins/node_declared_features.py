@@ -50,6 +50,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Compares the features that the pod's spec needs with those in the node's status."""
 
     name = "NodeDeclaredFeatures"
+    is_local = True
 
     def __init__(
         self, args: PluginArgs, handle: Handle, features: Mapping[str, Callable[[Pod], bool] | None] = FEATURES

@@ -15,6 +15,7 @@ class NodeName(FilterPlugin):
     """Compares ``spec.nodeName`` with the node's name."""
 
     name = "NodeName"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         pass

@@ -26,6 +26,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     """Compares the pod's host ports with those in use on the node."""
 
     name = "NodePorts"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         pass

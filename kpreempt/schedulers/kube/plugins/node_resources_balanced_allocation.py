@@ -25,6 +25,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """Compares the spread between resources before and after the pod."""
 
     name = "NodeResourcesBalancedAllocation"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._scorer = ResourceScorer(

@@ -45,6 +45,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Requests against what the node has left; the score follows the configured strategy."""
 
     name = "NodeResourcesFit"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._features = handle.features

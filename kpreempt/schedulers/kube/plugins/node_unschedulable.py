@@ -17,6 +17,7 @@ class NodeUnschedulable(FilterPlugin):
     """Refuses nodes with ``spec.unschedulable`` unless the pod tolerates the taint that stands for it."""
 
     name = "NodeUnschedulable"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._compares_numbers = handle.features.taint_toleration_comparison_operators

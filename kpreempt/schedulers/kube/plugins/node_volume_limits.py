@@ -63,6 +63,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Counts the CSI volumes of the node's pods and attachments against the limits of its CSINode."""
 
     name = "NodeVolumeLimits"
+    is_local = True
     code_of_missing_claim: ClassVar[Code] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:

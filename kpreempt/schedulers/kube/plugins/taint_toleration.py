@@ -31,6 +31,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._compares_numbers = handle.features.taint_toleration_comparison_operators

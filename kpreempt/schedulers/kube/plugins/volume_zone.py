@@ -50,6 +50,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     """Compares the zone and region labels of bound volumes with the node's."""
 
     name = "VolumeZone"
+    is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod
 from kpreempt.verdict.details import AffinityConflict
@@ -37,9 +38,10 @@ class Evidence:
     at the moment count, not the indexed ones.
     """
 
-    def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo]) -> None:
+    def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo], findings: Findings | None = None) -> None:
         self._incoming = incoming
         self._nodes = nodes
+        self._findings = findings
 
     def of_affinity(self, term: AffinityTerm, labels: Mapping[str, str]) -> AffinityConflict:
         """The term for which no pod was found."""
@@ -58,11 +60,21 @@ class Evidence:
 
     @cached_property
     def _refused(self) -> _Conflicts:
-        return _indexed(self._nodes, self._refused_on)
+        return self._indexed("affinity refused", self._refused_on)
 
     @cached_property
     def _refusing(self) -> _Conflicts:
-        return _indexed(self._nodes, self._refusing_on)
+        return self._indexed("affinity refusing", self._refusing_on)
+
+    def _indexed(self, question: str, search: _Search) -> _Conflicts:
+        if self._findings is None:
+            conflicts: Iterable[Iterable[tuple[TopologyPair, _Conflict]]] = map(search, self._nodes)
+        else:
+            conflicts = answers_on(self._findings.on(question), self._nodes, lambda node_info: tuple(search(node_info)))
+        index: _Conflicts = {}
+        for pair, conflict in chain.from_iterable(conflicts):
+            index.setdefault(pair, []).append(conflict)
+        return index
 
     def _refused_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
         labels = node_info.node.labels
@@ -80,14 +92,6 @@ class Evidence:
                 if term.topology_key in labels and term.matches(incoming.pod, incoming.namespace_labels):
                     pair = (term.topology_key, labels[term.topology_key])
                     yield pair, _Conflict(node_info.name, pod_info, term)
-
-
-def _indexed(nodes: Sequence[NodeInfo], search: _Search) -> _Conflicts:
-    index: _Conflicts = {}
-    for node_info in nodes:
-        for pair, conflict in search(node_info):
-            index.setdefault(pair, []).append(conflict)
-    return index
 
 
 def _present(index: _Conflicts, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
+from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, matches_all_terms
@@ -94,6 +95,22 @@ class FilterState:
             labels = node_info.node.labels
             for pod_info in node_info.pods:
                 self._update_incoming(pod_info, labels, 1)
+
+    def add_known(self, nodes: Sequence[NodeInfo], findings: Findings) -> None:
+        """As ``add_all``, where only nodes are looked at that are not known."""
+        mine = (self.affinity, self.anti_affinity, self.existing_anti_affinity)
+        for node_counts in answers_on(findings.on("affinity filter"), nodes, self._counts_on):
+            if node_counts:
+                for counts, more in zip(mine, node_counts, strict=True):
+                    for pair, count in more.items():
+                        counts[pair] = counts.get(pair, 0) + count
+
+    def _counts_on(self, node_info: NodeInfo) -> tuple[TopologyCounts, ...]:
+        """The three counts over the pods of one node; empty where there is nothing to count."""
+        found = FilterState(self.incoming, self.evidence)
+        found.add_all([node_info], None)
+        counts = (found.affinity, found.anti_affinity, found.existing_anti_affinity)
+        return counts if any(counts) else ()
 
     def _add_table(self, nodes: Sequence[NodeInfo], table: PodTable) -> None:
         incoming = self.incoming

@@ -68,8 +68,11 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             namespace_labels,
             drops_selectors=self.drops_namespace_selectors,
         )
-        counts = FilterState(incoming, Evidence(incoming, nodes))
-        counts.add_all(nodes, self._handle.pod_table, refusing=self.nodes_with_anti_affinity(nodes))
+        counts = FilterState(incoming, Evidence(incoming, nodes, state.findings))
+        if state.findings is not None:
+            counts.add_known(nodes, state.findings)
+        else:
+            counts.add_all(nodes, self._handle.pod_table, refusing=self.nodes_with_anti_affinity(nodes))
         if counts.is_indifferent:
             return None, SKIP
         state.write(_PRE_FILTER_KEY, counts)
@@ -111,7 +114,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             drops_selectors=self.drops_namespace_selectors,
         )
         nodes = self._cluster.node_infos
-        preferences.add_all(nodes if own else self.nodes_with_affinity(nodes), has_preferences=own)
+        preferences.add_all(
+            nodes if own else self.nodes_with_affinity(nodes), has_preferences=own, findings=state.findings
+        )
         if not preferences.weights:
             return SKIP
         state.write(_PRE_SCORE_KEY, preferences.weights)

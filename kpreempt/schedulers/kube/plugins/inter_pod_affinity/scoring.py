@@ -7,16 +7,22 @@ configuration, their affinity requirements that it meets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube.framework.affinity_terms import WeightedAffinityTerm
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
+from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import with_selected_namespaces
 
 # Weight by topology key and value. A pair is there as soon as a term matched, even where weights cancel out.
 TopologyWeights = dict[str, dict[str, int]]
+# The same as triples, one for every term that matched.
+_Weights = list[tuple[str, str, int]]
+# One for all nodes that have none, of which there may be many in memory.
+_NO_WEIGHTS: _Weights = []
 
 
 class Preferences:
@@ -42,28 +48,43 @@ class Preferences:
         self._namespace_labels = namespace_labels
         self._hard_affinity_weight = hard_affinity_weight
 
-    def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool) -> None:
-        """Add the weights of all pods; without own preferences only those of pods that state any affinity."""
-        for node_info in nodes:
-            labels = node_info.node.labels
-            if labels:
-                for existing in node_info.pods if has_preferences else node_info.pods_with_affinity:
-                    self._add(existing, labels)
+    def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool, findings: Findings | None = None) -> None:
+        """Add the weights of all pods; without own preferences only those of pods that state any affinity.
 
-    def _add(self, existing: PodInfo, labels: Mapping[str, str]) -> None:
-        self._add_terms(self._wanted, existing.pod, None, labels, 1)
-        self._add_terms(self._unwanted, existing.pod, None, labels, -1)
+        With ``findings`` only nodes are looked at that are not known.
+        """
+        if findings is None:
+            weighed: Iterable[_Weights] = (self._weights_on(node_info, has_preferences) for node_info in nodes)
+        else:
+            known = findings.on("preferences")
+            weighed = answers_on(known, nodes, lambda node_info: self._weights_on(node_info, has_preferences))
+        for key, value, weight in chain.from_iterable(weighed):
+            values = self.weights.setdefault(key, {})
+            values[value] = values.get(value, 0) + weight
+
+    def _weights_on(self, node_info: NodeInfo, has_preferences: bool) -> _Weights:
+        labels = node_info.node.labels
+        found: list[tuple[str, str, int]] = []
+        if labels:
+            for existing in node_info.pods if has_preferences else node_info.pods_with_affinity:
+                self._add(found, existing, labels)
+        return found or _NO_WEIGHTS
+
+    def _add(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
+        self._add_terms(found, self._wanted, existing.pod, None, labels, 1)
+        self._add_terms(found, self._unwanted, existing.pod, None, labels, -1)
         if not existing.has_affinity:
             return
         if self._hard_affinity_weight > 0:
             for term in existing.required_affinity_terms:
                 if term.matches(self._pod, self._namespace_labels):
-                    self._add_weight(term.topology_key, labels, self._hard_affinity_weight)
-        self._add_terms(existing.preferred_affinity_terms, self._pod, self._namespace_labels, labels, 1)
-        self._add_terms(existing.preferred_anti_affinity_terms, self._pod, self._namespace_labels, labels, -1)
+                    _add_weight(found, term.topology_key, labels, self._hard_affinity_weight)
+        self._add_terms(found, existing.preferred_affinity_terms, self._pod, self._namespace_labels, labels, 1)
+        self._add_terms(found, existing.preferred_anti_affinity_terms, self._pod, self._namespace_labels, labels, -1)
 
     def _add_terms(
         self,
+        found: _Weights,
         terms: Iterable[WeightedAffinityTerm],
         pod: Pod,
         namespace_labels: Mapping[str, str] | None,
@@ -72,13 +93,13 @@ class Preferences:
     ) -> None:
         for term in terms:
             if term.matches(pod, namespace_labels):
-                self._add_weight(term.topology_key, labels, sign * term.weight)
+                _add_weight(found, term.topology_key, labels, sign * term.weight)
 
-    def _add_weight(self, key: str, labels: Mapping[str, str], weight: int) -> None:
-        value = labels.get(key)
-        if value is not None:
-            values = self.weights.setdefault(key, {})
-            values[value] = values.get(value, 0) + weight
+
+def _add_weight(found: _Weights, key: str, labels: Mapping[str, str], weight: int) -> None:
+    value = labels.get(key)
+    if value is not None:
+        found.append((key, value, weight))
 
 
 def has_preferences(pod: Pod) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from heapq import nsmallest
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
     NodeInclusion,
@@ -65,13 +67,15 @@ class LowestCounts:
 class FilterState:
     """Matching pods per constraint and domain. Clones share all but the counts."""
 
-    __slots__ = ("_inclusion", "_shown_domains", "constraints", "counts", "lowest", "pod")
+    __slots__ = ("_inclusion", "_shown_domains", "constraints", "counts", "lowest", "pod", "self_matches")
 
     def __init__(self, pod: Pod, constraints: Sequence[SpreadConstraint], inclusion: NodeInclusion) -> None:
         self.pod = pod
         self.constraints = constraints
         self.counts: list[dict[str, int]] = [{} for _ in constraints]
         self.lowest = [LowestCounts() for _ in constraints]
+        # By constraint whether the pod is one of those to spread itself: 1 or 0.
+        self.self_matches = [int(constraint.matches(pod.metadata.labels)) for constraint in constraints]
         self._inclusion = inclusion
         self._shown_domains: dict[int, list[str]] = {}
 
@@ -80,29 +84,54 @@ class FilterState:
         other = FilterState.__new__(FilterState)
         other.pod = self.pod
         other.constraints = self.constraints
+        other.self_matches = self.self_matches
         other.counts = [dict(counts) for counts in self.counts]
         other.lowest = [LowestCounts(lowest.first, lowest.second) for lowest in self.lowest]
         other._inclusion = self._inclusion
         other._shown_domains = self._shown_domains
         return other
 
-    def add_all(self, nodes: Sequence[NodeInfo], table: PodTable | None = None) -> None:
+    def add_all(
+        self, nodes: Sequence[NodeInfo], table: PodTable | None = None, findings: Findings | None = None
+    ) -> None:
         """Count the pods of all nodes; every eligible node's domain is there even with no pod.
 
-        ``table`` has the pods of ``nodes`` in columns, where the cluster is big.
+        ``table`` has the pods of ``nodes`` in columns, where the cluster is big. With ``findings`` only nodes
+        are counted that are not known.
         """
+        if findings is not None:
+            self._add(chain.from_iterable(answers_on(findings.on("spread filter"), nodes, self._counts_on)))
+            return
+        if table is None:
+            self._add(chain.from_iterable(map(self._counts_on, nodes)))
+            return
         namespace = self.pod.metadata.namespace
-        in_table: list[list[int]] = []
-        if table is not None:
-            in_table = [
-                table.count_matching(partial(counts_for, constraint, namespace), skips_terminating=True)
-                for constraint in self.constraints
-            ]
-        for position, node_info in enumerate(nodes):
-            for index, constraint in self._eligible(node_info.node):
-                domain = node_info.node.labels[constraint.topology_key]
-                count = in_table[index][position] if in_table else count_matching(node_info.pods, constraint, namespace)
-                self.counts[index][domain] = self.counts[index].get(domain, 0) + count
+        counts = [
+            table.count_matching(partial(counts_for, constraint, namespace), skips_terminating=True)
+            for constraint in self.constraints
+        ]
+        self._add(
+            (index, node_info.node.labels[constraint.topology_key], counts[index][position])
+            for position, node_info in enumerate(nodes)
+            for index, constraint in self._eligible(node_info.node)
+        )
+
+    def _counts_on(self, node_info: NodeInfo) -> list[tuple[int, str, int]]:
+        """The constraints for which a node counts, by index, each with the node's domain and its matching pods."""
+        namespace = self.pod.metadata.namespace
+        return [
+            (
+                index,
+                node_info.node.labels[constraint.topology_key],
+                count_matching(node_info.pods, constraint, namespace),
+            )
+            for index, constraint in self._eligible(node_info.node)
+        ]
+
+    def _add(self, counts_of_nodes: Iterable[tuple[int, str, int]]) -> None:
+        for index, domain, count in counts_of_nodes:
+            counts = self.counts[index]
+            counts[domain] = counts.get(domain, 0) + count
         for counts, lowest in zip(self.counts, self.lowest, strict=True):
             for domain, count in counts.items():
                 lowest.update(domain, count)
@@ -170,7 +199,7 @@ def check_node(state: FilterState, node: Node) -> Status:
             )
             return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_MISSING_LABEL], detail=detail)
         count, minimum = state.counts[index].get(domain, 0), state.minimum(index)
-        self_match = int(constraint.matches(state.pod.metadata.labels))
+        self_match = state.self_matches[index]
         skew = count + self_match - minimum
         if skew > constraint.max_skew:
             detail = SpreadConflict(

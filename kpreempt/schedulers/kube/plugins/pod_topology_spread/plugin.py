@@ -70,7 +70,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         if not constraints:
             return None, SKIP
         counts = FilterState(pod, constraints, NodeInclusion(pod, self._features))
-        counts.add_all(nodes, self._handle.pod_table)
+        counts.add_all(nodes, self._handle.pod_table, state.findings)
         state.write(_PRE_FILTER_KEY, counts)
         return None, SUCCESS
 
@@ -96,7 +96,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return SKIP
         # The system's defaults score nodes that lack one of the labels too.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
-        scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys)
+        scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys, findings=state.findings)
         scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._features))
         state.write(_PRE_SCORE_KEY, scoring)
         return SUCCESS

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
+from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
     NodeInclusion,
@@ -24,10 +26,11 @@ class ScoreState:
 
     ``ignored`` nodes lack a topology label and score 0. ``counts`` holds matching pods per domain of the nodes that
     fit; with the host name as topology key the node's own pods are counted instead. ``weights`` grow with the number
-    of domains, so that constraints over few domains are not drowned.
+    of domains, so that constraints over few domains are not drowned. What is counted on a node is read from and
+    added to ``findings``, where there are any.
     """
 
-    __slots__ = ("constraints", "counts", "ignored", "pod", "requires_all_keys", "weights")
+    __slots__ = ("_findings", "constraints", "counts", "ignored", "pod", "requires_all_keys", "weights")
 
     def __init__(
         self,
@@ -36,12 +39,14 @@ class ScoreState:
         fitting: Sequence[NodeInfo],
         *,
         requires_all_keys: bool,
+        findings: Findings | None = None,
     ) -> None:
         self.pod = pod
         self.constraints = constraints
         self.requires_all_keys = requires_all_keys
         self.counts: list[dict[str, int]] = [{} for _ in constraints]
         self.ignored: set[str] = set()
+        self._findings = findings
         for node_info in fitting:
             labels = node_info.node.labels
             if requires_all_keys and not has_all_keys(labels, constraints):
@@ -58,17 +63,46 @@ class ScoreState:
 
     def add_all(self, nodes: Sequence[NodeInfo], inclusion: NodeInclusion) -> None:
         """Count the pods of all nodes of the cluster, in the domains of the nodes that fit."""
-        namespace = self.pod.metadata.namespace
+        if self._findings is not None:
+            # What is remembered must not hang on which nodes fit this time.
+            known = self._findings.on("spread score")
+            counted = answers_on(known, nodes, lambda node_info: list(self._counts_on(node_info, inclusion)))
+            for index, domain, count in chain.from_iterable(counted):
+                if domain in self.counts[index]:
+                    self.counts[index][domain] += count
+            return
         for node_info in nodes:
-            node = node_info.node
-            if not inclusion.is_node_included(node):
-                continue
-            if self.requires_all_keys and not has_all_keys(node.labels, self.constraints):
-                continue
-            for constraint, counts in zip(self.constraints, self.counts, strict=True):
-                domain = node.labels.get(constraint.topology_key, "")
-                if domain in counts and inclusion.is_included(node, constraint):
-                    counts[domain] += count_matching(node_info.pods, constraint, namespace)
+            for index, domain, count in self._counts_on(node_info, inclusion, self.counts):
+                self.counts[index][domain] += count
+
+    def _counts_on(
+        self, node_info: NodeInfo, inclusion: NodeInclusion, domains: Sequence[Container[str]] | None = None
+    ) -> Iterator[tuple[int, str, int]]:
+        """The constraints for which a node counts, by index, each with the node's domain and its matching pods.
+
+        Only ``domains``, those of each constraint, are looked at where they are given.
+        """
+        node = node_info.node
+        if not inclusion.is_node_included(node):
+            return
+        if self.requires_all_keys and not has_all_keys(node.labels, self.constraints):
+            return
+        for index, constraint in enumerate(self.constraints):
+            domain = node.labels.get(constraint.topology_key, "")
+            is_wanted = constraint.topology_key != HOSTNAME if domains is None else domain in domains[index]
+            if is_wanted and inclusion.is_included(node, constraint):
+                yield index, domain, count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+
+    def _count_on_host(self, node_info: NodeInfo, index: int) -> int:
+        """The node's own pods that match a constraint."""
+        constraint = self.constraints[index]
+        if self._findings is None:
+            return count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+        known = self._findings.on(f"spread host {index}")
+        count: int | None = known.get(node_info)
+        if count is None:
+            count = known[node_info] = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+        return count
 
     def score(self, node_info: NodeInfo) -> int:
         """How crowded the node's domains are; less is better."""
@@ -76,14 +110,15 @@ class ScoreState:
             return 0
         labels = node_info.node.labels
         score = 0.0
-        for constraint, counts, weight in zip(self.constraints, self.counts, self.weights, strict=True):
+        for index, constraint in enumerate(self.constraints):
+            weight = self.weights[index]
             domain = labels.get(constraint.topology_key)
             if domain is None:
                 continue
             if constraint.topology_key == HOSTNAME:
-                count = count_matching(node_info.pods, constraint, self.pod.metadata.namespace)
+                count = self._count_on_host(node_info, index)
             else:
-                count = counts[domain]
+                count = self.counts[index][domain]
             score += float(count) * weight + float(constraint.max_skew - 1)
         return _rounded(score)
 

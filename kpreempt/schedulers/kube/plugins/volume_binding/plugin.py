@@ -54,6 +54,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         self._cluster = handle.cluster
         self._binder = VolumeBinder(handle.cluster, handle.features)
         self._shape = shape_of(args) if handle.features.storage_capacity_scoring else None
+        # Scores are made of what Filter found in this very cycle.
+        self.is_local = self._shape is None
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]

@@ -1,0 +1,25 @@
+"""The columns over the pods of a cluster that may follow another."""
+
+from __future__ import annotations
+
+from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+
+
+class LatestTable:
+    """The ``table`` of a cluster: at once for a first one, whose totals it brings, else when it is first asked for.
+
+    Decisions that end in a node that fits mostly need no table, and one that skips some clusters costs no more than one
+    for each: it takes from the latest that was made what is the same.
+    """
+
+    def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
+        self._cluster = cluster
+        self._latest: PodTable = before._latest if before is not None else PodTable(cluster)
+
+    @property
+    def table(self) -> PodTable:
+        """The columns over the pods of this cluster."""
+        if self._latest.cluster is not self._cluster:
+            self._latest = PodTable(self._cluster, self._latest)
+        return self._latest

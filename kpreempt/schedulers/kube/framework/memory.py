@@ -1,0 +1,96 @@
+"""What a scheduler remembers where one cluster follows another, with other pods on a few of the nodes.
+
+Hundreds of equal pods may come one after the other. What a plugin says of one node, or counts on it, is the same for
+all of them as long as the pods of that node are. So it is remembered by the likeness of the pod and by the node with
+the pods on it: a ``NodeInfo`` of a cluster is never changed, and one with other pods is another object. Nothing has to
+be declared stale, and what is not known is found out as if there were no memory.
+
+What else an answer may hang on is outside the memory: it serves one profile of one scheduler, and clusters that differ
+in nothing but pods and budgets (``KubeScheduler.prepare``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+
+Answer = TypeVar("Answer")
+
+# Kinds of pods that are remembered: those that came last.
+MOST_LIKENESSES = 8
+# Nodes of clusters before that may stay in memory besides those that are there.
+MOST_OUTDATED = 100
+
+
+class Findings:
+    """What is known about pods of one likeness, by question and node. Answers are never changed."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self) -> None:
+        self._answers: dict[str, dict[NodeInfo, Any]] = {}
+
+    def on(self, question: str) -> dict[NodeInfo, Any]:
+        """The answers to one question, to read and to add to."""
+        return self._answers.setdefault(question, {})
+
+    def trim(self, nodes: Sequence[NodeInfo]) -> None:
+        """Forget the nodes that are not there any more, once they are many."""
+        for question, known in self._answers.items():
+            if len(known) > len(nodes) + MOST_OUTDATED:
+                self._answers[question] = {node_info: known[node_info] for node_info in nodes if node_info in known}
+
+
+class Memory:
+    """The findings about the pods that came last. One that comes for the first time is only noted."""
+
+    def __init__(self) -> None:
+        # The latest last.
+        self._findings: dict[bytes, Findings | None] = {}
+
+    def of(self, pod: Pod) -> Findings | None:
+        """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
+        key = likeness(pod)
+        has_come = key in self._findings
+        known = self._findings.pop(key, None)
+        if has_come and known is None:
+            known = Findings()
+        self._findings[key] = known
+        if len(self._findings) > MOST_LIKENESSES:
+            del self._findings[next(iter(self._findings))]
+        return known
+
+    def trim(self, nodes: Sequence[NodeInfo]) -> None:
+        """Keep little of nodes other than these."""
+        for known in self._findings.values():
+            if known is not None:
+                known.trim(nodes)
+
+
+def likeness(pod: Pod) -> bytes:
+    """Equal for pods that no plugin can tell apart while it filters and scores.
+
+    Who a pod is matters where claims are named after it. Its status does not: the pod has nothing yet.
+    """
+    metadata, spec = pod.metadata, pod.spec
+    is_named = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes)
+    identity = (metadata.name, metadata.uid) if is_named else ()
+    parts = (metadata.namespace, metadata.labels, metadata.owner_references, identity, spec)
+    return msgspec.json.encode(parts, enc_hook=str)
+
+
+def answers_on(
+    known: dict[NodeInfo, Answer],
+    nodes: Sequence[NodeInfo],
+    find_out: Callable[[NodeInfo], Answer],
+) -> list[Answer]:
+    """The answer on each of ``nodes``; those that are not in ``known`` are found out, in their order, and put there."""
+    for node_info in nodes:
+        if node_info not in known:
+            known[node_info] = find_out(node_info)
+    return list(map(known.__getitem__, nodes))
