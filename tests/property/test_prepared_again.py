@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.schedulers.kube import KubeScheduler, scheduler
-from kpreempt.schedulers.kube.configuration import load_configuration
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios

@@ -332,7 +332,10 @@ class _Game:
         pod = self._world.pods.get(key)
         if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
             self._world.become_ready(key, at)
-            self._mark(self._actor_of(pod))
+            actor = self._actor_of(pod)
+            self._mark(actor)
+            if actor is not None and actor.min_ready_seconds:
+                self._do_later(at + actor.min_ready_seconds, lambda _: self._mark(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.nominated_nodes

@@ -60,6 +60,10 @@ class Actor(Protocol):
     def wanted(self) -> int | None:
         """How many pods there should be in the end; ``None`` where nothing says so."""
 
+    @property
+    def min_ready_seconds(self) -> int:
+        """How long a pod has to be ready until it counts as available."""
+
     def sync(self, stage: Stage) -> bool:
         """Do what is to be done now; whether that was anything. Raises ``SyncError`` where upstream would fail."""
 

@@ -84,8 +84,10 @@ class World:
             known = self._controlled.get(pod.key)
             if known is None or known[0] is not pod:
                 made = controlled_pod(pod)
-                if pod.key in self.ready and not made.is_ready:
-                    made = msgspec.structs.replace(made, is_ready=True, ready_since=pod.status.start_time)
+                if pod.key in self.ready and made.ready_since is None:
+                    # No snapshot keeps since when: at the latest since a little after it started.
+                    since = pod.status.start_time or pod.metadata.creation_timestamp
+                    made = msgspec.structs.replace(made, is_ready=True, ready_since=since)
                 known = self._controlled[pod.key] = (pod, made)
             seen.append(known[1])
         return seen

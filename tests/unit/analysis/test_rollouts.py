@@ -46,6 +46,17 @@ def test_a_rolling_update_surges_then_shrinks() -> None:
     assert (end.ready_before, end.ready_least, end.ready_after, end.is_done) == (2, 2, 2, True)
 
 
+def test_a_rollout_goes_on_only_once_its_pods_have_been_ready_for_long_enough() -> None:
+    more = {**SURGE, "minReadySeconds": 20}
+    old = workload("Deployment", "api", replicas=2, **more)
+    found = checked(
+        [*nodes(4, "1"), *running(old, ["n1", "n2"])],
+        [workload("Deployment", "api", replicas=2, image="two", **more)],
+    )
+    assert [step.at for step in found.play.steps if step.kind is StepKind.LEAVES] == [20, 40]
+    assert end_of(found, "Deployment shop/api").is_done
+
+
 def test_recreate_waits_until_everything_old_is_gone() -> None:
     strategy = {"strategy": {"type": "Recreate"}}
     old = workload("Deployment", "api", replicas=2, **strategy)

@@ -22,6 +22,7 @@ class DaemonSetActor:
         namespace, kind, name = owner
         self.workload = f"{kind} {namespace}/{name}"
         self.owners = (owner,)
+        self.min_ready_seconds = daemon_set.min_ready_seconds
         self.wanted = sum(node.should_run for node in nodes)
         self._set = daemon_set
         self._maker = maker

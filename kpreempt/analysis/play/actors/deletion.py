@@ -15,6 +15,7 @@ class DeletionActor:
         self.workload = workload
         self.owners = tuple(owners)
         self.wanted = 0
+        self.min_ready_seconds = 0
 
     def sync(self, stage: Stage) -> bool:
         """Whatever is left goes."""

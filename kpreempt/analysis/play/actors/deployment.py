@@ -45,6 +45,7 @@ class DeploymentActor:
         self.workload = f"Deployment {namespace}/{name}"
         self._name = name
         self.wanted = deployment.replicas
+        self.min_ready_seconds = new.min_ready_seconds
         self._namespace = namespace
         self._deployment = deployment
         self._new = new

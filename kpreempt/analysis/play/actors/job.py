@@ -19,6 +19,7 @@ class JobActor:
     def __init__(self, owner: OwnerKey, job: JobState, maker: Maker, workload: str) -> None:
         """``workload`` is the name of the Job, or of the CronJob that it is of."""
         self.workload = workload
+        self.min_ready_seconds = 0
         self.owners = (owner,)
         self._job = job
         self._maker = maker

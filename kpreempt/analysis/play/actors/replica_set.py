@@ -18,6 +18,7 @@ class ReplicaSetActor:
         self.workload = f"{kind} {namespace}/{name}"
         self.owners = (owner,)
         self.wanted = replicas
+        self.min_ready_seconds = 0
         self._maker = maker
 
     def sync(self, stage: Stage) -> bool:

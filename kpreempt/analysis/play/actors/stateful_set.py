@@ -26,6 +26,7 @@ class StatefulSetActor:
         self.workload = f"{kind} {namespace}/{name}"
         self.owners = (owner,)
         self.wanted = stateful_set.replicas
+        self.min_ready_seconds = stateful_set.min_ready_seconds
         self._set = stateful_set
         self._makers = makers
 
