@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.volcano import Volcano, explain_submission, submit
@@ -66,7 +68,7 @@ class VolcanoOfPods:
         phases: Phases = NO_PHASES,
     ) -> Verdict:
         """What the session makes of the pod."""
-        cluster, now = prepared
+        cluster, now = _without(pod, prepared.cluster), prepared.now
         volcano = Volcano(self._configuration, now, with_scores=False)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
         answer = explain_submission(submission, volcano, self._decode)[0]
@@ -79,6 +81,14 @@ class VolcanoOfPods:
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """Nothing: who goes depends on the whole session."""
         raise NotImplementedError
+
+
+def _without(pod: Pod, cluster: ClusterSnapshot) -> ClusterSnapshot:
+    """The cluster without the very pod that is asked about, which waits in it where a rollout is played."""
+    uid = pod.metadata.uid
+    if not uid or not any(each.metadata.uid == uid and each.key == pod.key for each in cluster.pods):
+        return cluster
+    return msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each.metadata.uid != uid])
 
 
 def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:

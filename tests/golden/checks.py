@@ -1,0 +1,46 @@
+"""The golden answers of ``kpreempt check``: files of ``fixtures/golden-check``, on the changes of ``fixtures/check``."""
+
+from __future__ import annotations
+
+import os
+from contextlib import chdir
+from pathlib import Path
+from unittest import mock
+
+from kpreempt.cli import process
+from tests.golden.cases import NOW
+
+PROJECT = Path(__file__).parents[2]
+ROOT = PROJECT / "fixtures" / "golden-check"
+_OUTAGE = ["-f", "fixtures/check/outage/rollout.yaml", "--snapshot", "fixtures/check/outage/cluster.yaml"]
+_RELEASE = ["-f", "fixtures/check/release/release.yaml", "--snapshot", "fixtures/check/release/cluster.yaml"]
+
+# The arguments of each answer, its format and its exit code, by its file.
+ANSWERS: dict[str, tuple[list[str], str, int]] = {
+    "outage.txt": (_OUTAGE, "text", 1),
+    "outage-verbose.txt": ([*_OUTAGE, "--verbose"], "text", 1),
+    "outage.json": (_OUTAGE, "json", 1),
+    "outage.sarif": (_OUTAGE, "sarif", 1),
+    "outage.junit.xml": (_OUTAGE, "junit", 1),
+    "outage.github.txt": (_OUTAGE, "github", 1),
+    "outage.gitlab.json": (_OUTAGE, "gitlab", 1),
+    "outage.md": (_OUTAGE, "markdown", 1),
+    "release-verbose.txt": ([*_RELEASE, "--verbose"], "text", 0),
+    "release.json": (_RELEASE, "json", 0),
+    "release.md": (_RELEASE, "markdown", 0),
+    "release-without-victims.txt": ([*_RELEASE, "--max-victims", "0"], "text", 1),
+    "release-waived.sarif": ([*_RELEASE, "--max-victims", "0", "--waive", "max-victims"], "sarif", 0),
+    "release-runs.txt": ([*_RELEASE, "--runs", "20"], "text", 0),
+    "release-1.13.txt": ([*_RELEASE, "--algorithm", "kube-1.13"], "text", 1),
+}
+
+
+def answer(name: str, folder: Path) -> str:
+    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
+    arguments, format_name, expected = ANSWERS[name]
+    # From the project's root, so that no file's name says where that is.
+    with chdir(PROJECT), mock.patch.dict(os.environ, {"COLUMNS": "80"}):
+        code = process.run(["check", *arguments, "--now", NOW, "-o", f"{format_name}={folder / name}"])
+    if code != expected:
+        raise RuntimeError(f"golden answer {name}: kpreempt ended with {code}, not {expected}")
+    return (folder / name).read_text(encoding="utf-8")
