@@ -1,4 +1,4 @@
-"""The golden answers of ``kpreempt check``: files of ``fixtures/golden-check``, on the changes of ``fixtures/check``."""
+"""The golden answers of ``kpreempt check``: files of ``fixtures/golden-check``, on changes in ``fixtures/check``."""
 
 from __future__ import annotations
 

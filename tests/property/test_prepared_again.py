@@ -12,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.schedulers.kube import KubeScheduler, scheduler
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
@@ -26,6 +28,11 @@ MANY = settings(
 TABLES = pytest.mark.parametrize("min_pods", [10**9, 0, 3], ids=["no columns", "columns", "columns of three pods on"])
 # A pod is noted, then remembered, then recognised; and there must be something that is stale by then.
 CLUSTERS = 6
+# What else a cluster has that plugins look at.
+REST = (
+    *("namespaces", "services", "replica_sets", "stateful_sets", "device_classes", "volume_attachments"),
+    *("persistent_volume_claims", "persistent_volumes", "storage_classes", "csi_nodes", "csi_storage_capacities"),
+)
 
 
 def moved(draw: st.DrawFn, pods: list[Pod], nodes: list[str]) -> list[Pod]:
@@ -101,12 +108,7 @@ def next_cluster(draw: st.DrawFn, cluster: ClusterSnapshot, pod: Pod, name: str)
         budget = draw(st.integers(0, len(cluster.pod_disruption_budgets) - 1))
         return with_budget_changed(cluster, budget, draw(st.integers(0, 2)))
     elif change == "rest":
-        kind = draw(
-            st.sampled_from(
-                ["namespaces", "persistent_volume_claims", "persistent_volumes", "storage_classes", "csi_nodes"]
-                + ["services", "replica_sets", "device_classes", "volume_attachments", "csi_storage_capacities"]
-            )
-        )
+        kind = draw(st.sampled_from(REST))
         return msgspec.structs.replace(cluster, **{kind: list(getattr(cluster, kind))[1:]})
     return msgspec.structs.replace(cluster, pods=pods)
 
@@ -146,8 +148,12 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
 
 
 def scheduler_of(scenario: Object) -> KubeScheduler:
-    features = gates_of(scenario.get("featureGates"))
-    return KubeScheduler(features=features)
+    gates = scenario.get("featureGates")
+    try:
+        return scheduler_from_configuration(scenario.get("config"), gates)
+    except KpreemptError:
+        # What is drawn may be refused.
+        return KubeScheduler(features=gates_of(gates))
 
 
 @TABLES

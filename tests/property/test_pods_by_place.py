@@ -1,0 +1,47 @@
+"""Groups that are brought up to date from those of another list are the groups made anew."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework import pods_by_place
+from kpreempt.schedulers.kube.framework.pods_by_place import Place, add_by_place, regrouped
+from tests.factories import make_pod
+
+drawn_pods = st.lists(
+    st.builds(make_pod, st.sampled_from(["x", "y", "z"]), node=st.sampled_from(["a", "b", ""])),
+    max_size=12,
+)
+
+
+def place_of(pod: Pod) -> Place:
+    """A place for every name, so that equal pods are in one place and others share it."""
+    return pod.spec.node_name or (pods_by_place.NOMINATED if pod.metadata.name == "x" else pods_by_place.NOWHERE)
+
+
+def grouped(pods: list[Pod]) -> dict[Place, list[Pod]]:
+    groups: dict[Place, list[Pod]] = {"a": [], "b": []}
+    add_by_place(groups, pods, place_of)
+    return groups
+
+
+def without_empty(groups: dict[Place, list[Pod]]) -> dict[Place, list[Pod]]:
+    return {place: pods for place, pods in groups.items() if pods}
+
+
+@given(st.data(), drawn_pods, st.sampled_from([1, 2, 512]))
+def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], stretch: int) -> None:
+    start, end = sorted(data.draw(st.integers(0, len(pods))) for _ in range(2))
+    now = [*pods[:start], *data.draw(drawn_pods), *pods[end:]]
+    before = grouped(pods)
+    kept = {place: list(group) for place, group in before.items()}
+    with patch.object(pods_by_place, "_STRETCH", stretch):
+        after = regrouped(before, pods, now, place_of)
+    assert without_empty(after) == without_empty(grouped(now))
+    # What was is not changed, and what stays is the same list.
+    assert before == kept
+    assert all(after[place] is group for place, group in before.items() if after[place] == group)
