@@ -1,0 +1,24 @@
+"""How the Makefile installs kpreempt, which whatever else installs it is held to."""
+
+from __future__ import annotations
+
+import re
+
+from tests.ci.places import ROOT
+
+# Where a copy is installed, nothing is edited; an image keeps no cache.
+_BESIDE = {"--no-cache-dir", "--editable"}
+
+
+def makefile_installs() -> list[list[str]]:
+    """The words after ``-m pip`` of the two commands of ``.runtime``, in order, but for those that may differ."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (common,) = re.findall(r"^PIP_INSTALL := \$\(PYTHON\) -m pip (.+)$", text, re.MULTILINE)
+    recipe = text.partition("$(VENV)/.runtime:")[2].partition("\n\n")[0]
+    found = re.findall(r"^\t@\$\(PIP_INSTALL\) (.+)$", recipe, re.MULTILINE)
+    return [essence([*common.split(), *each.split()]) for each in found]
+
+
+def essence(words: list[str]) -> list[str]:
+    """The words of a command of pip, but for those that may differ."""
+    return [word for word in words if word not in _BESIDE]
