@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class Stage:
                 text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
                 self._kubectl("apply", "-f", "-", input=text.encode(), stdout=subprocess.DEVNULL)
             for each in items if classes else ():
-                until(lambda each=each: self._is_known(each), f"PriorityClass {each['metadata']['name']}")
+                until(partial(self._is_known, each), f"PriorityClass {each['metadata']['name']}")
 
     def _is_known(self, priority_class: Object) -> bool:
         """Whether pods get the priority of the class, which admission learns of by and by."""
