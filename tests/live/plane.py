@@ -25,11 +25,13 @@ STILL = (
     "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition,DefaultTolerationSeconds",
 )
 # Kubelets are played, and whatever makes and deletes pods does so; the pods of Jobs run on, as they do in a play.
+# Nobody taints nodes, which would be taken for unreachable now and then before their kubelet is heard of.
 MOVING = (
     "-end-jobs=false",
+    "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition",
     "-controller-manager-arg=--controllers=deployment-controller,replicaset-controller,statefulset-controller,"
     "daemonset-controller,job-controller,disruption-controller,garbage-collector-controller,"
-    "pod-garbage-collector-controller,node-lifecycle-controller",
+    "pod-garbage-collector-controller",
 )
 
 

@@ -88,7 +88,7 @@ def _pending(queue: str) -> str:
 
 
 def _unrest(objects: Objects) -> list[str]:
-    lines = [f"node {each['metadata']['name']} is not ready" for each in objects["Node"] if not _is_up(each)]
+    lines = [f"node {each['metadata']['name']} is not ready" for each in objects["Node"] if not is_ready(each)]
     lines += [line for pod in objects["Pod"] if (line := _unrest_of_pod(pod))]
     for kind, items in objects.items():
         for each in items:
@@ -106,12 +106,6 @@ def _unrest(objects: Objects) -> list[str]:
 
 def _name(kind: str, document: Object) -> str:
     return f"{kind} {document['metadata']['namespace']}/{document['metadata']['name']}"
-
-
-def _is_up(node: Object) -> bool:
-    return condition(node, "Ready").get("status") == "True" and not any(
-        taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints", [])
-    )
 
 
 def _unrest_of_pod(pod: Object) -> str:
@@ -133,9 +127,9 @@ def condition(document: Object, kind: str) -> Object:
     return next((each for each in found if each["type"] == kind), {})
 
 
-def is_ready(pod: Object) -> bool:
-    """Whether the pod's condition says that it is ready."""
-    return condition(pod, "Ready").get("status") == "True"
+def is_ready(document: Object) -> bool:
+    """Whether the condition of the pod or node says that it is ready."""
+    return condition(document, "Ready").get("status") == "True"
 
 
 def controlled(items: Iterable[Object], owner: Object) -> list[Object]:

@@ -32,11 +32,16 @@ DUMPED = (
 
 @dataclass(frozen=True)
 class Rollout:
-    """What the change did: the cluster before and after, and how many pods of each workload were preempted."""
+    """What the change did: the cluster before and after, and who was preempted, each with workload, pod and node."""
 
     before: Standings
     after: Standings
-    preempted: Counter[str]
+    victims: list[tuple[str, str, str]]
+
+    @property
+    def preempted(self) -> Counter[str]:
+        """How many pods of each workload were preempted."""
+        return Counter(workload for workload, _, _ in self.victims)
 
 
 class Stage:
@@ -62,8 +67,11 @@ class Stage:
         self._apply(_documents(ROLLOUTS / name / "change.yaml"))
         after = at_rest(self._plane)
         tops = tops_of(before) | tops_of(after)
-        preempted = Counter(workload_of(pod, tops) for pod in self._preempted(version))
-        return Rollout(standings(before), standings(after), preempted)
+        victims = [
+            (workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"])
+            for pod in self._preempted(version)
+        ]
+        return Rollout(standings(before), standings(after), victims)
 
     def _kubectl(self, *words: str, **options: Any) -> None:
         # What kubectl has to say against it goes to standard error, which pytest shows.

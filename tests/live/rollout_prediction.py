@@ -44,7 +44,8 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
     allowed = rollout.before.allowed | {each["budget"]: each["after"] for each in play["budgets"]}
     if allowed != rollout.after.allowed:
         lines.append(f"budgets allow {rollout.after.allowed}, predicted {allowed}")
-    return lines
+    # Whoever looks into a difference has to know who went for real, in this order.
+    return [*lines, f"preempted: {rollout.victims}"] if lines else []
 
 
 def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
