@@ -7,6 +7,7 @@ import json
 import selectors
 import ssl
 import subprocess
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,10 +19,19 @@ Object = dict[str, Any]
 READY_SECONDS = 120
 ANSWER_SECONDS = 30
 # No controller may change what a scenario says: statuses, taints and conditions are what the test writes.
-ARGUMENTS = (
+STILL = (
     "-kwok=false",
     "-controller-manager-arg=--controllers=ttl-controller",
     "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition,DefaultTolerationSeconds",
+)
+# Kubelets are played, and whatever makes and deletes pods does so; the pods of Jobs run on, as they do in a play.
+# Nobody taints nodes, which would be taken for unreachable now and then before their kubelet is heard of.
+MOVING = (
+    "-end-jobs=false",
+    "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition",
+    "-controller-manager-arg=--controllers=deployment-controller,replicaset-controller,statefulset-controller,"
+    "daemonset-controller,job-controller,disruption-controller,garbage-collector-controller,"
+    "pod-garbage-collector-controller",
 )
 
 
@@ -30,11 +40,11 @@ class RefusedError(Exception):
 
 
 class ControlPlane:
-    """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end."""
+    """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end; ``moving`` adds who runs pods."""
 
-    def __init__(self, program: Path, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, program: Path, arguments: Sequence[str] = (), *, moving: bool = False) -> None:
         self._process = subprocess.Popen(
-            [program, *ARGUMENTS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [program, *(MOVING if moving else STILL), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._connection: http.client.HTTPSConnection
         try:
@@ -47,6 +57,7 @@ class ControlPlane:
         self.authority = folder / "ca.crt"
         self.server = str(ready["server"])
         self._server = urlsplit(self.server)
+        self._metrics: dict[str, str] = ready["metrics"]
         self._trust = ssl.create_default_context(cafile=str(self.authority))
         self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
         self._connection = self._connect()
@@ -77,6 +88,13 @@ class ControlPlane:
         if not line:
             raise RuntimeError("the control plane did not become ready")
         return line
+
+    def metrics(self, component: str) -> dict[str, float]:
+        """The counts of ``kube-scheduler`` or ``kube-controller-manager`` right now, by name and labels."""
+        with urllib.request.urlopen(self._metrics[component], context=self._trust, timeout=ANSWER_SECONDS) as answer:
+            text = answer.read().decode()
+        samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, _, value in samples}
 
     def _connect(self) -> http.client.HTTPSConnection:
         assert self._server.hostname is not None

@@ -66,7 +66,10 @@ func (p *plane) writeFiles() error {
 	if err := p.writeSchedulerConfig(); err != nil {
 		return err
 	}
-	stages := []string{nodefast.DefaultNodeInit, nodelease.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady, podfast.DefaultPodComplete, podDelete}
+	stages := []string{nodefast.DefaultNodeInit, nodelease.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady, podDelete}
+	if p.endJobs {
+		stages = append(stages, podfast.DefaultPodComplete)
+	}
 	return os.WriteFile(p.path("kwok.yaml"), []byte(strings.Join(stages, "\n---\n")), 0o600)
 }
 

@@ -24,6 +24,7 @@ type options struct {
 	schedulerConfig string
 	featureGates    string
 	kwok            bool
+	endJobs         bool
 	within          time.Duration
 	apiServer       arguments
 	manager         arguments
@@ -51,6 +52,7 @@ func main() {
 	flag.StringVar(&given.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration `file` for the scheduler")
 	flag.StringVar(&given.featureGates, "feature-gates", "", "`NAME=true,…` for every component")
 	flag.BoolVar(&given.kwok, "kwok", true, "run kwok for nodes annotated kwok.x-k8s.io/node=fake")
+	flag.BoolVar(&given.endJobs, "end-jobs", true, "let kwok end the pods of Jobs as soon as they run")
 	flag.DurationVar(&given.within, "within", time.Minute, "give up when it isn't ready after this `time`")
 	flag.Var(&given.apiServer, "apiserver-arg", "one more `argument` for kube-apiserver (repeatable)")
 	flag.Var(&given.manager, "controller-manager-arg", "one more `argument` for kube-controller-manager (repeatable)")
@@ -84,6 +86,7 @@ func run(given options) error {
 	line, err := json.Marshal(map[string]any{
 		"kubeconfig": plane.path("kubeconfig"),
 		"server":     plane.server(),
+		"metrics":    plane.metrics(),
 		"dir":        plane.dir,
 		"seconds":    time.Since(begun).Seconds(),
 	})

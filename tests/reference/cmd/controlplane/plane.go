@@ -67,6 +67,15 @@ func (p *plane) address(name string) string { return fmt.Sprintf("127.0.0.1:%d",
 
 func (p *plane) server() string { return "https://" + p.address("kube-apiserver") }
 
+// metrics are where the components that decide tell their metrics, which the client of this control plane may read.
+func (p *plane) metrics() map[string]string {
+	found := map[string]string{}
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		found[name] = "https://" + p.address(name) + "/metrics"
+	}
+	return found
+}
+
 // freePorts finds a free port on loopback for each name.
 func freePorts(names ...string) (map[string]int, error) {
 	ports := map[string]int{}
@@ -162,6 +171,7 @@ func (p *plane) managerArguments() []string {
 		"--kubeconfig="+p.path("kubeconfig"),
 		"--leader-elect=false",
 		"--authentication-skip-lookup=true",
+		"--client-ca-file="+p.path("ca.crt"),
 		"--service-account-private-key-file="+p.path("tokens.key"),
 		"--root-ca-file="+p.path("ca.crt"),
 		// Nodes that nobody plays keep the conditions they were given.
@@ -175,6 +185,7 @@ func (p *plane) schedulerArguments() []string {
 	return p.arguments("kube-scheduler", p.scheduler,
 		"--config="+p.path("scheduler.yaml"),
 		"--authentication-skip-lookup=true",
+		"--client-ca-file="+p.path("ca.crt"),
 	)
 }
 

@@ -1,0 +1,164 @@
+"""A rollout on a control plane that moves: a cluster, a change to it, and where every pod is before and after."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.live.patience import until
+from tests.live.plane import ControlPlane, Object, RefusedError
+from tests.live.plugin import environment
+from tests.live.resting import PATIENCE_SECONDS, RESOURCES, Objects, at_rest, condition, objects_of
+from tests.live.standings import WORKLOADS, Standings, standings, tops_of, workload_of
+
+ROLLOUTS = Path(__file__).parent / "rollouts"
+NAMES = sorted(path.parent.name for path in ROLLOUTS.glob("*/change.yaml"))
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PODS = "/api/v1/namespaces/default/pods"
+# All that decides what becomes of pods.
+DUMPED = (
+    "namespaces,nodes,priorityclasses,poddisruptionbudgets,services,deployments,replicasets,statefulsets,daemonsets,"
+    "controllerrevisions,jobs,pods"
+)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What the change did: the cluster before and after, and who was preempted, each with workload, pod and node."""
+
+    before: Standings
+    after: Standings
+    victims: list[tuple[str, str, str]]
+
+    @property
+    def preempted(self) -> Counter[str]:
+        """How many pods of each workload were preempted."""
+        return Counter(workload for workload, _, _ in self.victims)
+
+
+class Stage:
+    """A control plane on which one rollout follows the other."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+
+    def set(self, name: str, dump: Path) -> Objects:
+        """Take away what is there, make the cluster of that name, and write it to ``dump`` as kubectl shows it."""
+        self._clear()
+        objects: Objects = {}
+        for group in _groups(_documents(ROLLOUTS / name / "cluster.yaml")):
+            self._apply(group)
+            objects = at_rest(self._plane)
+        with dump.open("wb") as file:
+            self._kubectl("get", DUMPED, "--all-namespaces", "--output=json", stdout=file)
+        return objects
+
+    def play(self, name: str, before: Objects) -> Rollout:
+        """Apply the change of that name to the cluster, and wait for the end of what it brings about."""
+        version = self._plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
+        self._apply(_documents(ROLLOUTS / name / "change.yaml"))
+        after = at_rest(self._plane)
+        tops = tops_of(before) | tops_of(after)
+        victims = [
+            (workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"])
+            for pod in self._preempted(version)
+        ]
+        return Rollout(standings(before), standings(after), victims)
+
+    def _kubectl(self, *words: str, **options: Any) -> None:
+        # What kubectl has to say against it goes to standard error, which pytest shows.
+        subprocess.run(
+            ["kubectl", *words],
+            check=True,
+            timeout=PATIENCE_SECONDS,
+            env=environment(self._plane.kubeconfig),
+            **options,
+        )
+
+    def _apply(self, documents: list[Object]) -> None:
+        """Apply the documents; those that admission reads first, until it has taken note of them."""
+        for classes in (True, False):
+            items = [each for each in documents if (each["kind"] == "PriorityClass") == classes]
+            if items:
+                text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+                self._kubectl("apply", "-f", "-", input=text.encode(), stdout=subprocess.DEVNULL)
+            for each in items if classes else ():
+                until(partial(self._is_known, each), f"PriorityClass {each['metadata']['name']}")
+
+    def _is_known(self, priority_class: Object) -> bool:
+        """Whether pods get the priority of the class, which admission learns of by and by."""
+        name = "" if priority_class.get("globalDefault") else priority_class["metadata"]["name"]
+        try:
+            pod = self._plane.request("POST", f"{PODS}?dryRun=All", _pod("known", priorityClassName=name))
+        except RefusedError:
+            return False
+        return bool(pod["spec"]["priority"] == priority_class["value"])
+
+    def _preempted(self, version: str) -> list[Object]:
+        """The pods that were preempted from that version on. A pod of the test's own marks the end."""
+        mark = self._plane.request("POST", PODS, _pod("mark", schedulingGates=[{"name": "test.example/mark"}]))
+        watch = self._plane.watch(RESOURCES["Pod"], version)
+        found: dict[str, Object] = {}
+        try:
+            for pod in watch.objects(PATIENCE_SECONDS):
+                assert pod["kind"] == "Pod", pod
+                if pod["metadata"]["uid"] == mark["metadata"]["uid"]:
+                    return list(found.values())
+                if condition(pod, "DisruptionTarget").get("reason") == "PreemptionByScheduler":
+                    found[pod["metadata"]["uid"]] = pod
+        finally:
+            watch.close()
+        raise AssertionError("the watch does not tell of a pod that is there")
+
+    def _clear(self) -> None:
+        def is_empty() -> bool:
+            items = self._plane.request("GET", RESOURCES["Pod"])["items"]
+            for pod in items:
+                self._delete("Pod", pod, "gracePeriodSeconds=0")
+            return not items and not any(objects_of(self._plane)[kind] for kind in WORKLOADS)
+
+        for kind, items in objects_of(self._plane).items():
+            for each in items if kind != "Pod" else ():
+                self._delete(kind, each, "propagationPolicy=Background")
+        until(is_empty, "an empty cluster")
+        for each in self._plane.request("GET", CLASSES)["items"]:
+            if not each["metadata"]["name"].startswith("system-"):
+                self._plane.request("DELETE", f"{CLASSES}/{each['metadata']['name']}")
+
+    def _delete(self, kind: str, document: Object, how: str) -> None:
+        group, _, plural = RESOURCES[kind].rpartition("/")
+        metadata = document["metadata"]
+        place = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+        try:
+            self._plane.request("DELETE", f"{group}{place}/{plural}/{metadata['name']}?{how}")
+        except RefusedError:
+            # What belongs to something else goes with it, perhaps before its turn.
+            return
+
+
+def _documents(path: Path) -> list[Object]:
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def _groups(documents: list[Object]) -> Iterator[list[Object]]:
+    """The documents up to each workload: with the cluster at rest in between, each comes to a cluster that is known."""
+    group: list[Object] = []
+    for document in documents:
+        group.append(document)
+        if document["kind"] in WORKLOADS:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _pod(name: str, **spec: object) -> Object:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "main", "image": "main:1"}], **spec}}
