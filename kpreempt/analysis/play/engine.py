@@ -122,6 +122,7 @@ class _Game:
         self._at = 0.0
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
+        self._postponed: dict[str, Pod] = {}
         self._actors: dict[OwnerKey, Actor] = {owner: actor for actor in scene.actors for owner in actor.owners}
         # A dictionary keeps the order, so that nothing is up to chance.
         self._unsynced: dict[int, Actor] = {}
@@ -157,7 +158,11 @@ class _Game:
         for key in self._scene.leaving:
             self.delete(key, "deleted")
         for pod in self._scene.arriving:
-            self._first.append(self._arrive(pod, cause=""))
+            # A name is free only once its old bearer is gone.
+            if pod.key in self._world.pods:
+                self._postponed[pod.key] = pod
+            else:
+                self._first.append(self._arrive(pod, cause=""))
         kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
         for actor in self._scene.actors:
@@ -228,13 +233,23 @@ class _Game:
 
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
-        pod = self._readmission.admitted_again(pod)
+        pod = self._named(self._readmission.admitted_again(pod))
         replaced = self._take_unreplaced(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
             return
         self._chain.replaced(replaced.key, pod.key)
         self._arrive(pod, cause=replaced.key)
+
+    def _named(self, pod: Pod) -> Pod:
+        """The pod under a name that no other has; that of a StatefulSet's is its own."""
+        name = pod.metadata.name
+        for number in itertools.count(2):
+            if f"{pod.metadata.namespace}/{name}" not in self._world.pods:
+                break
+            name = f"{pod.metadata.name}-{number}"
+        metadata = msgspec.structs.replace(pod.metadata, name=name)
+        return pod if name == pod.metadata.name else msgspec.structs.replace(pod, metadata=metadata)
 
     def delete(self, key: str, reason: str) -> None:
         """A controller, or whoever applies the change, tells a pod to go."""
@@ -264,10 +279,12 @@ class _Game:
         for _ in range(_SETTLING):
             if not self._unsynced:
                 return
-            actor = self._unsynced.pop(next(iter(self._unsynced)))
+            actor = next(iter(self._unsynced.values()))
             try:
-                actor.sync(self)
+                if not actor.sync(self):
+                    del self._unsynced[id(actor)]
             except SyncError as error:
+                del self._unsynced[id(actor)]
                 assumption = Assumption(
                     actor.workload,
                     "spec",
@@ -275,6 +292,10 @@ class _Game:
                     AssumptionKind.UNCERTAIN,
                 )
                 self._assumptions[assumption] = None
+        for actor in self._unsynced.values():
+            message = "its controller always finds something to do; what it did until then counts"
+            self._assumptions[Assumption(actor.workload, "spec", message, AssumptionKind.UNCERTAIN)] = None
+        self._unsynced.clear()
 
     def _mark(self, actor: Actor | None) -> None:
         if actor is not None:
@@ -424,12 +445,19 @@ class _Game:
         self._mark(self._actor_of(pod))
         if not pod.spec.node_name:
             self._queue.delete(pod, self.now)
+            self._arrive_after(key)
             return
         self._note(StepKind.GONE, pod, node=pod.spec.node_name)
         if not pod.is_terminal:
             self._queue.assigned_pod_deleted(pod, self.now)
         if self._chain.was_evicted(key) and self._actor_of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
             self._replace(pod)
+        self._arrive_after(key)
+
+    def _arrive_after(self, key: str) -> None:
+        """A plain pod comes that had to wait until its name was free."""
+        if key in self._postponed:
+            self._first.append(self._arrive(self._postponed.pop(key), cause=""))
 
     def _replace_after_backoff(self, pod: Pod, at: float) -> None:
         end = self._job_backoffs.end(pod)
@@ -445,8 +473,9 @@ class _Game:
         made = replacement_of(pod, suffix=name, uid=name, now=self.now)
         if made is None:
             return
+        made = self._named(self._readmission.admitted_again(made))
         self._chain.replaced(pod.key, made.key)
-        self._arrive(self._readmission.admitted_again(made), cause=pod.key)
+        self._arrive(made, cause=pod.key)
 
     def _note(
         self,

@@ -65,7 +65,7 @@ class Actor(Protocol):
         """How long a pod has to be ready until it counts as available."""
 
     def sync(self, stage: Stage) -> bool:
-        """Do what is to be done now; whether that was anything. Raises ``SyncError`` where upstream would fail."""
+        """Take the next step; whether there was one to take. Raises ``SyncError`` where upstream would fail."""
 
     def is_done(self, stage: Stage) -> bool:
         """Whether all that is asked for has come about."""

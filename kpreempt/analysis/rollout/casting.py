@@ -291,8 +291,12 @@ class _Casting:
 
     def _job(self, workload: PlannedWorkload, document: Document) -> Actor:
         maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
-        state = job_state(document, workload.before)
-        return JobActor(self._owner(workload), state, maker, workload.change.object)
+        # Templates of Jobs cannot change: another one means another Job of the same name.
+        is_another = workload.before is not None and not workload.is_same_template
+        owned = self._owned.get(self._owner(workload), []) if is_another else []
+        state = job_state(document, None if is_another else workload.before)
+        strangers = frozenset(pod.key for pod in owned)
+        return JobActor(self._owner(workload), state, maker, workload.change.object, strangers)
 
 
 def _annotated(document: Document | None, key: str) -> int | None:

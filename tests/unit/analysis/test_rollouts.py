@@ -206,3 +206,24 @@ def test_older_schedulers_play_rollouts_too(algorithm: str) -> None:
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2"])], [new], algorithm=algorithm)
     assert end_of(found, "Deployment shop/api").is_done
     assert found.algorithm == algorithm
+
+
+def test_a_pod_that_is_made_takes_no_name_that_another_has() -> None:
+    twin = workload("StatefulSet", "api-new", replicas=2, serviceName="x")
+    found = checked([*nodes(1, "8"), *running(twin, ["n1", "n1"])], [workload("Deployment", "api", replicas=2)])
+    assert [step.pod for step in found.play.steps if step.kind is StepKind.LANDS] == [
+        "shop/api-new-1-2",
+        "shop/api-new-2",
+    ]
+    assert end_of(found, "Deployment shop/api").ready_after == 2
+
+
+def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing() -> None:
+    old = workload("Job", "sums", image="one")
+    new = workload("Job", "sums", image="two")
+    objects = running(old, ["n1"])
+    objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
+    found = checked([*nodes(1, "8"), *objects], [new])
+    assert tale(found) == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
+    assert end_of(found, "Job shop/sums").is_done
+    assert RuleId.FIELDS_NOT_MODELLED in {each.rule for each in found.findings}

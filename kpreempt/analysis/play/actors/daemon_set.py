@@ -29,19 +29,15 @@ class DaemonSetActor:
         self._nodes = nodes
 
     def sync(self, stage: Stage) -> bool:
-        """``syncDaemonSet``, until it waits for something."""
-        did = False
-        while True:
-            pods = stage.controlled(stage.pods_of(self.owners[0]))
-            actions = reconcile_daemon_set(self._set, pods, self._nodes, stage.now)
-            for action in actions:
-                if isinstance(action, CreatePods):
-                    self._create(stage, action.node_name)
-                elif isinstance(action, DeletePod):
-                    stage.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
-            if not actions:
-                return did
-            did = True
+        """``syncDaemonSet``."""
+        pods = stage.controlled(stage.pods_of(self.owners[0]))
+        actions = reconcile_daemon_set(self._set, pods, self._nodes, stage.now)
+        for action in actions:
+            if isinstance(action, CreatePods):
+                self._create(stage, action.node_name)
+            elif isinstance(action, DeletePod):
+                stage.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
+        return bool(actions)
 
     def is_done(self, stage: Stage) -> bool:
         """Whether each of its nodes has one pod, which is ready and, unless pods are to stay, of the new template."""

@@ -53,11 +53,8 @@ class DeploymentActor:
         self.owners = tuple(self._owner(each.name) for each in self._sets.values())
 
     def sync(self, stage: Stage) -> bool:
-        """``syncDeployment``, then ``syncReplicaSet`` of each, until both are content."""
-        did = False
-        while self._resize(stage) | self._fill(stage):
-            did = True
-        return did
+        """``syncDeployment``, then ``syncReplicaSet`` of each."""
+        return self._resize(stage) | self._fill(stage)
 
     def is_done(self, stage: Stage) -> bool:
         """Whether all pods are of the new template, as many as there should be, and available."""

@@ -38,18 +38,13 @@ class ReplicaSetActor:
 def keep_replicas(
     stage: Stage, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
 ) -> bool:
-    """Make or delete pods until ``replicas`` are active; whether anything was done."""
-    namespace = owner[0]
-    did = False
-    while True:
-        pods = stage.controlled(stage.pods_of(owner))
-        actions = reconcile_replica_set(replicas, pods, related, stage.now)
-        for action in actions:
-            if isinstance(action, CreatePods):
-                for _ in range(action.count):
-                    stage.create(maker.make())
-            elif isinstance(action, DeletePod):
-                stage.delete(f"{namespace}/{action.name}", action.reason)
-        if not actions:
-            return did
-        did = True
+    """Make or delete as many pods as upstream does at a time until ``replicas`` are active; whether it was any."""
+    pods = stage.controlled(stage.pods_of(owner))
+    actions = reconcile_replica_set(replicas, pods, related, stage.now)
+    for action in actions:
+        if isinstance(action, CreatePods):
+            for _ in range(action.count):
+                stage.create(maker.make())
+        elif isinstance(action, DeletePod):
+            stage.delete(f"{owner[0]}/{action.name}", action.reason)
+    return bool(actions)

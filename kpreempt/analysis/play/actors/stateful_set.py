@@ -31,20 +31,16 @@ class StatefulSetActor:
         self._makers = makers
 
     def sync(self, stage: Stage) -> bool:
-        """``updateStatefulSet``, step by step until it waits for something."""
-        did = False
-        while True:
-            pods = stage.controlled(stage.pods_of(self.owners[0]))
-            step = reconcile_stateful_set(self._set, pods, stage.now)
-            self._set = step.stateful_set
-            for action in step.actions:
-                if isinstance(action, CreatePods):
-                    self._create(stage, action)
-                elif isinstance(action, DeletePod):
-                    stage.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
-            if not step.actions:
-                return did
-            did = True
+        """``updateStatefulSet``."""
+        pods = stage.controlled(stage.pods_of(self.owners[0]))
+        step = reconcile_stateful_set(self._set, pods, stage.now)
+        self._set = step.stateful_set
+        for action in step.actions:
+            if isinstance(action, CreatePods):
+                self._create(stage, action)
+            elif isinstance(action, DeletePod):
+                stage.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
+        return bool(step.actions)
 
     def is_done(self, stage: Stage) -> bool:
         """Whether all pods are ready, and those that an update reaches are of the present template."""
