@@ -20,15 +20,15 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import pending_pods
+from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
 from kpreempt.analysis.play.result import Ended, result_of
 from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling
 from kpreempt.analysis.play.stage import Actor
-from kpreempt.analysis.play.world import OwnerKey, World, owner_key
-from kpreempt.controllers.errors import SyncError
-from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod, tied_node
+from kpreempt.analysis.play.world import OwnerKey, World
+from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
@@ -37,8 +37,6 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
-
-_SETTLING = 10_000
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -123,10 +121,7 @@ class _Game:
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
-        self._actors: dict[OwnerKey, Actor] = {owner: actor for actor in scene.actors for owner in actor.owners}
-        # A dictionary keeps the order, so that nothing is up to chance.
-        self._unsynced: dict[int, Actor] = {}
-        self._unreplaced: dict[OwnerKey, list[Pod]] = {}
+        self._acting = Acting(scene.actors)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
         self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting)
@@ -165,9 +160,7 @@ class _Game:
                 self._first.append(self._arrive(pod, cause=""))
         kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
-        for actor in self._scene.actors:
-            self._unsynced[id(actor)] = actor
-        self._act()
+        self._acting.act(self)
         end = self._go_on()
         ended = Ended(
             end=end,
@@ -192,7 +185,7 @@ class _Game:
             pod = self._scheduling.next_pod(self._at)
             if pod is not None:
                 self._attempt(pod)
-                self._act()
+                self._acting.act(self)
                 continue
             # A state that comes back after somebody had to go comes back for ever.
             shape, gone = self._shape(), self._chain.evictions
@@ -208,7 +201,7 @@ class _Game:
             self._at = at
             while self._later and self._later[0][0] <= at:
                 heapq.heappop(self._later)[2](at)
-            self._act()
+            self._acting.act(self)
 
     def _next_moment(self) -> float | None:
         """When something happens next, to a pod or in the queue."""
@@ -234,7 +227,7 @@ class _Game:
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
         pod = self._named(self._readmission.admitted_again(pod))
-        replaced = self._take_unreplaced(pod)
+        replaced = self._acting.take_lost(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
             return
@@ -272,50 +265,7 @@ class _Game:
 
     def call_again(self, actor: Actor, after: timedelta) -> None:
         """The controller has more to do later."""
-        self._do_later(self._at + after.total_seconds(), lambda _: self._mark(actor))
-
-    def _act(self) -> None:
-        """The controllers act until none of them has anything left to do now."""
-        for _ in range(_SETTLING):
-            if not self._unsynced:
-                return
-            actor = next(iter(self._unsynced.values()))
-            try:
-                if not actor.sync(self):
-                    del self._unsynced[id(actor)]
-            except SyncError as error:
-                del self._unsynced[id(actor)]
-                assumption = Assumption(
-                    actor.workload,
-                    "spec",
-                    f"its controller does nothing: {error.message}",
-                    AssumptionKind.UNCERTAIN,
-                )
-                self._assumptions[assumption] = None
-        for actor in self._unsynced.values():
-            message = "its controller always finds something to do; what it did until then counts"
-            self._assumptions[Assumption(actor.workload, "spec", message, AssumptionKind.UNCERTAIN)] = None
-        self._unsynced.clear()
-
-    def _mark(self, actor: Actor | None) -> None:
-        if actor is not None:
-            self._unsynced[id(actor)] = actor
-
-    def _actor_of(self, pod: Pod) -> Actor | None:
-        key = owner_key(pod)
-        return self._actors.get(key) if key is not None else None
-
-    def _take_unreplaced(self, pod: Pod) -> Pod | None:
-        """The pod that had to go and whose place this one takes: of the same name or node, or else the first."""
-        key = owner_key(pod)
-        gone = self._unreplaced.get(key, []) if key is not None else []
-        if not gone:
-            return None
-        node = tied_node(pod)
-        same = [each for each in gone if each.key == pod.key or (node and each.spec.node_name == node)]
-        found = same[0] if same else gone[0]
-        gone.remove(found)
-        return found
+        self._do_later(self._at + after.total_seconds(), lambda _: self._acting.call(actor))
 
     # What the scheduler does.
 
@@ -353,10 +303,10 @@ class _Game:
         pod = self._world.pods.get(key)
         if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
             self._world.become_ready(key, at)
-            actor = self._actor_of(pod)
-            self._mark(actor)
+            actor = self._acting.of(pod)
+            self._acting.call(actor)
             if actor is not None and actor.min_ready_seconds:
-                self._do_later(at + actor.min_ready_seconds, lambda _: self._mark(actor))
+                self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.nominated_nodes
@@ -387,8 +337,8 @@ class _Game:
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             self._assume(key, "metadata.ownerReferences", message)
         self._go(pod)
-        if self._actor_of(pod) is not None:
-            self._unreplaced.setdefault(owner_key(pod) or ("", "", ""), []).append(pod)
+        if self._acting.of(pod) is not None:
+            self._acting.lose(pod)
             return
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
@@ -414,7 +364,7 @@ class _Game:
     def _go(self, pod: Pod) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
         gone_at = self._world.leave(pod.key, self._at)
-        self._mark(self._actor_of(pod))
+        self._acting.call(self._acting.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
@@ -431,18 +381,18 @@ class _Game:
         pod = self._world.pods.get(key)
         if pod is None:
             return
-        actor = self._actor_of(pod)
+        actor = self._acting.of(pod)
         if actor is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
             self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
-            self._mark(actor)
+            self._acting.call(actor)
             return
         self._remove(key)
 
     def _remove(self, key: str) -> None:
         pod = self._world.remove(key)
         self._messages.pop(key, None)
-        self._mark(self._actor_of(pod))
+        self._acting.call(self._acting.of(pod))
         if not pod.spec.node_name:
             self._queue.delete(pod, self.now)
             self._arrive_after(key)
@@ -450,7 +400,7 @@ class _Game:
         self._note(StepKind.GONE, pod, node=pod.spec.node_name)
         if not pod.is_terminal:
             self._queue.assigned_pod_deleted(pod, self.now)
-        if self._chain.was_evicted(key) and self._actor_of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
+        if self._chain.was_evicted(key) and self._acting.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
             self._replace(pod)
         self._arrive_after(key)
 

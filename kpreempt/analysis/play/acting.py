@@ -1,0 +1,73 @@
+"""The controllers of a play: whose turn it is, and whose pods had to go and are to be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.analysis.play.stage import Actor, Stage
+from kpreempt.analysis.play.world import OwnerKey, owner_key
+from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.pods import tied_node
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption, AssumptionKind
+
+# More steps than any controller takes at one moment; beyond them it goes round.
+_MOST_STEPS = 10_000
+
+
+class Acting:
+    """Calls the controllers about whose pods something has happened, in the order in which it did."""
+
+    def __init__(self, actors: Sequence[Actor]) -> None:
+        self._actors = {owner: actor for actor in actors for owner in actor.owners}
+        # A dictionary keeps the order, so that nothing is up to chance.
+        self._called = {id(actor): actor for actor in actors}
+        self._lost: dict[OwnerKey, list[Pod]] = {}
+        self.assumptions: dict[Assumption, None] = {}
+
+    def of(self, pod: Pod) -> Actor | None:
+        """The controller of a pod's owner, if the change is about that."""
+        key = owner_key(pod)
+        return self._actors.get(key) if key is not None else None
+
+    def call(self, actor: Actor | None) -> None:
+        """Something has happened to a pod of the controller's."""
+        if actor is not None:
+            self._called[id(actor)] = actor
+
+    def act(self, stage: Stage) -> None:
+        """The controllers act until none of them has anything left to do now."""
+        for _ in range(_MOST_STEPS):
+            if not self._called:
+                return
+            actor = next(iter(self._called.values()))
+            try:
+                if not actor.sync(stage):
+                    del self._called[id(actor)]
+            except SyncError as error:
+                del self._called[id(actor)]
+                self._assume(actor, f"its controller does nothing: {error.message}")
+        for actor in self._called.values():
+            self._assume(actor, "its controller always finds something to do; what it did until then counts")
+        self._called.clear()
+
+    def lose(self, pod: Pod) -> None:
+        """A pod of a controller had to go for another."""
+        key = owner_key(pod)
+        if key is not None:
+            self._lost.setdefault(key, []).append(pod)
+
+    def take_lost(self, pod: Pod) -> Pod | None:
+        """The pod that had to go and whose place this one takes: of the same name or node, or else the first."""
+        key = owner_key(pod)
+        lost = self._lost.get(key, []) if key is not None else []
+        if not lost:
+            return None
+        node = tied_node(pod)
+        same = [each for each in lost if each.key == pod.key or (node and each.spec.node_name == node)]
+        found = same[0] if same else lost[0]
+        lost.remove(found)
+        return found
+
+    def _assume(self, actor: Actor, message: str) -> None:
+        self.assumptions[Assumption(actor.workload, "spec", message, AssumptionKind.UNCERTAIN)] = None
