@@ -44,4 +44,8 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
     assert without_empty(after) == without_empty(grouped(now))
     # What was is not changed, and what stays is the same list.
     assert before == kept
-    assert all(after[place] is group for place, group in before.items() if after[place] == group)
+    assert all(
+        after[place] is group for place, group in before.items() if [*map(id, after[place])] == [*map(id, group)]
+    )
+    # And it goes on from there.
+    assert without_empty(regrouped(after, now, pods, place_of)) == without_empty(before)

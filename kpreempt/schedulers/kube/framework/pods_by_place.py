@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kpreempt.model.pod import Pod
@@ -34,49 +34,74 @@ def regrouped(
 ) -> dict[Place, list[Pod]]:
     """The groups of the list ``now``, given those of ``pods``. A group that stays is the same list; none is changed.
 
-    Only where the lists differ, from the first difference to the last, and on the shorter side of that are pods looked
-    at: in a play one of many pods changes from a decision to the next.
+    Only pods that are not the same objects in both lists are looked at: in a play a few of many pods change from a
+    decision to the next.
     """
     start = _common_start(pods, now)
     end = _common_end(pods, now, start)
-    gone: dict[Place, list[Pod]] = {}
-    come: dict[Place, list[Pod]] = {}
-    add_by_place(gone, pods[start : len(pods) - end], place_of)
-    add_by_place(come, now[start : len(now) - end], place_of)
+    old, new = pods[start : len(pods) - end], now[start : len(now) - end]
     changed = dict(groups)
+    gone, come = _differences(old, new, place_of)
     if not gone and not come:
         return changed
-    is_short = start <= end
-    counts = Counter(map(place_of, pods[:start] if is_short else pods[len(pods) - end :]))
+    head, index_of = set(map(id, pods[:start])), {id(pod): index for index, pod in enumerate(new)}
+
+    def rank(pod: Pod) -> int:
+        """Pods before the first difference, then those up to the last in their order, then all others."""
+        return -1 if id(pod) in head else index_of.get(id(pod), len(new))
+
     for place in gone.keys() | come.keys():
-        group, leaving = groups.get(place, []), len(gone.get(place, ()))
-        head = counts[place] if is_short else len(group) - leaving - counts[place]
-        after = [*group[:head], *come.get(place, ()), *group[head + leaving :]]
-        # Lists compare the same object as equal without a look at it.
-        if after != group:
+        group, leaving = groups.get(place, []), set(map(id, gone.get(place, ())))
+        after = [pod for pod in group if id(pod) not in leaving]
+        if place in come:
+            after = sorted([*after, *come[place]], key=rank)
+        # An equal pod is not enough: the next time it is looked for as the object that is in the list.
+        if not _are_same(after, group):
             changed[place] = after
     return changed
 
 
+def _differences(
+    old: Sequence[Pod], new: Sequence[Pod], place_of: PlaceOf
+) -> tuple[dict[Place, list[Pod]], dict[Place, list[Pod]]]:
+    """What leaves and what comes, by place; all of it where those that stay are in another order."""
+    index_of = {id(pod): index for index, pod in enumerate(new)}
+    were = set(map(id, old))
+    staying = [index_of[id(pod)] for pod in old if id(pod) in index_of]
+    gone: dict[Place, list[Pod]] = {}
+    come: dict[Place, list[Pod]] = {}
+    if all(map(operator.lt, staying, staying[1:])):
+        add_by_place(gone, (pod for pod in old if id(pod) not in index_of), place_of)
+        add_by_place(come, (pod for pod in new if id(pod) not in were), place_of)
+    else:
+        add_by_place(gone, old, place_of)
+        add_by_place(come, new, place_of)
+    return gone, come
+
+
 def _common_start(one: Sequence[Pod], other: Sequence[Pod]) -> int:
-    """How many pods at the start are the same."""
+    """How many pods at the start are the same objects."""
     most = min(len(one), len(other))
     start = 0
-    while start < most and one[start : start + _STRETCH] == other[start : start + _STRETCH]:
+    while start < most and _are_same(one[start : start + _STRETCH], other[start : start + _STRETCH]):
         start += _STRETCH
-    while start < most and one[start] == other[start]:
+    while start < most and one[start] is other[start]:
         start += 1
     return min(start, most)
 
 
 def _common_end(one: Sequence[Pod], other: Sequence[Pod], start: int) -> int:
-    """How many pods at the end are the same, of those behind the first ``start``."""
+    """How many pods at the end are the same objects, of those behind the first ``start``."""
     most = min(len(one), len(other)) - start
     end = 0
-    while end + _STRETCH <= most and (
-        one[len(one) - end - _STRETCH : len(one) - end] == other[len(other) - end - _STRETCH : len(other) - end]
+    while end + _STRETCH <= most and _are_same(
+        one[len(one) - end - _STRETCH : len(one) - end], other[len(other) - end - _STRETCH : len(other) - end]
     ):
         end += _STRETCH
-    while end < most and one[len(one) - end - 1] == other[len(other) - end - 1]:
+    while end < most and one[len(one) - end - 1] is other[len(other) - end - 1]:
         end += 1
     return end
+
+
+def _are_same(one: Sequence[Pod], other: Sequence[Pod]) -> bool:
+    return len(one) == len(other) and all(map(operator.is_, one, other))
