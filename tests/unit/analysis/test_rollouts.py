@@ -206,3 +206,19 @@ def test_older_schedulers_play_rollouts_too(algorithm: str) -> None:
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2"])], [new], algorithm=algorithm)
     assert end_of(found, "Deployment shop/api").is_done
     assert found.algorithm == algorithm
+
+
+def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
+    old = {**workload("Job", "old"), "metadata": {"name": "old", "namespace": "shop", "uid": "uid-old"}}
+    waiting = running(old, [""])
+    (pod,) = (each for each in waiting if each["kind"] == "Pod")
+    pod["spec"].pop("nodeName")
+    pod["status"] = {"phase": "Pending"}
+    found = checked([*nodes(1, "1"), *waiting], [workload("Deployment", "api", replicas=1, **HIGH_POD), HIGH])
+    assert [each.pod for each in found.play.waiting] == ["shop/old-a"]
+    assert tale(found) == ["0 Scales api-new 1", "0 Arrives api-new-1", "0 Lands api-new-1 n1"]
+    assert found.play.seconds == 0
+    freed = checked(
+        [*nodes(1, "1"), *waiting, *running(workload("Deployment", "web"), ["n1"])], [], deleted=["Deployment/web"]
+    )
+    assert tale(freed)[-1] == "30 Lands old-a n1"
