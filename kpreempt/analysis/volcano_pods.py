@@ -68,8 +68,11 @@ class VolcanoOfPods:
         phases: Phases = NO_PHASES,
     ) -> Verdict:
         """What the session makes of the pod."""
-        cluster, now = _without(pod, prepared.cluster), prepared.now
+        cluster, now = prepared
         volcano = Volcano(self._configuration, now, with_scores=False)
+        # While a play goes on, the pod is there and waits: it is itself, not one of the same name.
+        others = [each for each in cluster.pods if each.key != pod.key or each.spec.node_name]
+        cluster = msgspec.structs.replace(cluster, pods=others)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
         answer = explain_submission(submission, volcano, self._decode)[0]
         return _verdict(pod, cluster, answer)
@@ -81,14 +84,6 @@ class VolcanoOfPods:
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """Nothing: who goes depends on the whole session."""
         raise NotImplementedError
-
-
-def _without(pod: Pod, cluster: ClusterSnapshot) -> ClusterSnapshot:
-    """The cluster without the very pod that is asked about, which waits in it where a rollout is played."""
-    uid = pod.metadata.uid
-    if not uid or not any(each.metadata.uid == uid and each.key == pod.key for each in cluster.pods):
-        return cluster
-    return msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each.metadata.uid != uid])
 
 
 def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
