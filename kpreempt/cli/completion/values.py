@@ -135,9 +135,10 @@ def _formats(place: Place, _names: Names) -> Completion:
     formats: Iterable[str] = _metavar(place).partition("[")[0].split("|")
     if _metavar(place).startswith("FORMAT"):
         from kpreempt.report import FORMATS
-        from kpreempt.report.answers import ANSWER_FORMATS
+        from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS
 
         formats = ANSWER_FORMATS if place.command.name in _WITH_ANSWERS else FORMATS
+        formats = CHECK_FORMATS if place.command.name == "check" else formats
     return Completion([Candidate(each) for each in formats])
 
 
@@ -168,6 +169,13 @@ def _actions(place: Place, _names: Names) -> Completion:
     return _one_more(place, ACTIONS)
 
 
+def _rules(_place: Place, _names: Names) -> Completion:
+    """The rules of a gate."""
+    from kpreempt.verdict.check import RuleId
+
+    return Completion([Candidate(rule) for rule in RuleId])
+
+
 def _one_more(place: Place, values: Iterable[str]) -> Completion:
     """The values that are not in the list before the last comma."""
     earlier, comma, _ = place.prefix.rpartition(",")
@@ -190,4 +198,8 @@ _SOURCES: dict[str, _Source] = {
     "--color": _words(_COLOURS),
     "--preemption-policy": _words(_POLICIES),
     "--feature-gates": _feature_gates,
+    "--waive": _rules,
+    "--forbid-victims": lambda _place, _names: Completion(
+        [Candidate(each) for each in ("namespace=", "label=", "priority-class=")], NO_FILES | NO_SPACE
+    ),
 }

@@ -64,6 +64,8 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["explain", "--priority-class", ""], ["high", "low"], id="a priority class"),
         pytest.param(["explain", "-o", "j"], ["json", "jsonl"], id="a format"),
         pytest.param(["batch", "-o", ""], ["jsonl"], id="the only format"),
+        pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit"], id="a format of check"),
+        pytest.param(["check", "--waive", "max-p"], ["max-pdb-violations", "max-pending"], id="a rule"),
         pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
         pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
         pytest.param(["explain", "--cpu", ""], [], id="nothing for an amount"),
@@ -108,7 +110,8 @@ def test_pods_are_those_of_the_namespace_however_it_is_written(words: list[str])
 
 def test_every_command_completes_every_option_that_it_has() -> None:
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
-        long = {opt for each in command.params for opt in each.opts if opt.startswith("--")} | {"--help"}
+        options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+        long = {option for option in options if option.startswith("--")} | {"--help"}
         assert set(offered(name, "--")[0]) == long
 
 
