@@ -23,7 +23,7 @@ from kpreempt.cli.schedulers import read_scheduler
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot import decode_object, name_of
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
@@ -106,6 +106,8 @@ def _refuse_contradictions(request: CheckRequest) -> None:
         raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
     if request.worst_case and request.runs > 1:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
+    if request.namespace and name_of(request.namespace) != request.namespace:
+        raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
 
 

@@ -31,6 +31,7 @@ from kpreempt.cli.gate_config import (
 )
 from kpreempt.cli.output import whole_file
 from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot import name_of
 from kpreempt.verdict.check import GateFinding, RuleId
 
 
@@ -110,7 +111,8 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
 def _config(flags: GateFlags, folder: Path | None) -> tuple[str, GateConfig]:
     """The file that counts, and what it says."""
     if flags.config:
-        return flags.config, parse_config(read_file(flags.config), flags.config)
+        name = name_of(flags.config)
+        return name, parse_config(read_file(flags.config, name), name)
     try:
         found = find_config(folder or Path.cwd())
     except OSError as error:

@@ -3,6 +3,7 @@
 Heavy readers (YAML, zstandard) are imported by the functions that need them.
 """
 
+from kpreempt.snapshot.archives import name_of
 from kpreempt.snapshot.collect import Keeps
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.least import least
@@ -29,6 +30,7 @@ __all__ = [
     "least",
     "load_snapshot",
     "merge_clusters",
+    "name_of",
     "packed",
     "parse_document",
     "parse_yaml_value",

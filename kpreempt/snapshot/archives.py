@@ -102,6 +102,11 @@ class InputStream(io.RawIOBase):
         return InputError(f"the {self._packing or 'packed'} data {problem}", source=self.name, hint=hint)
 
 
+def name_of(path: str) -> str:
+    r"""How sources are called: the path, with a byte that is no UTF-8 as ``\xNN``. Answers are text, and name them."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def unreadable(name: str, error: OSError) -> InputError:
     """The error for a file that the operating system does not give."""
     reason = error.strerror or str(error)
@@ -145,7 +150,7 @@ def _tar_members(stream: InputStream, budget: Budget, layers: int) -> Iterator[M
                 budget.spend(_TAR_HEADER, stream.name)
                 file = archive.extractfile(entry) if entry.isreg() else None
                 if file is not None:
-                    inner = InputStream(file, f"{stream.name}:{entry.name}", budget, "tar")
+                    inner = InputStream(file, f"{stream.name}:{name_of(entry.name)}", budget, "tar")
                     yield from unpacked(inner, budget, is_member=True, layers=layers + 1)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         raise damaged from error

@@ -13,7 +13,7 @@ from typing import IO, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Budget, InputStream, unpacked, unreadable
+from kpreempt.snapshot.archives import Budget, InputStream, name_of, unpacked, unreadable
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -50,6 +50,9 @@ def read_sources(path: str, stdin: BinaryIO | None) -> Iterator[Source]:
         if stdin is None:
             raise InputError("it is closed", source=STDIN_NAME)
         yield from _read_stream(stdin, STDIN_NAME, budget, is_named=True)
+    elif not path:
+        # To the system it would be the current folder; it is rather a variable that is not set.
+        raise InputError("the path is empty", hint="a file, a folder, or - for standard input")
     elif "\0" in path:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
@@ -91,7 +94,7 @@ def _read_file(path: str, budget: Budget, *, is_named: bool) -> Iterator[Source]
     except OSError as error:
         raise unreadable(path, error) from error
     with file:
-        yield from _read_stream(file, path, budget, is_named=is_named)
+        yield from _read_stream(file, name_of(path), budget, is_named=is_named)
 
 
 def _read_stream(stream: BinaryIO, name: str, budget: Budget, *, is_named: bool) -> Iterator[Source]:
