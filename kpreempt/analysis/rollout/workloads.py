@@ -14,6 +14,7 @@ from kpreempt.analysis.rollout.live import LiveDocuments
 from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
 from kpreempt.analysis.rollout.pod_defaults import mapping_in
 from kpreempt.analysis.rollout.records import ManifestDocument, PlannedWorkload
+from kpreempt.analysis.rollout.refusals import refuse_workload
 from kpreempt.analysis.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.rollout.workload_defaults import (
     SIZE_FIELDS,
@@ -87,6 +88,7 @@ def _check(given: ManifestDocument, decode: Decode) -> None:
         decode("Pod", template.document, source=given.source, line=given.line)
         for claim in template.claims:
             decode("PersistentVolumeClaim", claim, source=given.source, line=given.line)
+    refuse_workload(document, reader)
 
 
 def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) -> WorkloadPlan:

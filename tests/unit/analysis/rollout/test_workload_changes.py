@@ -347,7 +347,7 @@ def test_claims_of_a_stateful_set_as_the_server_has_them_are_no_change_and_other
 
 
 def test_a_selector_cannot_be_changed() -> None:
-    document = workload()
+    document = changed(workload(), "spec.template.metadata.labels.v", "2")
     plan = plan_of(changed(document, "spec.selector", {"matchLabels": {"app": "api", "v": "2"}}), served(document))
     assert [(each.subject, each.field) for each in plan.assumptions] == [
         ("Deployment shop/api", "spec.selector.matchLabels.v")
