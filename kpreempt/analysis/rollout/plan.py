@@ -125,7 +125,7 @@ class _Planner:
         """All of it."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
-            self._notes.append(f"means nothing to scheduling, and is ignored: {', '.join(ignored)}")
+            self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
         cluster = self._overlay.cluster()
         self._note_missing_namespaces(cluster)
         return Plan(

@@ -15,6 +15,7 @@ from kpreempt.analysis.play.actors.naming import Maker
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import replacement_of
+from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
@@ -37,9 +38,15 @@ class Prototypes:
         return self.of_template(template), template
 
     def of_template(self, template: PodTemplate) -> Pod:
-        """The pod as the API server would store it."""
+        """The pod as the API server would store it. Raises ``NotFoundError`` for an unknown priority class."""
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
-        admission = admit(pod, self.cluster)
+        try:
+            admission = admit(pod, self.cluster)
+        except NotFoundError as error:
+            # The pod is not there yet: its workload's manifest is what its author knows.
+            where = f"{template.source}:{template.line}: " if template.source else ""
+            of = f"{template.origin}: " if template.origin else ""
+            raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
         self.assumptions.update(dict.fromkeys(admission.assumptions))
         return admission.pod
 

@@ -65,7 +65,7 @@ def test_changes_come_in_the_order_of_the_input_and_deletions_after_them() -> No
     ]
     assert [each.name for each in plan.workloads] == ["b", "a", "old"]
     assert [each.line for each in plan.changes] == [1, 11, 31, 41, 51, 0]
-    assert plan.notes == ["means nothing to scheduling, and is ignored: 1 ConfigMap"]
+    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 1 ConfigMap"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_has_no_name_is_no_mistake_where_it_means_nothing() -> None:
     chart = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep(2000)}
     plan = plan_of([nameless, chart, nameless])
     assert [each.subject for each in plan.assumptions] == ["Kustomization shop/without a name"] * 2
-    assert plan.notes == ["means nothing to scheduling, and is ignored: 1 Thing"]
+    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 1 Thing"]
 
 
 def test_a_namespace_that_is_nowhere_is_noted() -> None:
@@ -269,7 +269,9 @@ def test_a_deletion_that_makes_no_sense_is_refused(text: str, error: type[Kpreem
 def test_what_means_nothing_can_be_deleted_too() -> None:
     plan = plan_of([], deleted=["cm/a", "configmaps/b", "certificates.cert-manager.io/c"])
     assert plan.changes == []
-    assert plan.notes == ["means nothing to scheduling, and is ignored: 2 ConfigMap, 1 certificates.cert-manager.io"]
+    assert plan.notes == [
+        "of no kind that is known to decide about pods, and ignored: 2 ConfigMap, 1 certificates.cert-manager.io"
+    ]
 
 
 def test_with_a_namespace_goes_all_that_is_in_it() -> None:
