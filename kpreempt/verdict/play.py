@@ -16,7 +16,8 @@ class StepKind(StrEnum):
 
     ``Scales``: a controller gives a ReplicaSet another size. ``Arrives``: a pod is created. ``Lands``: it is bound.
     ``Nominated``: victims are told to go, and it waits for their room. ``Leaves``: a pod is told to go, and stops.
-    ``Gone``: it has stopped. ``Waits``: no node for it, and nobody whose going would help.
+    ``Gone``: it has stopped. ``Waits``: no node for it, and nobody whose going would help; not told of a pod that
+    waited at the start, and does still.
     """
 
     SCALES = "Scales"

@@ -6,19 +6,25 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.play import Displaced
 
+_Name = tuple[str, int]
+_NOBODY: _Name = ("", 0)
+
 
 class Chain:
     """Victims by the pod that they left for, and replacements by the pod that they took the place of.
 
-    A victim is named by its key and how often a pod of that key was evicted, since a StatefulSet's keep their names.
+    Keys come again, since a StatefulSet's pods keep their names: a pod is named by its key and by how many of that key
+    came before it, a victim by its key and how often a pod of that key was evicted. So nobody follows from itself.
     """
 
     def __init__(self) -> None:
-        self._victims: dict[str, list[tuple[Pod, list[str], int]]] = {}
+        self._victims: dict[_Name, list[tuple[Pod, list[str], int]]] = {}
         self._times: dict[str, int] = {}
-        self._replacements: dict[tuple[str, int], str] = {}
-        self._replaced: set[str] = set()
-        self._nodes: dict[str, str] = {}
+        self._came: dict[str, int] = {}
+        self._replacements: dict[_Name, _Name] = {}
+        self._replaced: set[_Name] = set()
+        self._were_replaced: set[str] = set()
+        self._nodes: dict[_Name, str] = {}
         self._pods: dict[str, Pod] = {}
         self.evictions = 0
 
@@ -27,27 +33,30 @@ class Chain:
         self.evictions += 1
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
-        self._victims.setdefault(cause, []).append((pod, violated, time))
+        self._victims.setdefault(self._latest(cause), []).append((pod, violated, time))
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""
         return key in self._times
 
+    def came(self, key: str) -> None:
+        """A pod is made that takes no victim's place."""
+        self._came[key] = self._came.get(key, 0) + 1
+
     def replaced(self, key: str, replacement: str) -> None:
         """A pod is made in the place of the one that went last under that key."""
-        self._replacements[key, self._times[key]] = replacement
-        if replacement == key:
-            # It bears the name of the one before, and has yet to land.
-            self._nodes.pop(key, None)
-        self._replaced.add(replacement)
+        self.came(replacement)
+        name = self._replacements[key, self._times[key]] = self._latest(replacement)
+        self._replaced.add(name)
+        self._were_replaced.add(replacement)
 
     def is_replacement(self, key: str) -> bool:
-        """Whether a pod took the place of another."""
-        return key in self._replaced
+        """Whether a pod of that key took the place of another."""
+        return key in self._were_replaced
 
     def landed(self, key: str, node: str) -> None:
         """A pod was bound."""
-        self._nodes[key] = node
+        self._nodes[self._latest(key)] = node
 
     def pod(self, key: str) -> Pod:
         """A pod that had to go, as it was."""
@@ -56,29 +65,27 @@ class Chain:
     def displaced(self) -> list[Displaced]:
         """All victims, each followed by those that had to go for what took its place."""
         found: list[Displaced] = []
-        seen: set[tuple[str, int]] = set()
         causes = [cause for cause in self._victims if cause not in self._replaced]
         # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
         left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
         while left:
             cause, (pod, violated, time), depth = left.pop()
-            name = (pod.key, time)
-            if name in seen:
-                continue
-            seen.add(name)
-            replacement = self._replacements.get(name, "")
+            replacement = self._replacements.get((pod.key, time), _NOBODY)
             found.append(
                 Displaced(
                     pod=pod.key,
                     priority=pod.priority,
                     node=pod.spec.node_name,
-                    cause=cause,
+                    cause=cause[0],
                     depth=depth,
                     owner=controller_name(pod.metadata),
                     violated=violated,
-                    replacement=replacement,
+                    replacement=replacement[0],
                     lands_on=self._nodes.get(replacement, ""),
                 )
             )
             left += [(replacement, victim, depth + 1) for victim in self._victims.get(replacement, [])][::-1]
         return found
+
+    def _latest(self, key: str) -> _Name:
+        return (key, self._came.get(key, 0))

@@ -124,6 +124,7 @@ class _Game:
         self._acting = Acting(scene.actors)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
+        self._waiting_still = set(self._waited_before)
         self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
@@ -286,12 +287,15 @@ class _Game:
             self._uncertain[pod.key] = None
         if self._messages.get(pod.key) != message:
             self._messages[pod.key] = message
-            self._note(StepKind.WAITS, pod, message=message)
+            # That a pod waits that has waited all along is no event.
+            if pod.key not in self._waiting_still:
+                self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
         nodes = verdict.lands_on or verdict.chosen_nodes
         node = self._scheduling.draw(nodes)
         self._messages.pop(pod.key, None)
+        self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
@@ -312,6 +316,7 @@ class _Game:
         nodes = verdict.nominated_nodes
         node = self._scheduling.draw(nodes)
         self._messages[pod.key] = verdict.message
+        self._waiting_still.discard(pod.key)
         self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
         for old, new in self._world.nominate(pod.key, node):
             if old.key != pod.key:
@@ -353,6 +358,8 @@ class _Game:
 
     def _arrive(self, pod: Pod, *, cause: str) -> str:
         pod = self._world.create(pod, self._at)
+        if not cause:
+            self._chain.came(pod.key)
         self._note(StepKind.ARRIVES, pod, cause=cause)
         if pod.spec.node_name:
             self._queue.assigned_pod_added(pod, self.now)

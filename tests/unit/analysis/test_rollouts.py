@@ -227,3 +227,19 @@ def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing(
     assert tale(found) == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
     assert end_of(found, "Job shop/sums").is_done
     assert RuleId.FIELDS_NOT_MODELLED in {each.rule for each in found.findings}
+
+
+def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
+    old = {**workload("Job", "old"), "metadata": {"name": "old", "namespace": "shop", "uid": "uid-old"}}
+    waiting = running(old, [""])
+    (pod,) = (each for each in waiting if each["kind"] == "Pod")
+    pod["spec"].pop("nodeName")
+    pod["status"] = {"phase": "Pending"}
+    found = checked([*nodes(1, "1"), *waiting], [workload("Deployment", "api", replicas=1, **HIGH_POD), HIGH])
+    assert [each.pod for each in found.play.waiting] == ["shop/old-a"]
+    assert tale(found) == ["0 Scales api-new 1", "0 Arrives api-new-1", "0 Lands api-new-1 n1"]
+    assert found.play.seconds == 0
+    freed = checked(
+        [*nodes(1, "1"), *waiting, *running(workload("Deployment", "web"), ["n1"])], [], deleted=["Deployment/web"]
+    )
+    assert tale(freed)[-1] == "30 Lands old-a n1"
