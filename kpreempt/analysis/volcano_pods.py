@@ -70,6 +70,9 @@ class VolcanoOfPods:
         """What the session makes of the pod."""
         cluster, now = _without(pod, prepared.cluster), prepared.now
         volcano = Volcano(self._configuration, now, with_scores=False)
+        # While a play goes on, the pod is there and waits: it is itself, not one of the same name.
+        others = [each for each in cluster.pods if each.key != pod.key or each.spec.node_name]
+        cluster = msgspec.structs.replace(cluster, pods=others)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
         answer = explain_submission(submission, volcano, self._decode)[0]
         return _verdict(pod, cluster, answer)
