@@ -68,12 +68,16 @@ def change_phrase(change: Change) -> Phrase:
     """What becomes of an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
-    return (_KINDS[change.kind], *strategy, f", {size}" if size else "")
+    # A CronJob has no pods of its own, and comes due when it will.
+    once = "; one run of it is played, as if due at once" if change.object.startswith("CronJob ") and change.replicas else ""
+    return (_KINDS[change.kind], *strategy, f", {size}{once}" if size else "")
 
 
 def replicas_text(change: Change) -> str:
     """``3 → 5 replicas``, ``5 replicas``; empty where nothing says so."""
     before, after = change.replicas_before, change.replicas
+    if change.kind is ChangeKind.DELETED:
+        return "" if before is None else count(before, "replica")
     if after is None:
         return "" if before is None else f"{before:,} → ? replicas"
     if before is None or before == after:

@@ -69,7 +69,8 @@ def _add_headline(page: Page, check: Check) -> None:
     if cluster.age_seconds is not None:
         facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
     if check.runs > 1:
-        facts.append(f"the worst of {count(check.runs, 'run')}, seed {check.seed}")
+        is_all = check.explored_all
+        facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed}")
     page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT)
 
 

@@ -118,6 +118,8 @@ def _forbidden(finding: GateFinding) -> Phrase:
 
 
 def _unschedulable(finding: GateFinding) -> Phrase:
+    if not finding.pods:
+        return (*_subject(finding, "the change"), ": not done in the end", *_detail(finding, "; "))
     pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'finds')} no node"
     return (*_subject(finding, "the change"), pods, *_pods(finding), *_detail(finding, "; "))
 

@@ -22,7 +22,11 @@ INDENT = 2
 # Longer chains go on below one another.
 _DEEPEST_INDENT = 10
 # Why a controller deletes pods, in words.
-_REASONS = {"scale-down": "too many", "update": "of an old version"}
+_REASONS = {
+    "scale-down": "too many",
+    "update": "of an old version",
+    "owner-deleted": "what they belong to is deleted",
+}
 
 
 class Told(NamedTuple):
@@ -110,6 +114,9 @@ def _several(texts: Sequence[str], style: Style = "") -> Phrase:
 def _scales(steps: Sequence[PlayStep]) -> Phrase:
     last = steps[-1]
     size = f" to {count(last.replicas or 0, 'replica')}"
+    if len(steps) > 1:
+        # What happens between is told on other lines.
+        size += f", in {len(steps):,} steps"
     if last.owner:
         return (Span(last.owner), " sets ", strong(last.pod), size)
     return (strong(last.pod), f" is set{size}")

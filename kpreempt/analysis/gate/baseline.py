@@ -50,7 +50,8 @@ def read_baseline(content: bytes, source: str) -> Baseline:
         problem, _, path = str(error).partition(" - at `$")
         raise InputError(_lowered(problem), source=source, path=path.strip("`.")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"is not JSON: {_lowered(str(error))}", source=source) from None
+        problem = str(error).removeprefix("JSON is malformed: ")
+        raise InputError(f"is not JSON: {_lowered(problem)}", source=source) from None
     if found.kind != _KIND or found.api_version != API_VERSION:
         raise InputError(
             f"is no baseline: {found.api_version} {found.kind}",

@@ -49,7 +49,7 @@ def unscheduled(play: Play, changes: Sequence[Change], attribution: Attribution,
             parts=[part],
             group=rules.group_of(RuleId.REQUIRE_SCHEDULABLE, namespace_of(workload), workload),
             since=min((since.get(each.pod, 0.0) for each in pods), default=play.seconds),
-            detail=messages[0] if messages else "not all that it asks for has come about in the end",
+            detail=messages[0] if messages else "",
         )
 
 
