@@ -1,0 +1,465 @@
+# ruff: noqa: E501 - a message reads better in one piece
+"""``kpreempt check`` from its options to its exit code, on small clusters."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rollouts import Document, nodes, priority_class, running, workload
+
+ROOT = Path(__file__).parents[3]
+NOW = "2026-11-21T12:00:00Z"
+FORMATS = ["text", "json", "yaml", "jsonl", "name", "markdown", "html", "junit", "sarif", "github", "gitlab"]
+# Stands for a password: it must never be written.
+SECRET = "s3cr3t-marker"
+HIGH = priority_class("high", 1000)
+WEB = workload("Deployment", "web", replicas=2)
+# It takes the place of both pods of web, against its budget.
+GREEDY = workload("Deployment", "greedy", cpu="2", replicas=1, pod={"priorityClassName": "high"})
+SMALL = workload("Deployment", "small", cpu="100m", replicas=1)
+
+Kpreempt = Callable[..., Any]
+Ask = Callable[..., Any]
+
+
+def budget(name: str, at_least: Any, app: str = "web") -> Document:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"minAvailable": at_least, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
+def full_cluster() -> list[Document]:
+    """One node that ``web`` fills, but for a tenth of a core; ``web`` has a budget."""
+    return [*nodes(1, "2100m"), HIGH, *running(WEB, ["n1", "n1"]), budget("web", 2)]
+
+
+def written(path: Path, documents: Sequence[Document]) -> str:
+    path.write_text("\n---\n".join(json.dumps(each, indent=1) for each in documents) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def ask(kpreempt: Kpreempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Runs ``kpreempt check`` in an empty folder, on ``cluster.json`` of it, with a change unless one is named."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "cluster.json", full_cluster())
+    written(tmp_path / "change.json", [GREEDY])
+
+    def run(*arguments: str, stdin: str = "", change: bool = True) -> Any:
+        own = ["-f", "change.json"] if change else []
+        return kpreempt("check", "--snapshot", "cluster.json", "--now", NOW, *own, *arguments, stdin=stdin)
+
+    return run
+
+
+def findings(run: Any) -> list[tuple[str, str, str]]:
+    """Rule, subject and standing of each finding of an answer in JSON."""
+    return [
+        (each["rule"], each["subject"], each.get("standing", "Fails")) for each in json.loads(run.stdout)["findings"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param([], "no change is given\n", id="nothing to check"),
+        pytest.param(
+            ["-f", "change.json", "--prune"],
+            "--prune deletes what only the base has, and none is given\n",
+            id="nothing to prune from",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--worst-case", "--runs", "2"],
+            "--worst-case looks at all choices, and --runs draws some of them: one of both\n",
+            id="all choices and some",
+        ),
+        pytest.param(
+            ["-f", "-", "--base", "-"],
+            "standard input is asked for twice: by -f and by --base\n",
+            id="one stream for two",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--waive", "max-luck"],
+            '--waive max-luck: there is no rule "max-luck"\n',
+            id="a rule that there is not",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--max-victims", "-1"],
+            "--max-victims -1: this is not a number from 0 to 2147483647\n",
+            id="a limit below zero",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--max-victims", "10%"],
+            "--max-victims 10%: this is not a number from 0 to 2147483647\n",
+            id="a share as a limit",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--max-snapshot-age", "5y"],
+            "--max-snapshot-age 5y: this is not a time\n",
+            id="an age of another unit",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--forbid-victims", "shop"],
+            "--forbid-victims shop: this does not say who\n",
+            id="nobody forbidden",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--write-baseline", "b.json"],
+            "--write-baseline: nothing is accepted for ever\n",
+            id="a baseline without an end",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--expires", "2027-01-01"],
+            "--expires: this is for a new baseline\n",
+            id="an end without a baseline",
+        ),
+        pytest.param(
+            ["-f", "change.json", "-o", "table"],
+            "-o table: there is no format 'table'\n",
+            id="a format that there is not",
+        ),
+        pytest.param(
+            ["-f", "change.json", "-o", "json=a", "-o", "sarif=a"],
+            "-o sarif=a: another output goes to the same file\n",
+            id="two outputs into one file",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--algorithm", "kube-1.99"],
+            "there is no algorithm 'kube-1.99'\n",
+            id="an algorithm that there is not",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--algorithm", "volcano-1.8", "--feature-gates", "A=true"],
+            "volcano-1.8 has neither feature gates nor a Policy file\n",
+            id="gates of another scheduler",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--runs", "0"], "kpreempt check: invalid value for '--runs'", id="no run at all"
+        ),
+        pytest.param(
+            ["-f", "change.json", "--now", "noon"],
+            "--now: 'noon' is not a time with its zone\n",
+            id="a time without a zone",
+        ),
+        pytest.param(
+            ["-f", "change.json", "-n", os.fsdecode(b"a\xff")],
+            "the namespace of -n is not UTF-8\n",
+            id="a namespace of other bytes",
+        ),
+        pytest.param(["--delete", "Deployment"], '"Deployment" does not name an object\n', id="a kind alone to delete"),
+        pytest.param(["--delete", "Wobble/web"], '"Wobble" is no kind of object\n', id="an unknown kind to delete"),
+        pytest.param(
+            ["-f", "change.json", "--delete", "Deployment/shop/greedy"],
+            "Deployment shop/greedy is among the manifests, and is to be deleted as well\n",
+            id="applied and deleted",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(ask: Ask, arguments: list[str], message: str) -> None:
+    run = ask(*arguments, change=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param("a: [1,\nb: }\n", "bad.yaml:2: is not YAML: ", id="no YAML"),
+        pytest.param("", "bad.yaml: has no objects\n", id="empty"),
+        pytest.param("# nothing\n---\n---\n", "bad.yaml: has no objects\n", id="only a comment"),
+        pytest.param(
+            "kind: Pod\nmetadata: null\nspec: null\n",
+            "bad.yaml:1: Pod: metadata.name: is missing\n",
+            id="without a name",
+        ),
+        pytest.param("[" * 20000, "bad.yaml:1: is nested too deeply\n", id="nested too deeply"),
+        pytest.param(
+            json.dumps(workload("Deployment", "a", replicas=-1)),
+            "bad.yaml:1: Deployment shop/a: spec.replicas: expected a number that is not negative\n",
+            id="fewer than no pods",
+        ),
+        pytest.param(
+            json.dumps(workload("Deployment", "a", replicas=10**8)),
+            "bad.yaml:1: Deployment shop/a: spec: the change asks for 100,000,000 new pods up to here, more than 20,000\n",
+            id="too many pods",
+        ),
+        pytest.param(
+            json.dumps(workload("Deployment", "a", selector={"matchLabels": {"app": "b"}})),
+            "bad.yaml:1: Deployment shop/a: spec.selector.matchLabels: asks for app=b, and the template has app=a\n",
+            id="a selector of other pods",
+        ),
+        pytest.param(
+            json.dumps(workload("Deployment", "a", pod={"priorityClassName": "nope"})),
+            'bad.yaml:1: Deployment shop/a: Pod shop/a-new: spec.priorityClassName: there is no PriorityClass "nope"; there is: ',
+            id="an unknown priority class",
+        ),
+        pytest.param(
+            json.dumps(workload("Deployment", "a\x1b[31m", replicas="2")),
+            "bad.yaml:1: Deployment shop/a\\x1b[31m: spec.replicas: expected an integer of 32 bits\n",
+            id="a name that would colour the terminal",
+        ),
+    ],
+)
+def test_a_bad_manifest_is_told_by_file_line_and_path(ask: Ask, tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "bad.yaml").write_text(content)
+    run = ask("-f", "bad.yaml", change=False)
+    assert (run.returncode, run.stdout) == (3, "")
+    assert run.stderr.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["-f", "none.yaml"], "none.yaml: cannot be read: no such file or directory\n", id="no such manifest"
+        ),
+        pytest.param(
+            ["-f", ""],
+            "the path is empty\n  try: a file, a folder, or - for standard input\n",
+            id="a variable that is not set",
+        ),
+        pytest.param(
+            ["--delete", "Deployment/shop/none"],
+            "there is no Deployment shop/none to delete\n",
+            id="nothing there to delete",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--baseline", "none.json"],
+            "none.json: cannot be read: no such file or directory\n",
+            id="no such baseline",
+        ),
+        pytest.param(
+            ["-f", "change.json", "--baseline", "text"],
+            "text: is not JSON: invalid character (byte 0)\n",
+            id="a baseline that is no JSON",
+        ),
+        pytest.param(["-f", "change.json", "--config", "text"], "text: ", id="a configuration that is no TOML"),
+        pytest.param(
+            ["-f", "change.json", "-o", "json=none/a"],
+            "none/a: cannot be written: No such file or directory\n",
+            id="no such folder for an output",
+        ),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_exit_code_3(
+    ask: Ask, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "text").write_text("hello there\n")
+    run = ask(*arguments, change=False)
+    assert (run.returncode, run.stdout) == (3, "")
+    assert run.stderr.startswith(message)
+
+
+def test_the_exit_code_says_whether_the_gate_is_open(ask: Ask, tmp_path: Path) -> None:
+    assert ask().returncode == 1
+    written(tmp_path / "small.json", [SMALL])
+    run = ask("-f", "small.json", change=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("PASS  the change keeps all rules.\n")
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_a_file_whose_name_is_no_text_is_told_of_in_every_format(ask: Ask, tmp_path: Path, output: str) -> None:
+    name = os.fsdecode(b"we\xffb.json")
+    written(tmp_path / name, [GREEDY])
+    (tmp_path / os.fsdecode(b"k\xff.toml")).write_text(
+        '[[check.waive]]\nrule = "max-pdb-violations"\nreason = "agreed"\n'
+    )
+    run = ask("-f", name, "--config", os.fsdecode(b"k\xff.toml"), "-o", output, change=False)
+    assert (run.returncode, run.stderr) == (1, "")
+
+
+def test_the_file_that_helm_names_is_where_a_finding_is(ask: Ask) -> None:
+    chart = f"---\n# Source: shop/templates/greedy.yaml\n{json.dumps(GREEDY)}\n"
+
+    def answer(output: str) -> str:
+        run = ask("-f", "-", "-o", output, stdin=chart, change=False)
+        assert (run.returncode, run.stderr) == (1, "")
+        return str(run.stdout)
+
+    results = json.loads(answer("sarif"))["runs"][0]["results"]
+    places = {place["physicalLocation"]["artifactLocation"]["uri"] for each in results for place in each["locations"]}
+    assert places == {"shop/templates/greedy.yaml"}
+    assert {each["location"]["path"] for each in json.loads(answer("gitlab"))} == {"shop/templates/greedy.yaml"}
+    assert "::error file=shop/templates/greedy.yaml," in answer("github")
+    failures = [each.text or "" for each in ET.fromstring(answer("junit")).iter("failure")]
+    assert failures
+    assert all("shop/templates/greedy.yaml (line 3 of standard input)" in each for each in failures)
+
+
+def test_what_the_base_brings_about_does_not_count(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    written(tmp_path / "base/greedy.json", [GREEDY])
+    run = ask("--base", "base", "-o", "json")
+    assert run.returncode == 0
+    assert {standing for _, _, standing in findings(run)} == {"NotNew"}
+
+
+def test_what_only_the_base_has_is_deleted_with_prune(ask: Ask, tmp_path: Path) -> None:
+    written(tmp_path / "base.json", [WEB, SMALL])
+    written(tmp_path / "now.json", [SMALL])
+    kept = json.loads(ask("-f", "now.json", "--base", "base.json", "-o", "json", change=False).stdout)
+    assert [(each["object"], each["kind"]) for each in kept["changes"]] == [("Deployment shop/small", "Created")]
+    run = ask("-f", "now.json", "--base", "base.json", "--prune", "-o", "json", change=False)
+    assert [(each["object"], each["kind"]) for each in json.loads(run.stdout)["changes"]] == [
+        ("Deployment shop/small", "Created"),
+        ("Deployment shop/web", "Deleted"),
+    ]
+
+
+def test_what_is_deleted_makes_room(ask: Ask) -> None:
+    run = ask("--delete", "deploy/web", "-n", "shop", "-o", "json")
+    assert (run.returncode, findings(run), json.loads(run.stdout)["play"]["displaced"]) == (0, [], [])
+
+
+def test_a_waiver_of_an_option_names_its_subject(ask: Ask) -> None:
+    failing = findings(ask("-o", "json"))
+    waive = [f"--waive={rule}={subject}" for rule, subject, _ in failing]
+    run = ask(*waive, "-o", "json")
+    assert run.returncode == 0
+    assert findings(run) == [(rule, subject, "Waived") for rule, subject, _ in failing]
+    assert ask(*waive[:-1]).returncode == 1
+    assert ask(*(each.replace("shop", "dev") for each in waive)).returncode == 1
+
+
+def test_a_waiver_of_the_configuration_has_a_reason_and_an_end(ask: Ask, tmp_path: Path) -> None:
+    rules = {rule for rule, _, _ in findings(ask("-o", "json"))}
+    entries = "".join(
+        f'[[check.waive]]\nrule = "{rule}"\nreason = "agreed"\nexpires = 2026-11-21\n' for rule in sorted(rules)
+    )
+    (tmp_path / "kpreempt.toml").write_text(entries)
+    run = ask("-o", "json")
+    assert (run.returncode, {each["reason"] for each in json.loads(run.stdout)["findings"]}) == (0, {"agreed"})
+    assert ask("--now", "2026-11-22T12:00:00Z").returncode == 1
+
+
+def test_a_waiver_in_a_manifest_needs_a_reason_and_covers_that_object_alone(ask: Ask, tmp_path: Path) -> None:
+    rules = ",".join(sorted({rule for rule, _, _ in findings(ask("-o", "json"))}))
+
+    def answer(annotations: dict[str, str], *more: Document) -> int:
+        document = {**GREEDY, "metadata": {**GREEDY["metadata"], "annotations": annotations}}
+        written(tmp_path / "waived.json", [document, *more])
+        return int(ask("-f", "waived.json", change=False).returncode)
+
+    waived = {"kpreempt.io/waive": rules, "kpreempt.io/waive-reason": "agreed"}
+    assert answer(waived) == 0
+    assert answer({"kpreempt.io/waive": rules}) == 1
+    too_large = workload("Deployment", "huge", cpu="64", replicas=1)
+    assert answer(waived, too_large) == 1
+
+
+def test_a_baseline_accepts_what_fails_until_its_day(ask: Ask, tmp_path: Path) -> None:
+    first = ask("--write-baseline", "accepted.json", "--expires", "2026-12-31")
+    assert first.returncode == 1
+    kept = (tmp_path / "accepted.json").read_bytes()
+    run = ask("--baseline", "accepted.json", "-o", "json")
+    assert run.returncode == 0
+    assert {standing for _, _, standing in findings(run)} == {"Accepted"}
+    assert ask("--baseline", "accepted.json", "--now", "2026-12-31T23:59:59Z").returncode == 0
+    assert ask("--baseline", "accepted.json", "--now", "2027-01-01T00:00:00Z").returncode == 1
+    assert (tmp_path / "accepted.json").read_bytes() == kept
+    # What is worse than accepted fails.
+    written(tmp_path / "worse.json", [GREEDY, workload("Deployment", "huge", cpu="64", replicas=1)])
+    assert ask("--baseline", "accepted.json", "-f", "worse.json", change=False).returncode == 1
+
+
+def test_an_object_that_is_set_aside_shuts_the_gate_unless_it_is_waived(ask: Ask, tmp_path: Path) -> None:
+    bad = budget("bad", 1)
+    bad["spec"]["selector"] = "app=web"
+    written(tmp_path / "cluster.json", [*full_cluster(), bad])
+    written(tmp_path / "small.json", [SMALL])
+    assert ask("-f", "small.json", change=False).returncode == 3
+    run = ask("-f", "small.json", "--skip-bad-objects", "-o", "json", change=False)
+    assert run.returncode == 1
+    failing = findings(run)
+    assert {rule for rule, _, _ in failing} <= {"objects-set-aside", "budgets-unreadable"}
+    assert "shop/bad" in run.stderr
+    waive = [f"--waive={rule}" for rule, _, _ in failing]
+    assert ask("-f", "small.json", "--skip-bad-objects", *waive, change=False).returncode == 0
+    assert ask("-f", "small.json", "--skip-bad-objects", "--waive=max-victims", change=False).returncode == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json", "html", "sarif"])
+def test_the_same_seed_makes_the_same_bytes(ask: Ask, tmp_path: Path, output: str) -> None:
+    written(tmp_path / "cluster.json", [*nodes(4, "1"), HIGH, *running(WEB, ["n1", "n2"])])
+    first = ask("--seed", "7", "--runs", "3", "-o", output)
+    assert ask("--seed", "7", "--runs", "3", "--jobs", "1", "-o", output) == first
+
+
+def test_outputs_go_to_files_whole_and_the_input_stays_as_it_is(ask: Ask, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    outputs = [f"-o{each}=out.{each}" for each in FORMATS]
+    run = ask(*outputs, "-o", "name")
+    assert run.returncode == 1
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {name: content for name, content in after.items() if name in before} == before
+    assert sorted(after.keys() - before.keys()) == sorted(f"out.{each}" for each in FORMATS)
+    assert after["out.name"].decode() == run.stdout
+    assert json.loads(after["out.json"])["passed"] is False
+
+
+def test_where_one_output_cannot_be_written_none_is(ask: Ask, tmp_path: Path) -> None:
+    before = sorted(path.name for path in tmp_path.iterdir())
+    run = ask("-o", "json=a.json", "-o", "sarif=none/b.sarif", "-o", "text")
+    assert (run.returncode, run.stdout) == (3, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_no_value_that_may_be_secret_is_written(ask: Ask, tmp_path: Path, output: str) -> None:
+    def marked(document: Document) -> Document:
+        copy: Document = json.loads(json.dumps(document))
+        copy["metadata"].setdefault("annotations", {})["example.com/token"] = SECRET
+        pod = copy["spec"]["template"]
+        pod["metadata"]["annotations"] = {"example.com/token": SECRET}
+        (container,) = pod["spec"]["containers"]
+        container |= {"command": ["run", f"--password={SECRET}"], "args": [SECRET]}
+        container["env"] = [{"name": "TOKEN", "value": SECRET}]
+        return copy
+
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "login", "namespace": "shop"},
+        "stringData": {"password": SECRET},
+    }
+    settings = {**secret, "kind": "ConfigMap", "data": {"password": SECRET}}
+    written(
+        tmp_path / "cluster.json", [*nodes(1, "2100m"), HIGH, *running(marked(WEB), ["n1", "n1"]), secret, settings]
+    )
+    other = marked(WEB)
+    other["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "MORE", "value": f"{SECRET}-2"})
+    written(tmp_path / "secret.json", [marked(GREEDY), other, secret, settings])
+    run = ask("-f", "secret.json", "-o", output, "--verbose", change=False)
+    assert run.returncode == 1
+    assert SECRET not in run.stdout + run.stderr
+
+
+def test_volcano_takes_a_pod_of_the_change_for_itself(ask: Ask, tmp_path: Path) -> None:
+    written(tmp_path / "small.json", [SMALL])
+    run = ask("-f", "small.json", "--algorithm", "volcano-1.8", "-o", "json", change=False)
+    assert "metadata.name" not in {each["field"] for each in json.loads(run.stdout)["assumptions"]}
+
+
+def test_a_reader_that_goes_away_is_no_failure_of_the_program(tmp_path: Path) -> None:
+    written(tmp_path / "cluster.json", full_cluster())
+    written(tmp_path / "change.json", [GREEDY])
+    command = [sys.executable, "-m", "kpreempt", "check", "-f", "change.json", "--snapshot", "cluster.json"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, check=False)
+    os.close(writer)
+    assert (run.returncode, run.stderr) == (1, b"")
