@@ -69,7 +69,11 @@ def change_phrase(change: Change) -> Phrase:
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
     # A CronJob has no pods of its own, and comes due when it will.
-    once = "; one run of it is played, from now on" if change.object.startswith("CronJob ") and change.replicas else ""
+    once = (
+        "; one run of it is played, as if due at once"
+        if change.object.startswith("CronJob ") and change.replicas
+        else ""
+    )
     return (_KINDS[change.kind], *strategy, f", {size}{once}" if size else "")
 
 
