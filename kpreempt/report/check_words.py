@@ -138,7 +138,7 @@ def _pending(finding: GateFinding) -> Phrase:
 
 def _left_without(finding: GateFinding) -> Phrase:
     if finding.subject.startswith("Service "):
-        return (name(finding.subject), " is left without a ready pod", *_detail(finding))
+        return (name(finding.subject), " is without a ready pod", *_detail(finding))
     pods = max(finding.amount, len(finding.pods), 1)
     lost = f": {count(pods, 'pod')} left without what {'it needs' if pods == 1 else 'they need'}"
     return (*_subject(finding, "the cluster"), lost, *_pods(finding), *_detail(finding, "; "))

@@ -54,7 +54,7 @@ FINDINGS = {
     ),
     "a service without pods": (
         finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
-        "Service shop/api is left without a ready pod",
+        "Service shop/api is without a ready pod",
     ),
     "pods that miss others": (
         finding(RuleId.MAX_STRANDED, WORKLOAD, amount=2, pods=["a", "b"]),
