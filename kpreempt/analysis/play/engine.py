@@ -173,9 +173,8 @@ class _Game:
             draws=self._scheduling.draws,
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )
-        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(
-            {**self._scheduling.assumptions, **self._assumptions}
-        )
+        assumptions = {**self._scheduling.assumptions, **self._acting.assumptions, **self._assumptions}
+        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(assumptions)
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}

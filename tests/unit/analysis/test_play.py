@@ -7,6 +7,8 @@ import pytest
 
 from kpreempt.analysis.play import Limits, Scene, play
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.stage import Stage
+from kpreempt.controllers.errors import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference
@@ -98,6 +100,46 @@ def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
     told = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
     assert told == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
     assert (found.depth, [pod.owner for pod in found.waiting]) == (2, ["ReplicaSet low"])
+
+
+class Failing:
+    """A controller that fails, or that never has enough."""
+
+    workload = "Deployment shop/bad"
+    owners = (("shop", "ReplicaSet", "bad"),)
+    wanted = 1
+    min_ready_seconds = 0
+
+    def __init__(self, problem: str) -> None:
+        self._problem = problem
+
+    def sync(self, _stage: Stage) -> bool:
+        if self._problem:
+            raise SyncError(self._problem)
+        return True
+
+    def is_done(self, _stage: Stage) -> bool:
+        return False
+
+    def state(self) -> object:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("no percentage", "its controller does nothing: no percentage"),
+        ("", "its controller always finds something to do; what it did until then counts"),
+    ],
+    ids=["fails", "goes round"],
+)
+def test_a_controller_that_comes_to_nothing_is_an_assumption(problem: str, message: str) -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")])
+    found, assumptions = play(cluster, Scene(arriving=[NEW], actors=[Failing(problem)]), KubeScheduler(), now=NOW)
+    assert [(each.subject, each.message, each.kind) for each in assumptions] == [
+        ("Deployment shop/bad", message, AssumptionKind.UNCERTAIN)
+    ]
+    assert found.end is PlayEnd.SETTLED
 
 
 def test_a_chain_may_be_as_long_as_there_are_pods() -> None:

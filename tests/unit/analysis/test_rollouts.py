@@ -119,8 +119,10 @@ def test_pods_of_a_changed_job_that_have_to_go_come_again_after_the_backoff() ->
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "Job"])
 def test_a_deleted_workload_takes_its_pods_with_it(kind: str) -> None:
-    old = workload(kind, "old")
-    found = checked([*nodes(1), *running(old, ["n1"])], [], deleted=[f"{kind}/old"])
+    objects = running(workload(kind, "old"), ["n1"])
+    if kind == "Job":
+        objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
+    found = checked([*nodes(1), *objects], [], deleted=[f"{kind}/old"])
     assert [(step.kind, step.at) for step in found.play.steps] == [(StepKind.LEAVES, 0), (StepKind.GONE, 30)]
     assert end_of(found, f"{kind} shop/old").is_done
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.analysis.play.stage import Stage
 from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.controllers.pods import JOB_FINALIZER
 
 
 class DeletionActor:
@@ -18,10 +19,12 @@ class DeletionActor:
         self.min_ready_seconds = 0
 
     def sync(self, stage: Stage) -> bool:
-        """Whatever is left goes."""
+        """Whatever is left goes, and a Job that is deleted no longer holds its pods."""
         did = False
         for owner in self.owners:
             for pod in stage.pods_of(owner):
+                if JOB_FINALIZER in pod.metadata.finalizers:
+                    stage.release(pod.key)
                 if pod.metadata.deletion_timestamp is None:
                     stage.delete(pod.key, "owner-deleted")
                     did = True
