@@ -27,8 +27,9 @@ from kpreempt.analysis.play.world import OwnerKey
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.compare import same_template
 from kpreempt.analysis.rollout.controller_states import deployment_state, job_state, number, part, text
-from kpreempt.analysis.rollout.prototypes import HASH_LABEL, Prototypes, owned_by_replica_set
+from kpreempt.analysis.rollout.prototypes import HASH_LABEL, Prototypes, owned_by_replica_set, with_injected
 from kpreempt.analysis.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState
 from kpreempt.controllers.pods import REVISION_LABEL
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of
@@ -36,7 +37,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ReplicaSet
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
@@ -132,24 +133,39 @@ class _Casting:
         return actors.get(workload.kind, self._replica_set)(workload, workload.after)
 
     def _prototype(self, workload: PlannedWorkload, document: Document) -> Pod:
-        return self.prototypes.of_document(document, workload.change.source, workload.change.line)[0]
+        return self.prototypes.of_document(document, workload.change.source, workload.change.line)
+
+    def _new_prototype(self, workload: PlannedWorkload, document: Document, pods: Iterable[Pod]) -> Pod:
+        """The pod of the present template, with what the cluster puts into the workload's pods."""
+        pod, names = with_injected(self._prototype(workload, document), workload.before, pods)
+        if names:
+            message = f"its pods have more containers than its template ({', '.join(names)}); new ones get them as well"
+            assumption = Assumption(
+                f"{workload.kind} {workload.key}", "spec.template.spec.containers", message, AssumptionKind.TOLD
+            )
+            self.prototypes.assumptions[assumption] = None
+        return pod
 
     def _owner(self, workload: PlannedWorkload) -> OwnerKey:
         return (workload.namespace, workload.kind, workload.name)
 
     def _replica_set(self, workload: PlannedWorkload, document: Document) -> Actor:
-        maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
+        pods = self._owned.get(self._owner(workload), [])
+        maker = self.prototypes.maker(self._new_prototype(workload, document, pods), workload.name)
         return ReplicaSetActor(self._owner(workload), number(document, "spec", "replicas", default=1), maker)
 
     # Deployments.
 
     def _deployment(self, workload: PlannedWorkload, document: Document) -> Actor:
-        prototype, template = self.prototypes.of_document(document, workload.change.source, workload.change.line)
+        (template,) = pods_of(document, source=workload.change.source, line=workload.change.line)
+        names = self._names_of_sets(workload)
+        pods = [pod for name in names for pod in self._owned.get((workload.namespace, "ReplicaSet", name), [])]
+        prototype = self._new_prototype(workload, document, pods)
         documents = {text(each, "metadata", "name"): each for each in workload.replica_sets}
         ready_for = number(document, "spec", "minReadySeconds")
         present = self._present_set(workload, document, documents)
         new, old = None, []
-        for name in self._names_of_sets(workload):
+        for name in names:
             played = self._played_set(workload, name, documents.get(name), prototype, ready_for, name == present)
             if name == present:
                 new = played
@@ -212,12 +228,14 @@ class _Casting:
     ) -> PlayedReplicaSet:
         record = self._records.get((workload.namespace, name))
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
-        if document is not None and part(document, "spec", "template") is not None:
-            document = {"apiVersion": "apps/v1", "kind": "ReplicaSet", **document}
-            pod = self._prototype(workload, document)
-        elif pods and not is_present:
+        has_template = document is not None and part(document, "spec", "template") is not None
+        if pods:
+            # A pod that there is was admitted by the cluster itself, with whatever its webhooks put into it.
             pod = self.prototypes.of_pod(pods[0])
+        elif has_template and (is_present or self._size(workload, name) > 0):
+            pod = self._prototype(workload, {"apiVersion": "apps/v1", "kind": "ReplicaSet", **(document or {})})
         else:
+            # One of the past, of which no pod is made any more: its template may name what is gone by now.
             uid = record.metadata.uid if record is not None else ""
             pod = owned_by_replica_set(prototype, name, uid, _hash_of(name, workload.name, pods))
         return PlayedReplicaSet(
@@ -242,7 +260,7 @@ class _Casting:
             update = _free_name(f"{name}-{NEW}", set(revisions))
         rolling = part(spec, "updateStrategy", "rollingUpdate")
         start, replicas = number(spec, "ordinals", "start"), number(spec, "replicas", default=1)
-        prototype = self._prototype(workload, document)
+        prototype = self._new_prototype(workload, document, pods)
         makers = {update: self.prototypes.maker(prototype, name)}
         for pod in pods:
             revision = pod.metadata.labels.get(REVISION_LABEL, "")
@@ -278,7 +296,7 @@ class _Casting:
         rolling = part(spec, "updateStrategy", "rollingUpdate")
         # Where pods do not say which template they are of, and it is the present one, no update is due.
         waits = text(spec, "updateStrategy", "type") == "OnDelete" or not revision
-        prototype = self._prototype(workload, document)
+        prototype = self._new_prototype(workload, document, pods)
         state = DaemonSetState(
             revision=revision,
             strategy="OnDelete" if waits else "RollingUpdate",

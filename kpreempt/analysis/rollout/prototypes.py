@@ -13,11 +13,12 @@ from kpreempt.analysis.claim_documents import stateful_claims
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.play.actors.naming import Maker
 from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.rollout.controller_states import part, text
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Container, Pod
 from kpreempt.verdict import Assumption
 
 HASH_LABEL = "pod-template-hash"
@@ -32,10 +33,10 @@ class Prototypes:
         self._decode = decode
         self._now = now
 
-    def of_document(self, document: Document, source: str, line: int) -> tuple[Pod, PodTemplate]:
+    def of_document(self, document: Document, source: str, line: int) -> Pod:
         """The pod that a workload's document asks for. Raises what decoding and admission raise."""
         (template,) = pods_of(document, source=source, line=line)
-        return self.of_template(template), template
+        return self.of_template(template)
 
     def of_template(self, template: PodTemplate) -> Pod:
         """The pod as the API server would store it. Raises ``NotFoundError`` for an unknown priority class."""
@@ -76,6 +77,30 @@ class Prototypes:
         if new:
             there = self.cluster.persistent_volume_claims
             self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+
+
+def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) -> tuple[Pod, list[str]]:
+    """The pod with the containers that pods of today have beyond their template ``before``, and the names of these.
+
+    A webhook of the cluster puts them in, and will put them into new pods as well.
+    """
+    template = part(before, "spec", "template", "spec")
+    pod = next((each for each in pods if not each.is_terminal), None)
+    if pod is None or not isinstance(template, dict):
+        return prototype, []
+    names: list[str] = []
+    changes: dict[str, list[Container]] = {}
+    for field, key in (("containers", "containers"), ("init_containers", "initContainers")):
+        own = part(template, key)
+        known = {text(each, "name") for each in (own if isinstance(own, list) else [])}
+        there: list[Container] = getattr(prototype.spec, field)
+        known |= {each.name for each in there}
+        injected = [each for each in getattr(pod.spec, field) if each.name not in known]
+        names += (each.name for each in injected)
+        changes[field] = [*there, *injected]
+    if not names:
+        return prototype, []
+    return msgspec.structs.replace(prototype, spec=msgspec.structs.replace(prototype.spec, **changes)), names
 
 
 def stripped(pod: Pod) -> Pod:

@@ -181,6 +181,30 @@ def test_going_back_to_an_old_template_takes_its_replica_set_again() -> None:
     assert tale(found)[0] == "0 Scales api-earlier 1"
 
 
+def test_a_replica_set_of_the_past_may_name_a_priority_class_that_is_gone() -> None:
+    old = workload("Deployment", "api", replicas=1, **SURGE)
+    gone = workload("Deployment", "api", replicas=0, image="zero", pod={"priorityClassName": "gone"})
+    (past,) = (each for each in running(gone, []) if each["kind"] == "ReplicaSet")
+    past["metadata"] |= {"name": "api-past", "uid": "past"}
+    change = [workload("Deployment", "api", replicas=1, image="two", **SURGE)]
+    found = checked([*nodes(2), HIGH, *running(old, ["n1"]), past], change)
+    assert end_of(found, "Deployment shop/api").is_done
+
+
+def test_pods_that_are_made_of_a_template_of_old_are_like_those_that_there_are() -> None:
+    """As where a webhook has put a container into them, of which the template knows nothing."""
+    old = workload("Deployment", "api", replicas=1, cpu="1")
+    objects = running(old, ["n1"])
+    sidecar = {"name": "proxy", "image": "proxy", "resources": {"requests": {"cpu": "3"}}}
+    objects[-1]["spec"] = {**objects[-1]["spec"], "containers": [*objects[-1]["spec"]["containers"], sidecar]}
+    scaled = checked([*nodes(2, "4"), *objects], [workload("Deployment", "api", replicas=2, cpu="1")])
+    assert end_of(scaled, "Deployment shop/api").nodes_after == {"n1": 1, "n2": 1}
+    rolled = checked([*nodes(1, "4"), *objects], [workload("Deployment", "api", replicas=2, cpu="1", image="two")])
+    assert end_of(rolled, "Deployment shop/api").pending_after == 2
+    assert {each.field for each in rolled.assumptions} == {"spec.template.spec.containers"}
+    assert RuleId.FIELDS_NOT_MODELLED not in {each.rule for each in rolled.findings}
+
+
 def test_every_choice_of_chance_is_played_and_the_worst_counts() -> None:
     web = workload("Deployment", "web", replicas=1, cpu="2")
     batch = workload("Deployment", "batch", replicas=1, cpu="2", pod={"nodeSelector": {"kubernetes.io/hostname": "n2"}})
