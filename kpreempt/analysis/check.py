@@ -12,6 +12,7 @@ from kpreempt.analysis.explain import described, version_assumptions
 from kpreempt.analysis.gate import Excuses, Facts, GateRules, PodFacts, evaluate, measured, passes
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.records import Plan
 from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed, badness, share_of, shares
@@ -134,6 +135,7 @@ def _facts(
     }
     return Facts(
         pods=pods,
+        workloads=Workloads(rehearsed.after).above,
         assumptions=list(dict.fromkeys(assumptions)),
         snapshot_age=summary.age_seconds,
         is_live=question.is_live,

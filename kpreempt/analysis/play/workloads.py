@@ -32,6 +32,11 @@ class Workloads:
                 size = 1 if each.spec.replicas is None else each.spec.replicas
                 self._sizes[f"{kind} {each.metadata.namespace}/{each.metadata.name}"] = size
 
+    @property
+    def above(self) -> dict[str, str]:
+        """What owns what owns pods: ``Deployment shop/api`` by ``ReplicaSet shop/api-7f9c``."""
+        return {f"{kind} {namespace}/{name}": above for (namespace, kind, name), above in self._above.items()}
+
     def of(self, pod: Pod) -> str:
         """The pod's workload; of a ReplicaSet that is not in the input, the Deployment that its name tells of."""
         owner = controller_of(pod.metadata)

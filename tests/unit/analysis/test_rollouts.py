@@ -269,3 +269,16 @@ def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
         [*nodes(1, "1"), *waiting, *running(workload("Deployment", "web"), ["n1"])], [], deleted=["Deployment/web"]
     )
     assert tale(freed)[-1] == "30 Lands old-a n1"
+
+
+def test_what_the_run_of_a_cron_job_displaces_leads_back_to_the_cron_job() -> None:
+    job = workload("Job", "sums", cpu="2", **HIGH_POD)
+    nightly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "shop"},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job["spec"]}},
+    }
+    cluster = [*nodes(1), HIGH, *running(workload("Deployment", "web", replicas=1, cpu="2"), ["n1"])]
+    found = checked(cluster, [nightly])
+    assert {(each.rule, each.change) for each in found.findings} == {(RuleId.MAX_PENDING, "CronJob shop/nightly")}
