@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler
 from kpreempt.analysis.check import CheckQuestion, check_rollout
+from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.gate import Waiver, waivers_of_object
 from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.rollout.deletions import missing_from
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.plan import plan_change
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan
+from kpreempt.analysis.rollout.shape import prepared
 from kpreempt.cli.answering import AnswerRequest, understand_outputs
 from kpreempt.cli.change_files import read_change
-from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.gate_settings import GateFlags, gate_settings
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch
@@ -57,7 +60,8 @@ def run_check(request: CheckRequest) -> int:
     # The manifests are read first: they are small, and most mistakes are in them.
     documents = read_change(request.files)
     base = read_change(request.base)
-    deletions = [*request.deletions, *(_only_in(base, documents, namespace) if request.prune else ())]
+    pruned = _pruned(base, documents, namespace) if request.prune else []
+    deletions = [*request.deletions, *pruned]
     with_cron_jobs = wants_cron_jobs([*documents, *base], namespace, deletions)
     loaded = load_cluster(
         request.snapshots,
@@ -68,8 +72,19 @@ def run_check(request: CheckRequest) -> int:
         with_cron_jobs=with_cron_jobs,
     )
     with stopwatch.phase("admission"):
-        plan = _plan(loaded, documents, namespace, deletions)
-        base_plan = _plan(loaded, base, namespace, ()) if base else None
+        live_documents = LiveDocuments(loaded.documents)
+        plan = plan_change(
+            loaded.cluster,
+            documents,
+            live_documents,
+            decode_object,
+            namespace=namespace,
+            deleted=request.deletions,
+            pruned=pruned,
+        )
+        base_plan = (
+            plan_change(loaded.cluster, base, live_documents, decode_object, namespace=namespace) if base else None
+        )
     for note in plan.notes:
         complain(note)
     answer = check_rollout(
@@ -124,48 +139,23 @@ def _scheduler(request: CheckRequest, live: Connection | None) -> Scheduler:
     return VolcanoOfPods(read_volcano_configuration(request.scheduler_config, None, live), decode_object)
 
 
-def _plan(
-    loaded: LoadedCluster, documents: Sequence[ManifestDocument], namespace: str, deletions: Sequence[str]
-) -> Plan:
-    """What the documents do to the cluster."""
-    live = LiveDocuments(loaded.documents)
-    return plan_change(loaded.cluster, documents, live, decode_object, namespace=namespace, deleted=deletions)
-
-
 def _waivers_of(plan: Plan, documents: Sequence[ManifestDocument], namespace: str) -> list[Waiver]:
     """What the annotations of the change's objects waive. Raises ``InputError``."""
     known = {change.object for change in plan.changes}
-    found = []
-    for each in documents:
-        metadata = each.document.get("metadata")
-        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(annotations, dict):
-            continue
-        names = [
-            f"{each.document.get('kind')} {metadata.get('namespace') or namespace}/{metadata.get('name')}",
-            f"{each.document.get('kind')} {metadata.get('name')}",
-        ]
-        name = next((name for name in names if name in known), "")
-        texts = {key: text for key, text in annotations.items() if isinstance(key, str) and isinstance(text, str)}
-        if name:
-            found += waivers_of_object(name, texts, source=each.source, line=each.line)
-    return found
+    return [
+        waiver
+        for each in prepared(documents, namespace).documents
+        if (name := describe(each.document)) in known
+        for waiver in waivers_of_object(
+            name, each.document["metadata"].get("annotations") or {}, source=each.source, line=each.line
+        )
+    ]
 
 
-def _only_in(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str) -> list[str]:
-    """``KIND/NAMESPACE/NAME`` of the objects that the base has and the manifests have no more."""
-
-    def names(of: Sequence[ManifestDocument]) -> dict[str, None]:
-        found: dict[str, None] = {}
-        for each in of:
-            metadata = each.document.get("metadata")
-            metadata = metadata if isinstance(metadata, dict) else {}
-            where = metadata.get("namespace") or namespace
-            found[f"{each.document.get('kind')}/{where}/{metadata.get('name')}"] = None
-        return found
-
-    there = names(documents)
-    return [name for name in names(base) if name not in there]
+def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocument], namespace: str) -> list[str]:
+    """The objects that the base has and the manifests have no more. Raises ``InputError``."""
+    had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
+    return missing_from(had, have)
 
 
 def _chances(seed: int) -> Choose:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 import msgspec
 
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, is_pod_owner
 from kpreempt.errors import UsageError
 
 _SHORT = {
@@ -61,6 +63,22 @@ class Deletion(msgspec.Struct, frozen=True):
     def described(self) -> str:
         """``Deployment shop/api``."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def missing_from(base: Iterable[Document], documents: Iterable[Document]) -> list[str]:
+    """The objects of ``base`` that are not among ``documents``, as ``parse_deletion`` reads them.
+
+    Both are ``shape.prepared``. Kinds that mean nothing to scheduling, or are custom ones, are left out.
+    """
+    there = {_name_of(each) for each in documents}
+    known = (each for each in base if is_pod_owner(each) or cluster_kind_of(each) is not None)
+    return [name for name in dict.fromkeys(map(_name_of, known)) if name not in there]
+
+
+def _name_of(document: Document) -> str:
+    metadata = document["metadata"]
+    namespace = metadata.get("namespace")
+    return "/".join((document["kind"], *([namespace] if namespace else ()), metadata["name"]))
 
 
 def parse_deletion(text: str, namespace: str) -> Deletion:

@@ -49,13 +49,15 @@ def plan_change(
     *,
     namespace: str,
     deleted: Sequence[str] = (),
+    pruned: Sequence[str] = (),
 ) -> Plan:
-    """What applying ``documents``, and then deleting ``deleted``, does to ``cluster``.
+    """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
     say no namespace are in ``namespace``. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
     for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
-    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there.
+    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
+    unless it is only ``pruned``.
     """
     planner = _Planner(cluster, live, decode)
     ready = prepared(documents, namespace)
@@ -66,6 +68,9 @@ def plan_change(
         if deletion.described in given_names:
             raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
         planner.delete(deletion)
+    for deletion in dict.fromkeys(parse_deletion(text, namespace) for text in pruned):
+        if planner.has(deletion):
+            planner.delete(deletion)
     return planner.plan(ready.notes)
 
 
@@ -100,14 +105,19 @@ class _Planner:
         else:
             self._changes.append(self._overlay.add(given, kind))
 
+    def has(self, deletion: Deletion) -> bool:
+        """Whether there is anything to delete, and it means something."""
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        record = self._objects.find(kind, namespace, name) if deletion.has_meaning else None
+        return record is not None or self._live.find(kind, namespace, name) is not None
+
     def delete(self, deletion: Deletion) -> None:
         """Take a deletion in. Raises ``NotFoundError``."""
         if not deletion.has_meaning:
             self._ignored[deletion.kind] += 1
             return
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
-        record = self._objects.find(kind, namespace, name)
-        if record is None and self._live.find(kind, namespace, name) is None:
+        if not self.has(deletion):
             raise NotFoundError(f"there is no {deletion.described} to delete")
         change = Change(object=deletion.described, kind=ChangeKind.DELETED)
         if kind in POD_OWNERS:

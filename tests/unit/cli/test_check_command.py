@@ -319,6 +319,27 @@ def test_what_only_the_base_has_is_deleted_with_prune(ask: Ask, tmp_path: Path) 
     ]
 
 
+def test_prune_knows_what_is_in_no_namespace_custom_or_gone_already(ask: Ask, tmp_path: Path) -> None:
+    def named(api_version: str, kind: str, name: str, **more: Any) -> Document:
+        return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **more}
+
+    (there,) = (each for each in full_cluster() if each["kind"] == "PriorityClass")
+    base = [
+        named("scheduling.k8s.io/v1", "PriorityClass", there["metadata"]["name"], value=there["value"]),
+        named("scheduling.k8s.io/v1", "PriorityClass", "gone-already", value=1),
+        named("serving.knative.dev/v1", "Service", "web"),
+        named("cert-manager.io/v1", "Certificate", "web"),
+        named("v1", "ConfigMap", "settings"),
+    ]
+    written(tmp_path / "base.json", [*base, SMALL])
+    written(tmp_path / "now.json", [SMALL])
+    run = ask("-f", "now.json", "--base", "base.json", "--prune", "-o", "json", change=False)
+    assert (run.returncode, [(each["object"], each["kind"]) for each in json.loads(run.stdout)["changes"]]) == (
+        0,
+        [("Deployment shop/small", "Created"), (f"PriorityClass {there['metadata']['name']}", "Deleted")],
+    )
+
+
 def test_what_is_deleted_makes_room(ask: Ask) -> None:
     run = ask("--delete", "deploy/web", "-n", "shop", "-o", "json")
     assert (run.returncode, findings(run), json.loads(run.stdout)["play"]["displaced"]) == (0, [], [])
