@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kpreempt.controllers.pods import deployment_told_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import OwnerReference, controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.workloads import ReplicaSet
-
-_TEMPLATE_HASH = "pod-template-hash"
 
 
 class Protection:
@@ -124,6 +123,5 @@ class Workloads:
         if replica_set is not None:
             return controller_name(replica_set.metadata) or own
         # A Deployment names its ReplicaSets so; without them in the input several would pass for several workloads.
-        ending = f"-{pod.metadata.labels.get(_TEMPLATE_HASH, '')}"
-        is_of_deployment = len(ending) > 1 and owner.name.endswith(ending)
-        return f"Deployment {owner.name.removesuffix(ending)}" if is_of_deployment else own
+        deployment = deployment_told_of(pod, owner.name)
+        return f"Deployment {deployment}" if deployment else own

@@ -17,6 +17,7 @@ from kpreempt.analysis.daemon_template import add_daemon_tolerations
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
 from kpreempt.analysis.volcano_documents import claims_of_job, first_pod_of_task
 from kpreempt.analysis.volcano_jobs import is_volcano_job, read_volcano_job
+from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 
 _MAX_NAME = 253
@@ -194,7 +195,7 @@ class _Workload:
     def _of_deployment(self, pod: Document) -> tuple[list[Document], list[Document]]:
         """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""
         replica_set = joined(self.name, NEW)
-        mark = {"pod-template-hash": NEW}
+        mark = {TEMPLATE_HASH_LABEL: NEW}
         pod["metadata"]["labels"] |= mark
         self._own(pod["metadata"], "apps/v1", "ReplicaSet", replica_set)
         selector = deepcopy(self._reader.mapping(self._holder, "selector", "spec"))

@@ -16,6 +16,7 @@ from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
 REVISION_LABEL = "controller-revision-hash"
+TEMPLATE_HASH_LABEL = "pod-template-hash"
 COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
 _MOST_DIGITS = 19
@@ -109,6 +110,12 @@ def is_ready(pod: Pod) -> bool:
     """Whether its condition Ready is there and true."""
     ready = ready_condition(pod)
     return ready is not None and ready.status == "True"
+
+
+def deployment_told_of(pod: Pod, replica_set: str) -> str:
+    """The Deployment that names its ReplicaSets so, by the hash that the pod bears; empty where it is none such."""
+    ending = f"-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL, '')}"
+    return replica_set.removesuffix(ending) if len(ending) > 1 and replica_set.endswith(ending) else ""
 
 
 def tied_node(pod: Pod) -> str:

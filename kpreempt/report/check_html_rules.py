@@ -20,7 +20,8 @@ from kpreempt.report.check_html_markup import (
     text,
     within,
 )
-from kpreempt.report.check_html_words import STANDINGS, clock, finding_text, place, rule_title
+from kpreempt.report.check_html_words import STANDINGS, clock, place
+from kpreempt.report.check_words import finding_text, rule_title
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.play import Displaced
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.report.check_words import finding_text, rule_title
+from kpreempt.report import play_words
 from kpreempt.verdict.check import ChangeKind, GateStanding
 from kpreempt.verdict.play import PlayEnd, StrandedKind
 
@@ -33,20 +33,13 @@ ENDS = {
 
 
 def clock(seconds: float) -> str:
-    """A time from the start: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
+    """A time from the start, short ones to a tenth of a second: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
     if seconds < 10 and seconds != round(seconds):
         return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes:02}m"
-    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+    return play_words.clock(seconds)
 
 
 def place(source: str, line: int, origin: str) -> str:
     """Where something is written: ``api.yaml:12``, with what a stream says that it came from."""
     at = f"{source}:{line}" if source and line else source
     return f"{origin} ({at})" if origin and at else origin or at
-
-
-__all__ = ["finding_text", "rule_title"]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.disruption import disruptions_allowed, failed_status, sync_budget
 from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
@@ -123,7 +123,7 @@ class Budgets:
         self._set(index, status)
 
     def _set(self, index: int, status: PodDisruptionBudgetStatus) -> None:
-        allowed = max(status.current_healthy - status.desired_healthy, 0) if status.expected_pods > 0 else 0
+        allowed = disruptions_allowed(status.current_healthy, status.desired_healthy, status.expected_pods)
         status = msgspec.structs.replace(status, disruptions_allowed=allowed)
         self.now[index] = msgspec.structs.replace(self.now[index], status=status)
         self._least[index] = min(self._least[index], allowed)

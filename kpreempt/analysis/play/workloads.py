@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kpreempt.analysis.play.world import OwnerKey
+from kpreempt.controllers.pods import deployment_told_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-
-_HASH_LABEL = "pod-template-hash"
 
 
 class Workloads:
@@ -46,10 +45,9 @@ class Workloads:
         above = self._above.get((namespace, owner.kind, owner.name))
         if above is not None:
             return above
-        if owner.kind == "ReplicaSet":
-            end = f"-{pod.metadata.labels.get(_HASH_LABEL, '')}"
-            if end != "-" and owner.name.endswith(end):
-                return f"Deployment {namespace}/{owner.name.removesuffix(end)}"
+        deployment = deployment_told_of(pod, owner.name) if owner.kind == "ReplicaSet" else ""
+        if deployment:
+            return f"Deployment {namespace}/{deployment}"
         return f"{owner.kind} {namespace}/{owner.name}"
 
     def size_of(self, name: str) -> int | None:

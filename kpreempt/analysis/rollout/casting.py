@@ -26,12 +26,12 @@ from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.play.world import OwnerKey
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.compare import same_template
-from kpreempt.analysis.rollout.controller_states import deployment_state, job_state, number, part, text
-from kpreempt.analysis.rollout.prototypes import HASH_LABEL, Prototypes, owned_by_replica_set, with_injected
+from kpreempt.analysis.rollout.controller_states import amount, deployment_state, job_state, number, part, text
+from kpreempt.analysis.rollout.prototypes import Prototypes, owned_by_replica_set, with_injected
 from kpreempt.analysis.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState
-from kpreempt.controllers.pods import REVISION_LABEL
+from kpreempt.controllers.pods import REVISION_LABEL, TEMPLATE_HASH_LABEL
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
@@ -300,8 +300,8 @@ class _Casting:
         state = DaemonSetState(
             revision=revision,
             strategy="OnDelete" if waits else "RollingUpdate",
-            max_surge=_amount(rolling, "maxSurge", 0),
-            max_unavailable=_amount(rolling, "maxUnavailable", 1),
+            max_surge=amount(rolling, "maxSurge", 0),
+            max_unavailable=amount(rolling, "maxUnavailable", 1),
             min_ready_seconds=number(spec, "minReadySeconds"),
         )
         nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes)
@@ -322,16 +322,11 @@ def _annotated(document: Document | None, key: str) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11 else None
 
 
-def _amount(rolling: Document | None, key: str, default: int) -> int | str:
-    value = part(rolling, key)
-    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else default
-
-
 def _hash_of(name: str, deployment: str, pods: Sequence[Pod]) -> str:
     """The hash in a ReplicaSet's name, which its pods bear."""
     for pod in pods:
-        if HASH_LABEL in pod.metadata.labels:
-            return pod.metadata.labels[HASH_LABEL]
+        if TEMPLATE_HASH_LABEL in pod.metadata.labels:
+            return pod.metadata.labels[TEMPLATE_HASH_LABEL]
     return name.removeprefix(f"{deployment}-")
 
 

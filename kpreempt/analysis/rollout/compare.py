@@ -19,11 +19,11 @@ from kpreempt.analysis.rollout.field_rules import (
     merge_keys,
 )
 from kpreempt.analysis.rollout.pod_defaults import mapping_in, template_with_defaults
+from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.model.quantity import NANO_PER_MILLI, quantity
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
 _NOTHING = object()
-_HASH_LABEL = "pod-template-hash"
 
 
 def same_template(left: Document, right: Document) -> bool:
@@ -142,7 +142,7 @@ def _amount(value: Any) -> Any:
 def _without_hash(template: Document) -> Document:
     metadata = mapping_in(template, "metadata")
     labels = mapping_in(metadata, "labels")
-    if _HASH_LABEL not in labels:
+    if TEMPLATE_HASH_LABEL not in labels:
         return template
-    kept = {key: value for key, value in labels.items() if key != _HASH_LABEL}
+    kept = {key: value for key, value in labels.items() if key != TEMPLATE_HASH_LABEL}
     return {**template, "metadata": {**metadata, "labels": kept}}

@@ -51,8 +51,8 @@ def deployment_state(document: Document) -> DeploymentState:
     return DeploymentState(
         replicas=number(spec, "replicas", default=1),
         strategy="Recreate" if is_recreate else "RollingUpdate",
-        max_surge=_amount(rolling, "maxSurge", "25%"),
-        max_unavailable=_amount(rolling, "maxUnavailable", "25%"),
+        max_surge=amount(rolling, "maxSurge", "25%"),
+        max_unavailable=amount(rolling, "maxUnavailable", "25%"),
         paused=part(spec, "paused") is True,
     )
 
@@ -81,7 +81,8 @@ def job_state(after: Document, before: Document | None) -> JobState:
     )
 
 
-def _amount(rolling: Document | None, key: str, default: int | str) -> int | str:
+def amount(rolling: Document | None, key: str, default: int | str) -> int | str:
+    """An amount of a strategy: a number of pods or a percentage."""
     value = part(rolling, key)
     return value if isinstance(value, (int, str)) and not isinstance(value, bool) else default
 

@@ -15,13 +15,12 @@ from kpreempt.analysis.play.actors.naming import Maker
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.controller_states import part, text
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
+from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Container, Pod
 from kpreempt.verdict import Assumption
-
-HASH_LABEL = "pod-template-hash"
 
 
 class Prototypes:
@@ -117,6 +116,6 @@ def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> P
         else owner
         for owner in pod.metadata.owner_references
     ]
-    labels = {**pod.metadata.labels, HASH_LABEL: template_hash} if template_hash else pod.metadata.labels
+    labels = {**pod.metadata.labels, TEMPLATE_HASH_LABEL: template_hash} if template_hash else pod.metadata.labels
     metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, labels=labels)
     return msgspec.structs.replace(pod, metadata=metadata)

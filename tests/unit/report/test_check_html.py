@@ -16,7 +16,8 @@ from kpreempt.report.check_html_lanes import workload_names, workload_of
 from kpreempt.report.check_html_markup import Html, join, table, tag, text, within
 from kpreempt.report.check_html_series import WIDTH, Scale, ready_path, ready_series, scale_of
 from kpreempt.report.check_html_style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
-from kpreempt.report.check_html_words import STANDINGS, finding_text, rule_title
+from kpreempt.report.check_html_words import STANDINGS
+from kpreempt.report.check_words import finding_text, rule_title
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
 from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
