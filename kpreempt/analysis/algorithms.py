@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import NodeEvaluation, Standing, Verdict
 
@@ -32,6 +33,10 @@ class Scheduler(Protocol):
     @property
     def scheduler_names(self) -> frozenset[str]:
         """The scheduler names whose pods it schedules."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """What its plugins read that a snapshot keeps only where it is asked for."""
 
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.

@@ -13,6 +13,7 @@ from kpreempt.analysis.volcano import Volcano, explain_submission, submit
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
+from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.volcano import VolcanoConfiguration
 from kpreempt.verdict import (
@@ -48,6 +49,7 @@ class VolcanoOfPods:
 
     algorithm = VOLCANO
     scheduler_names = frozenset({VOLCANO_SCHEDULER_NAME})
+    wanted = NOTHING_WANTED
 
     def __init__(self, configuration: VolcanoConfiguration, decode: Decode) -> None:
         self._configuration = configuration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -41,8 +42,13 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     Order matters: pods of equal rank keep it. ``version`` is the server's (``v1.36.3``) or empty; ``taken_at`` is when
     the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``pod_groups``
-    and ``queues`` are Volcano's. ``skipped``
-    counts the objects of kinds that no scheduler reads, by kind.
+    and ``queues`` are Volcano's. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
+
+    ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind that
+    is wanted has its key also where there are none. They are in the order of the input, each object once, with its
+    ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has them, also
+    where a what-if has changed a record. They are shared and must be left as they are, may hold anything, and belong
+    into no output.
     """
 
     nodes: list[Node] = NO_ITEMS
@@ -75,3 +81,4 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     taken_at: datetime | None = None
     skipped: dict[str, int] = NO_ENTRIES
+    documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

@@ -10,6 +10,7 @@ import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -75,6 +76,7 @@ class KubeScheduler:
     """kube-scheduler 1.36 with its profiles and feature gates."""
 
     algorithm = ALGORITHM
+    wanted: Wanted = NOTHING_WANTED
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
@@ -25,6 +26,8 @@ class LegacyScheduler:
 
     ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is off, where it is.
     """
+
+    wanted = NOTHING_WANTED
 
     def __init__(
         self,

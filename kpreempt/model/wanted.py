@@ -1,0 +1,93 @@
+"""What plugins read of a cluster beyond what every snapshot keeps: whole objects of some kinds, annotations of pods.
+
+It is read and kept only where some plugin asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+# Their contents are nobody's business here, whatever group claims the name.
+_NEVER = frozenset({"secret", "secrets", "secretlist", "configmap", "configmaps", "configmaplist"})
+
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_VERSION = re.compile(r"v[0-9][a-z0-9]*")
+_PLURAL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+class ObjectKind(msgspec.Struct, frozen=True):
+    """A kind whose objects a plugin reads whole, as plain data.
+
+    ``group`` is empty for the core group. ``version`` (``v1alpha1``) and ``plural`` say where a live cluster lists the
+    kind; the plural is the kind in lower case and an s, unless it is given. Of a kind that every snapshot keeps only
+    kind and group count. Raises ``ValueError`` for a text that the API cannot have there, and for Secrets and
+    ConfigMaps, which nothing reads.
+    """
+
+    kind: str
+    group: str = ""
+    version: str = ""
+    plural: str = ""
+    is_namespaced: bool = True
+
+    def __post_init__(self) -> None:
+        for what, text, syntax in (
+            ("kind", self.kind, _KIND),
+            ("group", self.group, _GROUP),
+            ("version", self.version, _VERSION),
+            ("plural", self.plural, _PLURAL),
+        ):
+            if not syntax.fullmatch(text) and (text or what == "kind"):
+                raise ValueError(f"{text!r} is not the {what} of an object")
+        if self.kind.lower() in _NEVER or self.plural in _NEVER:
+            raise ValueError(f"a {self.kind} cannot be asked for: Secrets and ConfigMaps are never read")
+
+    @property
+    def key(self) -> str:
+        """``Kind.group``, or the kind alone in the core group: under which ``ClusterSnapshot.documents`` has it."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def resource(self) -> str:
+        """The kind's name in paths."""
+        return self.plural or f"{self.kind.lower()}s"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The objects that are kept whole, and whether pods keep all their annotations."""
+
+    kinds: tuple[ObjectKind, ...] = ()
+    pod_annotations: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds) or self.pod_annotations
+
+    def __or__(self, other: Wanted) -> Wanted:
+        """What either wants, each kind once: as the first has it who says a version, else as the first has it."""
+        kinds: dict[str, ObjectKind] = {}
+        for kind in (*self.kinds, *other.kinds):
+            known = kinds.get(kind.key)
+            if known is None or (kind.version and not known.version):
+                kinds[kind.key] = kind
+        return Wanted(tuple(kinds.values()), self.pod_annotations or other.pod_annotations)
+
+    def beyond(self, known: Wanted) -> Wanted:
+        """What this one wants and ``known`` does not."""
+        keys = {kind.key for kind in known.kinds}
+        kinds = tuple(kind for kind in self.kinds if kind.key not in keys)
+        return Wanted(kinds, self.pod_annotations and not known.pod_annotations)
+
+
+NOTHING_WANTED = Wanted()
+
+
+def all_wanted(each: Iterable[Wanted]) -> Wanted:
+    """What any of them wants."""
+    union = NOTHING_WANTED
+    for wanted in each:
+        union |= wanted
+    return union
