@@ -2,7 +2,7 @@
 
 The phases are ``read`` (files to objects), ``decode`` (objects to records), ``admission``, ``prepare``, ``filter``,
 ``score``, ``dryRun``, ``choice``, ``proposals`` and ``report``. What is prepared lazily counts in the phase that first
-needs it.
+needs it. Plugins from outside and extenders are told apart within the phases.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ class Phases(Protocol):
         """What the block does belongs to the phase."""
         ...
 
+    def part(self, name: str, /) -> AbstractContextManager[None]:
+        """What the block does is the work of that plugin or extender, within whatever phase it is."""
+        ...
+
 
 class _NoPhases:
     def phase(self, _name: str, /) -> AbstractContextManager[None]:
         return nullcontext()
+
+    part = phase
 
 
 NO_PHASES: Phases = _NoPhases()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -13,6 +13,9 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import NodeEvaluation, Standing, Verdict
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.configuration import FoundPlugin
 
 DEFAULT_ALGORITHM = "kube-1.36"
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
@@ -68,15 +71,18 @@ def scheduler_for(
     configuration: Mapping[str, Any] | None = None,
     feature_gates: Mapping[str, bool] | None = None,
     policy: Mapping[str, Any] | None = None,
+    plugins: Sequence[FoundPlugin] = (),
 ) -> Scheduler:
     """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
 
-    ``policy`` is a Policy file, which only the old ones have. Raises ``UsageError`` for that with another, and for a
-    name or a gate that there is not, and ``ConfigurationError`` for a configuration that
-    the real scheduler rejects.
+    ``policy`` is a Policy file, which only the old ones have, and ``plugins`` are those from outside, which only
+    today's has. Raises ``UsageError`` for either with another, and for a name or a gate that there is not, and
+    ``ConfigurationError`` for a configuration that the real scheduler rejects.
     """
     # Each is imported when it is asked for: a command needs one.
     algorithm = algorithm or DEFAULT_ALGORITHM
+    if algorithm != DEFAULT_ALGORITHM and (asked := next((each for each in plugins if each.is_asked_for), None)):
+        raise UsageError(f"{asked.source}: plugins are for {DEFAULT_ALGORITHM}, and {algorithm} takes none")
     if algorithm in _LEGACY:
         package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
         made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy)
@@ -91,4 +97,4 @@ def scheduler_for(
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
     from kpreempt.schedulers import kube  # noqa: PLC0415
 
-    return kube.scheduler_from_configuration(configuration, feature_gates)
+    return kube.scheduler_from_configuration(configuration, feature_gates, plugins)

@@ -13,6 +13,7 @@ import msgspec
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, load_cluster
+from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import ConfiguredScheduler, read_scheduler
@@ -43,6 +44,7 @@ class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool = False
     algorithm: str | None = None
     policy_config: str | None = None
+    extensions: Extensions = Extensions()
 
 
 class Understood(msgspec.Struct, frozen=True):
@@ -102,7 +104,11 @@ def understand(request: AnswerRequest) -> Asked:
     """Make sense of the shared options. Raises ``UsageError`` and what ``read_scheduler`` raises."""
     understood = understand_outputs(request)
     scheduler = read_scheduler(
-        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+        request.scheduler_config,
+        request.feature_gates,
+        request.algorithm,
+        request.policy_config,
+        request.extensions,
     )
     return Asked(request, understood.outputs, understood.colour, scheduler)
 

@@ -11,9 +11,11 @@ from kpreempt.cli.options import (
     Algorithm,
     AllNamespaces,
     AnswerOutputs,
+    CallExtenders,
     Colour,
     FeatureGates,
     Now,
+    Plugins,
     PolicyConfig,
     ProfileJson,
     SchedulerConfig,
@@ -43,6 +45,8 @@ def at_risk(
     scheduler_config: SchedulerConfig = None,
     policy_config: PolicyConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     verbose: Verbose = False,
     color: Colour = "auto",
@@ -57,6 +61,7 @@ def at_risk(
     the running pod's own size and of all the room that it would leave, at each priority that makes a difference.
     """
     from kpreempt.cli.at_risk_run import AtRiskRequest, run_at_risk
+    from kpreempt.cli.extensions import Extensions
 
     return run_at_risk(
         AtRiskRequest(
@@ -70,6 +75,7 @@ def at_risk(
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             verbose=verbose,
             colour=color,

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import Jobs, Now, ProfileJson, SkipBadObjects, Snapshots, Strict
+from kpreempt.cli.options import (
+    CallExtenders,
+    Jobs,
+    Now,
+    Plugins,
+    ProfileJson,
+    SkipBadObjects,
+    Snapshots,
+    Strict,
+)
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -19,6 +28,8 @@ def batch(
     connection: ConnectionFlags,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-",
     snapshot: Snapshots = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: Annotated[
         list[str] | None, typer.Option("-o", "--output", metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")
     ] = None,
@@ -43,12 +54,14 @@ def batch(
     are answered, and the exit code is 3.
     """
     from kpreempt.cli.batch_run import BatchRequest, run_batch
+    from kpreempt.cli.extensions import Extensions
 
     return run_batch(
         BatchRequest(
             file=file,
             snapshots=snapshot or [],
             connection=connection,
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             skip_bad_objects=skip_bad_objects,
             strict=strict,

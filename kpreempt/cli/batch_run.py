@@ -13,6 +13,7 @@ from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
+from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -45,6 +46,7 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     snapshots: list[str]
     connection: ConnectionFlags
+    extensions: Extensions = Extensions()
     outputs: list[str]
     skip_bad_objects: bool
     strict: bool
@@ -67,7 +69,7 @@ def run_batch(request: BatchRequest) -> int:
             live = live_connection(request.snapshots, request.connection)
             skips = request.skip_bad_objects
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch)
-        answerer = Answerer(base, now, source, stopwatch)
+        answerer = Answerer(base, now, source, request.extensions, stopwatch)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
             for answer in spread(read_lines(stream, source), answerer.answer):
@@ -132,8 +134,11 @@ class Tally:
 class Answerer:
     """Answers lines. A base cluster is prepared once for each scheduler."""
 
-    def __init__(self, base: LoadedCluster | None, now: datetime, source: str, phases: Phases) -> None:
+    def __init__(
+        self, base: LoadedCluster | None, now: datetime, source: str, extensions: Extensions, phases: Phases
+    ) -> None:
         self._base = base
+        self._extensions = extensions
         self._now = now
         self._source = source
         self._phases = phases
@@ -197,7 +202,9 @@ class Answerer:
         return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *said])
 
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
-        scheduler = scheduler_for(scenario.algorithm or "", configuration_of(scenario), scenario.feature_gates)
+        configuration = configuration_of(scenario)
+        plugins = self._extensions.found(configuration)
+        scheduler = scheduler_for(scenario.algorithm or "", configuration, scenario.feature_gates, plugins=plugins)
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         with self._phases.phase("prepare"):
             return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)

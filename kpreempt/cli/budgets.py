@@ -11,10 +11,12 @@ from kpreempt.cli.options import (
     Algorithm,
     AllNamespaces,
     AnswerOutputs,
+    CallExtenders,
     Colour,
     FeatureGates,
     Jobs,
     Now,
+    Plugins,
     PolicyConfig,
     ProfileJson,
     SchedulerConfig,
@@ -43,6 +45,8 @@ def budgets(
     scheduler_config: SchedulerConfig = None,
     policy_config: PolicyConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     verbose: Verbose = False,
     color: Colour = "auto",
@@ -63,6 +67,7 @@ def budgets(
     would, and for budgets that allow nothing it is sought from which priority on a new pod would.
     """
     from kpreempt.cli.budgets_run import BudgetsRequest, run_budgets
+    from kpreempt.cli.extensions import Extensions
 
     return run_budgets(
         BudgetsRequest(
@@ -75,6 +80,7 @@ def budgets(
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             verbose=verbose,
             colour=color,

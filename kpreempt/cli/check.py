@@ -26,10 +26,12 @@ from kpreempt.cli.gate_options import (
 )
 from kpreempt.cli.options import (
     AnyAlgorithm,
+    CallExtenders,
     Colour,
     FeatureGates,
     Jobs,
     Now,
+    Plugins,
     PolicyConfig,
     ProfileJson,
     SchedulerConfig,
@@ -73,6 +75,8 @@ def check(
     scheduler_config: SchedulerConfig = None,
     policy_config: PolicyConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     seed: Annotated[int, Option(metavar="NUMBER", help="What chance starts from.")] = 0,
     runs: Annotated[int, Option(metavar="N", min=1, help="Play it N times with other draws; the worst counts.")] = 1,
     worst_case: Annotated[
@@ -122,6 +126,7 @@ def check(
     Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.
     """
     from kpreempt.cli.check_run import CheckRequest, run_check
+    from kpreempt.cli.extensions import Extensions
     from kpreempt.cli.gate_settings import GateFlags
 
     return run_check(
@@ -137,6 +142,7 @@ def check(
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             seed=seed,
             runs=runs,
             worst_case=worst_case,

@@ -129,13 +129,19 @@ def _refuse_contradictions(request: CheckRequest) -> None:
 def _scheduler(request: CheckRequest, live: Connection | None) -> Scheduler:
     if request.algorithm != VOLCANO:
         return read_scheduler(
-            request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+            request.scheduler_config,
+            request.feature_gates,
+            request.algorithm,
+            request.policy_config,
+            request.extensions,
         ).scheduler
     from kpreempt.analysis.volcano_pods import VolcanoOfPods
     from kpreempt.cli.volcano_configuration import read_volcano_configuration
 
     if request.feature_gates or request.policy_config:
         raise UsageError(f"{VOLCANO} has neither feature gates nor a Policy file")
+    if any(request.extensions):
+        raise UsageError(f"{VOLCANO} has neither plugins of one's own here nor extenders")
     return VolcanoOfPods(read_volcano_configuration(request.scheduler_config, None, live), decode_object)
 
 

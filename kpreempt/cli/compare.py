@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import AnswerOutputs, Colour, Now, ProfileJson, SkipBadObjects, Snapshots, Strict, Verbose
+from kpreempt.cli.options import (
+    AnswerOutputs,
+    CallExtenders,
+    Colour,
+    Now,
+    Plugins,
+    ProfileJson,
+    SkipBadObjects,
+    Snapshots,
+    Strict,
+    Verbose,
+)
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -34,6 +45,8 @@ def compare(
     namespace: Annotated[
         Text, Option("-n", "--namespace", metavar="NS", help="Where the pod is; of pending pods, only those there.")
     ] = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     verbose: Verbose = False,
     color: Colour = "auto",
@@ -55,6 +68,7 @@ def compare(
     kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false.
     """
     from kpreempt.cli.compare_run import CompareRequest, run_compare
+    from kpreempt.cli.extensions import Extensions
 
     return run_compare(
         CompareRequest(
@@ -68,6 +82,7 @@ def compare(
             namespace=namespace,
             scheduler_config=None,
             feature_gates=[],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             verbose=verbose,
             colour=color,

@@ -55,7 +55,7 @@ def run_compare(request: CompareRequest) -> int:
     stopwatch = Stopwatch()
     _check(request)
     asked = understand(request)
-    compared = parse_compared(request.algorithms)
+    compared = parse_compared(request.algorithms, request.extensions)
     now = asked.now()
     answer = (_compare_scenarios if request.batch else _compare_pods)(request, asked, compared, now, stopwatch)
     asked.write_once(answer, now, stopwatch)

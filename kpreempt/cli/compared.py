@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+import msgspec
+
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
+from kpreempt.cli.extensions import Extensions
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.snapshot import decode_object, read_document
@@ -19,18 +22,23 @@ class Compared(NamedTuple):
     algorithm: str
     configuration: Mapping[str, Any] | None
     feature_gates: Mapping[str, bool]
+    extensions: Extensions = Extensions()
 
     def scheduler(
         self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
     ) -> Scheduler:
-        """The scheduler; what is given here counts where the algorithm brings nothing of its own."""
+        """The scheduler; what is given here counts where the algorithm brings nothing of its own.
+
+        A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
+        """
         own = self.configuration or configuration
         if self.algorithm == VOLCANO:
             return _volcano(self)
-        return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates})
+        plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
+        return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates}, plugins=plugins)
 
 
-def parse_compared(text: str) -> list[Compared]:
+def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:
     """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) < 2:
@@ -39,7 +47,7 @@ def parse_compared(text: str) -> list[Compared]:
     if twice:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
         raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
-    return [_parsed(part) for part in parts]
+    return [_parsed(part, extensions) for part in parts]
 
 
 def _volcano(compared: Compared) -> Scheduler:
@@ -52,14 +60,14 @@ def _volcano(compared: Compared) -> Scheduler:
     return VolcanoOfPods(volcano_configuration_in(compared.configuration, compared.label), decode_object)
 
 
-def _parsed(text: str) -> Compared:
+def _parsed(text: str, extensions: Extensions) -> Compared:
     named, *gates = text.split(":")
     name, at, path = named.partition("@")
     if at and not path:
         raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
     configuration = read_document(path) if path else None
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
-    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)))
+    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Now rather than after the cluster was read: most mistakes are made here.
     compared.scheduler()
     return compared

@@ -9,9 +9,11 @@ from typer import Argument, Option
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
     AnyAlgorithm,
+    CallExtenders,
     Colour,
     Now,
     Outputs,
+    Plugins,
     PolicyConfig,
     ProfileJson,
     Runs,
@@ -84,6 +86,8 @@ def explain(
     feature_gates: Annotated[
         Texts, Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
     ] = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     node: Annotated[
         Text, Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one.")
     ] = None,
@@ -115,6 +119,7 @@ def explain(
     --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.
     """
     from kpreempt.cli.explain_run import ExplainRequest, run_explain
+    from kpreempt.cli.extensions import Extensions
 
     return run_explain(
         ExplainRequest(
@@ -143,6 +148,7 @@ def explain(
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             node=node or "",
             aftermath=aftermath,
             outputs=output or [],

@@ -18,6 +18,7 @@ from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags,
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS, Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
@@ -74,6 +75,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     scheduler_config: str | None
     policy_config: str | None = None
+    extensions: Extensions = Extensions()
     feature_gates: list[str]
     colour: str
     exit_code: bool
@@ -96,7 +98,11 @@ def run_explain(request: ExplainRequest) -> int:
     _check(request)
     overrides = _overrides(request)
     scheduler = read_scheduler(
-        request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
+        request.scheduler_config,
+        request.feature_gates,
+        request.algorithm,
+        request.policy_config,
+        request.extensions,
     ).scheduler
     live = live_connection(request.snapshots, request.connection)
     namespace = usual_namespace(live)
@@ -150,6 +156,8 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
             "--aftermath": request.aftermath or None,
             "--policy-config": request.policy_config,
             "--feature-gates": request.feature_gates,
+            "--plugin": list(request.extensions.plugins),
+            "--call-extenders": request.extensions.calls_extenders or None,
         },
     )
     named = request.pod or request.files

@@ -83,6 +83,19 @@ PolicyConfig = Annotated[
 FeatureGates = Annotated[
     list[str] | None, typer.Option(metavar="GATE=true,...", help="These feature gates are set so. Repeatable.")
 ]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="MODULE:CLASS",
+        help="A plugin of your own: MODULE:CLASS, FILE.py:CLASS or the NAME of one that is installed. It runs where "
+        "--scheduler-config enables it, and without a configuration after the default ones. Repeatable.",
+    ),
+]
+CallExtenders = Annotated[
+    bool,
+    typer.Option("--call-extenders", help="Ask the extenders of the configuration, over HTTP. Without it none is."),
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="List everything, however long.")]
 Colour = Annotated[
     str, typer.Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")

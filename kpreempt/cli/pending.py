@@ -11,10 +11,12 @@ from kpreempt.cli.options import (
     Algorithm,
     AllNamespaces,
     AnswerOutputs,
+    CallExtenders,
     Colour,
     FeatureGates,
     Jobs,
     Now,
+    Plugins,
     PolicyConfig,
     ProfileJson,
     SchedulerConfig,
@@ -45,6 +47,8 @@ def pending(
     scheduler_config: SchedulerConfig = None,
     policy_config: PolicyConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     verbose: Verbose = False,
     color: Colour = "auto",
@@ -59,6 +63,7 @@ def pending(
     Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
     scheduler would try them, by cause, and each is judged alone, as if it came next.
     """
+    from kpreempt.cli.extensions import Extensions
     from kpreempt.cli.pending_run import PendingRequest, run_pending
 
     return run_pending(
@@ -74,6 +79,7 @@ def pending(
             scheduler_config=scheduler_config,
             policy_config=policy_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             verbose=verbose,
             colour=color,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import perf_counter
 
@@ -13,9 +13,12 @@ import msgspec
 from kpreempt.cli.output import Output, whole_file
 from kpreempt.errors import UsageError
 
+# Marks the times of plugins and extenders among those of the phases.
+_PART = "plugin "
+
 
 class Stopwatch:
-    """Adds up ``seconds`` by phase, from its making on."""
+    """Adds up ``seconds`` by phase, and by plugin from outside and extender, from its making on."""
 
     def __init__(self) -> None:
         self._start = perf_counter()
@@ -30,15 +33,25 @@ class Stopwatch:
         finally:
             self.add({name: perf_counter() - start})
 
+    def part(self, name: str, /) -> AbstractContextManager[None]:
+        """Add the time of the block to that of a plugin or an extender."""
+        return self.phase(f"{_PART}{name}")
+
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add what was measured elsewhere, by phase."""
+        """Add what was measured elsewhere."""
         for name, spent in seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def write(self, path: str) -> None:
-        """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file."""
+        """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file.
+
+        ``plugins`` are those from outside and extenders, if any ran; their time is part of that of the phases.
+        """
+        seconds = {name: round(spent, 6) for name, spent in self.seconds.items()}
+        plugins = {name.removeprefix(_PART): spent for name, spent in seconds.items() if name.startswith(_PART)}
         profile = {
-            "phases": {name: round(seconds, 6) for name, seconds in self.seconds.items()},
+            "phases": {name: spent for name, spent in seconds.items() if not name.startswith(_PART)},
+            **({"plugins": plugins} if plugins else {}),
             "total": round(perf_counter() - self._start, 6),
             "peakMemoryBytes": peak_memory_bytes(),
         }

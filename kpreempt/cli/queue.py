@@ -9,10 +9,12 @@ from typer import Option
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
     AnswerOutputs,
+    CallExtenders,
     Colour,
     FeatureGates,
     Jobs,
     Now,
+    Plugins,
     ProfileJson,
     SchedulerConfig,
     SkipBadObjects,
@@ -39,6 +41,8 @@ def queue(
     ] = None,
     scheduler_config: SchedulerConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     verbose: Verbose = False,
     color: Colour = "auto",
@@ -55,6 +59,7 @@ def queue(
     before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what
     the scheduler does: pop, unschedulable, nominate, clearNomination, moveAll, activate.
     """
+    from kpreempt.cli.extensions import Extensions
     from kpreempt.cli.queue_run import QueueRequest, run_queue
 
     return run_queue(
@@ -66,6 +71,7 @@ def queue(
             namespace=None,
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             verbose=verbose,
             colour=color,

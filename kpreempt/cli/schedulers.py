@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.cli.extensions import Extensions
 from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.snapshot import read_document
 
@@ -19,7 +20,11 @@ class ConfiguredScheduler(NamedTuple):
 
 
 def read_scheduler(
-    path: str | None, feature_gates: Sequence[str], algorithm: str | None = None, policy_path: str | None = None
+    path: str | None,
+    feature_gates: Sequence[str],
+    algorithm: str | None = None,
+    policy_path: str | None = None,
+    extensions: Extensions = Extensions(),
 ) -> ConfiguredScheduler:
     """The scheduler of that name, with a configuration and a Policy from files, and the gates of ``GATE=true,...``.
 
@@ -28,4 +33,6 @@ def read_scheduler(
     configuration = read_document(path) if path else None
     policy = read_document(policy_path) if policy_path else None
     gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
-    return ConfiguredScheduler(scheduler_for(algorithm or "", configuration, gates, policy), configuration, gates)
+    plugins = extensions.found(configuration) if configuration or extensions.plugins else []
+    scheduler = scheduler_for(algorithm or "", configuration, gates, policy, plugins)
+    return ConfiguredScheduler(scheduler, configuration, gates)

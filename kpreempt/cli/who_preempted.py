@@ -9,9 +9,11 @@ from typer import Argument, Option
 from kpreempt.cli.connection_options import connects
 from kpreempt.cli.options import (
     AnswerOutputs,
+    CallExtenders,
     Colour,
     FeatureGates,
     Now,
+    Plugins,
     ProfileJson,
     SchedulerConfig,
     SkipBadObjects,
@@ -37,6 +39,8 @@ def who_preempted(
     ] = None,
     scheduler_config: SchedulerConfig = None,
     feature_gates: FeatureGates = None,
+    plugin: Plugins = None,
+    call_extenders: CallExtenders = False,
     output: AnswerOutputs = None,
     color: Colour = "auto",
     skip_bad_objects: SkipBadObjects = False,
@@ -49,6 +53,7 @@ def who_preempted(
     snapshot needs events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
     is reconstructed: whether the preemptor evicts this pod there, and why.
     """
+    from kpreempt.cli.extensions import Extensions
     from kpreempt.cli.who_preempted_run import WhoPreemptedRequest, run_who_preempted
 
     return run_who_preempted(
@@ -60,6 +65,7 @@ def who_preempted(
             before=before or [],
             scheduler_config=scheduler_config,
             feature_gates=feature_gates or [],
+            extensions=Extensions(tuple(plugin or ()), call_extenders),
             outputs=output or [],
             colour=color,
             skip_bad_objects=skip_bad_objects,

@@ -16,6 +16,7 @@ from kpreempt.verdict.details import (
     MissingFeatures,
     NodeAffinityMismatch,
     NodeNameMismatch,
+    PluginFinding,
     PortConflict,
     Shortfall,
     SpreadConflict,
@@ -175,6 +176,17 @@ def _claims(detail: UnmodelledClaims) -> str:
     return f"resource {'claim' if len(detail.claims) == 1 else 'claims'} {join_names(detail.claims)}"
 
 
+def _finding(detail: PluginFinding) -> str:
+    facts = ", ".join(f"{name} {_fact(value)}" for name, value in detail.facts.items())
+    return f"{detail.summary} ({facts})" if detail.summary and facts else detail.summary or facts
+
+
+def _fact(value: str | float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 _PHRASES: dict[type, Callable[[Any], str]] = {
     InsufficientResources: _resources,
     UntoleratedTaint: _taint,
@@ -187,4 +199,5 @@ _PHRASES: dict[type, Callable[[Any], str]] = {
     VolumeLimitExceeded: _volume_limit,
     MissingFeatures: _features,
     UnmodelledClaims: _claims,
+    PluginFinding: _finding,
 }

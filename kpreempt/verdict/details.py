@@ -141,6 +141,13 @@ class UnmodelledClaims(_Detail, frozen=True, tag="UnmodelledClaims"):
     claims: list[str]
 
 
+class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
+    """What a plugin from outside saw, in its own words: a phrase, and facts by name in its order."""
+
+    summary: str
+    facts: dict[str, str | int | float | bool] = {}
+
+
 Detail = (
     InsufficientResources
     | UntoleratedTaint
@@ -153,4 +160,5 @@ Detail = (
     | VolumeLimitExceeded
     | MissingFeatures
     | UnmodelledClaims
+    | PluginFinding
 )

@@ -24,7 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
-from kpreempt.schedulers.kube.preemption.evaluator import Evaluator, potential_nodes
+from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
 from kpreempt.schedulers.kube.profile import Profile, build_plugins
 from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -55,7 +55,7 @@ class NamedFilter(FilterPlugin):
     """Upstream's filters that look at names only."""
 
     def __init__(self, kind: str) -> None:
-        self.name = kind  # type: ignore[misc]  # each instance stands for another upstream plugin
+        self.name = kind
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         fits = {
@@ -71,7 +71,6 @@ class FailingUpdates(PreFilterPlugin):
     """A plugin whose updates fail on nodes with the label ``error=true``."""
 
     name = "test-plugin"
-    has_extensions = True
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -112,7 +111,7 @@ class Bench:
         plugins = build_plugins(profile, self.handle)
         for name in names:
             if name == "test-plugin":
-                plugins.pre_filters.append(FailingUpdates())
+                plugins.pre_filters.append(FailingUpdates({}, self.handle))
             elif name == "FakeFilter":
                 plugins.filters.append(FakeFilter(_fake_codes(case), ""))
             elif name in FAKES:
@@ -254,7 +253,7 @@ def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
     bench.framework.run_pre_filter(state, pod)
     filtered = NodeToStatus()
     filtered.absent = Status(Code.UNSCHEDULABLE)
-    result, _ = Evaluator(bench.handle).preempt(state, pod, filtered)
+    result, _ = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, filtered)
     assert result is not None
     return result
 
@@ -297,7 +296,7 @@ def run_eligibility(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     filtered = NodeToStatus()
     filtered.statuses = {pod.status.nominated_node_name: status_of(case["input"]["nominatedNodeStatus"])}
-    got = Evaluator(bench.handle).eligibility(pod, filtered)
+    got = DefaultPreemption(default_args(), bench.handle).eligibility(CycleState(), pod, filtered)
     return differ("eligible", case["expect"]["eligible"], got.eligible) + differ(
         "reason", case["observed"]["message"], got.reason
     )

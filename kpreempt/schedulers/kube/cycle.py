@@ -6,7 +6,7 @@ choice is random the verdict holds every node that it can end with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -23,14 +23,15 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.runner import Framework, is_same_pod
-from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
+from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins, is_same_pod
+from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.sampling import sampling_of
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
+    AssumptionKind,
     Candidate,
     Code,
     Eligibility,
@@ -38,6 +39,7 @@ from kpreempt.verdict import (
     Sampling,
     Status,
     Verdict,
+    Victim,
 )
 
 
@@ -161,6 +163,7 @@ class Cycle:
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
         return self._verdict(
             _outcome(nominated, candidates),
+            _unprotected(self._framework.plugins, self._pod, status.plugin, victims),
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
@@ -177,18 +180,28 @@ class Cycle:
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt."""
-        for plugin in self._framework.plugins.post_filters:
-            if isinstance(plugin, DefaultPreemption):
-                return plugin.eligibility(self._pod, filtered)
-        return None
+        rules = preemption_rules(self._framework.plugins)
+        return rules.eligibility(self._state, self._pod, filtered) if rules else None
 
-    def _verdict(self, outcome: Outcome, *, post_filter: PostFilterResult | None = None, **parts: object) -> Verdict:
+    def _verdict(
+        self,
+        outcome: Outcome,
+        assumptions: Sequence[Assumption] = (),
+        *,
+        post_filter: PostFilterResult | None = None,
+        **parts: object,
+    ) -> Verdict:
         candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
         claims = claim_assumptions(self._pod, candidates, self._cluster, self._features)
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=Outcome.UNCERTAIN if claims else outcome,
-            assumptions=[*self._frame.assumptions, *_nomination_assumptions(self._pod, self._cluster), *claims],
+            assumptions=[
+                *self._frame.assumptions,
+                *_nomination_assumptions(self._pod, self._cluster),
+                *claims,
+                *assumptions,
+            ],
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
@@ -205,6 +218,28 @@ def _nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]
         )
         for nominated in cluster.nominated_outside_queue
         if nominated.priority >= pod.priority and not is_same_pod(nominated, pod)
+    ]
+
+
+def _unprotected(
+    plugins: ProfilePlugins, pod: Pod, plugin: str, victims: Mapping[str, list[Victim]]
+) -> list[Assumption]:
+    """That a nomination protects nothing, where the plugin that made it does not go by priority."""
+    if not victims:
+        return []
+    rules = preemption_rules(plugins)
+    if rules is None or rules.name != plugin or not rules.overrides("may_evict"):
+        lower = [victim.priority < pod.priority for of_node in victims.values() for victim in of_node]
+        if all(lower):
+            return []
+    return [
+        Assumption(
+            f"plugin {plugin}",
+            "postFilter",
+            "it does not evict by priority, so the nomination protects nothing: until the pod is bound, a pod of higher"
+            f" priority than {pod.priority} may take the room that is made for it",
+            AssumptionKind.UNCERTAIN,
+        )
     ]
 
 

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.foreign import speaking
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.preemption.victims import is_preemption_allowed
+from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
+from kpreempt.schedulers.kube.preemption.victims import without_potential_victims
 from kpreempt.verdict import Code, NodeEvaluation, Status
 
 
@@ -30,29 +32,38 @@ def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEv
     if not pre_filter.is_success:
         return NodeEvaluation(pre_filter=pre_filter)
     nominated = framework.nominated_pods_beside(pod, node_info.name)
-    lower = [info for info in node_info.pods if is_preemption_allowed(info, pod)]
+    lower, without_lower = _without_evictable(framework, state, pod, node_info, nominated)
     return NodeEvaluation(
         left_out_by=restricting if node_names is not None and node_info.name not in node_names else [],
         filters=_run_filters(framework, state, pod, node_info, nominated),
         lower_priority_pods=[info.key for info in lower],
-        without_lower=_run_without(framework, state, pod, node_info, lower, nominated) if lower else [],
+        without_lower=without_lower,
         nominated_pods=[info.key for info in nominated],
     )
 
 
-def _run_without(
-    framework: Framework,
-    state: CycleState,
-    pod: Pod,
-    node_info: NodeInfo,
-    lower: Sequence[PodInfo],
-    nominated: Sequence[PodInfo],
-) -> list[Status]:
+def _without_evictable(
+    framework: Framework, state: CycleState, pod: Pod, node_info: NodeInfo, nominated: Sequence[PodInfo]
+) -> tuple[list[PodInfo], list[Status]]:
+    """The pods that may be evicted, by priority where no plugin preempts, and each filter's status without them."""
+    rules = preemption_rules(framework.plugins)
     try:
-        state, node_info = framework.without_pods(state, pod, node_info, lower)
+        if rules is None:
+            potential = [info for info in node_info.pods if info.priority < pod.priority]
+            if not potential:
+                return [], []
+            state, node_info = framework.without_pods(state, pod, node_info, potential)
+        else:
+            with speaking(rules.name):
+                without = without_potential_victims(framework, rules, state, pod, node_info, framework.cluster.now)
+            if without is None:
+                return [], []
+            potential, state, node_info = without
     except FrameworkError as error:
-        return [error.status]
-    return _run_filters(framework, state, pod, node_info, nominated)
+        return [], [error.status]
+    except PluginError as error:
+        return [], [Status(Code.ERROR, [str(error)])]
+    return potential, _run_filters(framework, state, pod, node_info, nominated)
 
 
 def _run_filters(

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
 from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, speaking
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
     FilterPlugin,
     Handle,
     Plugin,
-    PluginArgs,
+    PluginError,
     PostFilterPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
+    QueueSortPlugin,
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
-from kpreempt.schedulers.kube.registry import DEFAULT_PLUGINS, REGISTRY, EnabledPlugin
-
-EXTENSION_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score")
+from kpreempt.schedulers.kube.registry import (
+    DEFAULT_PLUGINS,
+    IN_TREE,
+    REGISTRY,
+    EnabledPlugin,
+    Registration,
+    Registry,
+)
 
 
 class PointConfig(msgspec.Struct, frozen=True):
@@ -44,10 +53,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
     plugins: Sequence[EnabledPlugin] = DEFAULT_PLUGINS
     points: Mapping[str, PointConfig] = {}
-    plugin_args: Mapping[str, PluginArgs] = {}
+    plugin_args: Mapping[str, Any] = {}
     percentage_of_nodes_to_score: int = 0
     has_extenders: bool = False
     parallelism: int = DEFAULT_PARALLELISM
+
+    @property
+    def enabled_names(self) -> list[str]:
+        """The plugins that are enabled at one point or more, each once."""
+        at_points = (plugin.name for point in self.points.values() for plugin in point.enabled)
+        return list(dict.fromkeys([*(plugin.name for plugin in self.plugins), *at_points]))
 
 
 def default_profile(features: FeatureGates) -> Profile:
@@ -64,40 +79,35 @@ def default_plugins(features: FeatureGates) -> tuple[EnabledPlugin, ...]:
     return tuple(plugin for plugin in DEFAULT_PLUGINS if gated.get(plugin.name, True))
 
 
-def build_plugins(profile: Profile, handle: Handle) -> ProfilePlugins:
+def build_plugins(profile: Profile, handle: Handle, registry: Registry = REGISTRY) -> ProfilePlugins:
     """Make the profile's plugins and put them in order at each extension point.
+
+    Raises ``ConfigurationError`` where a plugin from outside cannot be made.
+    """
+    known = [name for name in profile.enabled_names if name in registry]
+    made = {name: _made(name, registry[name], profile, handle) for name in known}
+
+    def at(point: str) -> list[Plugin]:
+        return [made[name] for name in plugins_at(profile, point, registry) if name in made]
+
+    plugins = ProfilePlugins()
+    plugins.queue_sorts = [each for each in at("queueSort") if isinstance(each, QueueSortPlugin)]
+    plugins.pre_enqueues = [each for each in at("preEnqueue") if isinstance(each, PreEnqueuePlugin)]
+    plugins.pre_filters = [each for each in at("preFilter") if isinstance(each, PreFilterPlugin)]
+    plugins.filters = [each for each in at("filter") if isinstance(each, FilterPlugin)]
+    plugins.post_filters = [each for each in at("postFilter") if isinstance(each, PostFilterPlugin)]
+    plugins.pre_scores = [each for each in at("preScore") if isinstance(each, PreScorePlugin)]
+    plugins.scores = [each for each in at("score") if isinstance(each, ScorePlugin)]
+    plugins.weights = weights_of(profile)
+    return plugins
+
+
+def plugins_at(profile: Profile, point: str, registry: Registry) -> list[str]:
+    """The names of the plugins that are enabled at an extension point, in the order in which they run.
 
     A point's own plugins that are also enabled everywhere come first, then those enabled everywhere, then the rest
     (``expandMultiPointPlugins``, ``framework/runtime/framework.go``, v1.36.3).
     """
-    names = dict.fromkeys(plugin.name for plugin in profile.plugins)
-    for point in profile.points.values():
-        names |= dict.fromkeys(plugin.name for plugin in point.enabled)
-    made = {
-        name: REGISTRY[name].factory(profile.plugin_args.get(name) or REGISTRY[name].default_args(), handle)
-        for name in names
-        if name in REGISTRY
-    }
-    plugins = ProfilePlugins()
-    plugins.pre_enqueues = [
-        p for p in _at_point(profile, "preEnqueue", made, PreEnqueuePlugin) if isinstance(p, PreEnqueuePlugin)
-    ]
-    plugins.pre_filters = [
-        p for p in _at_point(profile, "preFilter", made, PreFilterPlugin) if isinstance(p, PreFilterPlugin)
-    ]
-    plugins.filters = [p for p in _at_point(profile, "filter", made, FilterPlugin) if isinstance(p, FilterPlugin)]
-    plugins.post_filters = [
-        p for p in _at_point(profile, "postFilter", made, PostFilterPlugin) if isinstance(p, PostFilterPlugin)
-    ]
-    plugins.pre_scores = [
-        p for p in _at_point(profile, "preScore", made, PreScorePlugin) if isinstance(p, PreScorePlugin)
-    ]
-    plugins.scores = [p for p in _at_point(profile, "score", made, ScorePlugin) if isinstance(p, ScorePlugin)]
-    plugins.weights = _weights(profile)
-    return plugins
-
-
-def _at_point(profile: Profile, point: str, made: Mapping[str, Plugin], kind: type[Plugin]) -> list[Plugin]:
     config = profile.points.get(point, PointConfig())
     own = [plugin.name for plugin in config.enabled]
     everywhere: list[str] = []
@@ -105,15 +115,32 @@ def _at_point(profile: Profile, point: str, made: Mapping[str, Plugin], kind: ty
         everywhere = [
             plugin.name
             for plugin in profile.plugins
-            if plugin.name not in config.disabled and isinstance(made.get(plugin.name), kind)
+            if plugin.name not in config.disabled and point in points_in(registry, plugin.name)
         ]
     overridden = [name for name in own if name in everywhere]
     rest = [name for name in own if name not in everywhere]
-    order = [*overridden, *(name for name in everywhere if name not in own), *rest]
-    return [made[name] for name in order if name in made]
+    return [*overridden, *(name for name in everywhere if name not in own), *rest]
 
 
-def _weights(profile: Profile) -> dict[str, int]:
+def points_in(registry: Registry, name: str) -> frozenset[str]:
+    """The extension points that a plugin implements; none for one that is not known."""
+    return registry[name].points if name in registry else IN_TREE.get(name, frozenset())
+
+
+def weights_of(profile: Profile) -> dict[str, int]:
+    """How much the scores of each plugin count."""
     weights = {plugin.name: plugin.weight for plugin in profile.plugins}
     score = profile.points.get("score", PointConfig())
     return weights | {plugin.name: plugin.weight for plugin in score.enabled}
+
+
+def _made(name: str, registration: Registration, profile: Profile, handle: Handle) -> Plugin:
+    given = profile.plugin_args.get(name)
+    if registration.plugin is None:
+        return registration.factory(given or registration.default_args(), handle)
+    try:
+        with speaking(name):
+            return ForeignPlugin(registration.factory(given, handle), handle.cluster)
+    except PluginError as error:
+        where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
+        raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error

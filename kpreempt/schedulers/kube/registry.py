@@ -5,8 +5,8 @@ Follows ``framework/plugins/registry.go`` and ``apis/config/v1/default_plugins.g
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import Handle, Plugin, PluginArgs
 from kpreempt.schedulers.kube.plugins import (
@@ -42,10 +42,17 @@ def _no_args() -> PluginArgs:
 
 
 class Registration(NamedTuple):
-    """How a plugin is made, and its arguments where the configuration gives none."""
+    """How a plugin is made, and its arguments where the configuration gives none.
 
-    factory: Callable[[PluginArgs, Handle], Plugin]
+    ``points`` are the extension points that it implements. ``plugin`` is the class of one from outside, and ``source``
+    says where that was found.
+    """
+
+    factory: Callable[[Any, Handle], Plugin]
     default_args: Callable[[], PluginArgs] = _no_args
+    points: frozenset[str] = frozenset()
+    plugin: type[Plugin] | None = None
+    source: str = ""
 
 
 class EnabledPlugin(NamedTuple):
@@ -55,7 +62,38 @@ class EnabledPlugin(NamedTuple):
     weight: int = 1
 
 
-REGISTRY: dict[str, Registration] = {
+# The extension points that each plugin in the tree implements.
+IN_TREE: dict[str, frozenset[str]] = {
+    name: frozenset(points.split())
+    for name, points in {
+        "SchedulingGates": "preEnqueue",
+        "PrioritySort": "queueSort",
+        "NodeUnschedulable": "filter",
+        "NodeName": "filter",
+        "TaintToleration": "filter preScore score",
+        "NodeAffinity": "preFilter filter preScore score",
+        "NodePorts": "preFilter filter",
+        "NodeResourcesFit": "preFilter filter preScore score placementScore",
+        "VolumeRestrictions": "preFilter filter",
+        "NodeVolumeLimits": "preFilter filter",
+        "VolumeBinding": "preFilter filter reserve preBind preScore score",
+        "VolumeZone": "preFilter filter",
+        "PodTopologySpread": "preFilter filter preScore score",
+        "InterPodAffinity": "preFilter filter preScore score",
+        "DynamicResources": "preEnqueue preFilter filter postFilter score reserve preBind",
+        "DefaultPreemption": "preEnqueue postFilter",
+        "NodeResourcesBalancedAllocation": "preScore score",
+        "ImageLocality": "score",
+        "DefaultBinder": "bind",
+        "NodeDeclaredFeatures": "preFilter filter",
+        "GangScheduling": "preEnqueue permit",
+        "TopologyPlacementGenerator": "placementGenerate",
+        "PodGroupPodsCount": "placementScore",
+    }.items()
+}
+
+
+_FACTORIES: dict[str, Registration] = {
     "SchedulingGates": Registration(SchedulingGates),
     "NodeUnschedulable": Registration(NodeUnschedulable),
     "NodeName": Registration(NodeName),
@@ -77,6 +115,10 @@ REGISTRY: dict[str, Registration] = {
     ),
     "ImageLocality": Registration(ImageLocality),
 }
+
+Registry = Mapping[str, Registration]
+# The plugins of kube-scheduler itself that are modelled.
+REGISTRY: Registry = {name: each._replace(points=IN_TREE[name]) for name, each in _FACTORIES.items()}
 
 # Enabled at every extension point that they implement, in this order. PrioritySort and DefaultBinder take no part in
 # a what-if: the one orders the queue, the other binds.

@@ -26,6 +26,7 @@ from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
+from kpreempt.schedulers.kube.registry import REGISTRY, Registry
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -83,8 +84,14 @@ class KubeScheduler:
         profiles: Sequence[Profile] | None = None,
         features: FeatureGates | None = None,
         assumptions: Sequence[Assumption] = (),
+        *,
+        registry: Registry = REGISTRY,
+        wanted: Wanted = NOTHING_WANTED,
     ) -> None:
+        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides."""
         self.features = features or FeatureGates()
+        self.registry = registry
+        self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
         self.assumptions = list(assumptions)
 
@@ -116,7 +123,7 @@ class KubeScheduler:
             memory = before.memory(profile) if before and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
-            framework = Framework(build_plugins(profile, handle), state, memory)
+            framework = Framework(build_plugins(profile, handle, self.registry), state, memory)
             handle.framework = framework
             if tables is not None:
                 # It needs NumPy, which is loaded for big clusters only.
@@ -158,7 +165,7 @@ class KubeScheduler:
         if reason:
             return msgspec.structs.replace(frame, reason=reason)
         framework = prepared.frameworks[name]
-        gate = framework.run_pre_enqueue(pod)
+        gate = framework.run_pre_enqueue(pod, phases)
         if not gate.is_success:
             return msgspec.structs.replace(frame, reason=gate.message)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)

@@ -10,56 +10,27 @@ from kpreempt.schedulers.kube.configuration.defaults import ALL
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT
 from kpreempt.schedulers.kube.configuration.validation import REMOVED_PLUGINS
 
-# The extension points that each plugin in the tree implements.
-IN_TREE: dict[str, frozenset[str]] = {
-    name: frozenset(points.split())
-    for name, points in {
-        "SchedulingGates": "preEnqueue",
-        "PrioritySort": "queueSort",
-        "NodeUnschedulable": "filter",
-        "NodeName": "filter",
-        "TaintToleration": "filter preScore score",
-        "NodeAffinity": "preFilter filter preScore score",
-        "NodePorts": "preFilter filter",
-        "NodeResourcesFit": "preFilter filter preScore score placementScore",
-        "VolumeRestrictions": "preFilter filter",
-        "NodeVolumeLimits": "preFilter filter",
-        "VolumeBinding": "preFilter filter reserve preBind preScore score",
-        "VolumeZone": "preFilter filter",
-        "PodTopologySpread": "preFilter filter preScore score",
-        "InterPodAffinity": "preFilter filter preScore score",
-        "DynamicResources": "preEnqueue preFilter filter postFilter score reserve preBind",
-        "DefaultPreemption": "preEnqueue postFilter",
-        "NodeResourcesBalancedAllocation": "preScore score",
-        "ImageLocality": "score",
-        "DefaultBinder": "bind",
-        "NodeDeclaredFeatures": "preFilter filter",
-        "GangScheduling": "preEnqueue permit",
-        "TopologyPlacementGenerator": "placementGenerate",
-        "PodGroupPodsCount": "placementScore",
-    }.items()
-}
-
 _MAX_SCORE = 100
 _MAX_TOTAL_SCORE = 2**63 - 1
 
 Plugins = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
+Points = Mapping[str, frozenset[str]]
 
 
-def check_plugins(plugins: Plugins, scheduler_name: str) -> None:
-    """Check where a profile's plugins are enabled.
+def check_plugins(plugins: Plugins, scheduler_name: str, points: Points) -> None:
+    """Check where a profile's plugins are enabled; ``points`` are the extension points that each implements.
 
-    Plugins outside the tree are taken to be compiled in, and to implement what they are enabled for. Raises
+    Plugins that are not among those are taken to be compiled in, and to implement what they are enabled for. Raises
     ``ConfigurationError`` for what the framework refuses.
     """
     for point, interface in EXTENSION_POINTS.items():
-        _check_own(plugins[point]["enabled"], point, interface)
+        _check_own(plugins[point]["enabled"], point, interface, points)
     enabled = {
-        point: [plugin["name"] for plugin in plugins[point]["enabled"]] + _expanded(plugins, point, interface)
+        point: [plugin["name"] for plugin in plugins[point]["enabled"]] + _expanded(plugins, point, interface, points)
         for point, interface in EXTENSION_POINTS.items()
     }
     for_profile = f'for profile with scheduler name "{scheduler_name}"'
-    may_be_more = any(plugin["name"] not in IN_TREE for plugin in plugins[MULTI_POINT]["enabled"])
+    may_be_more = any(plugin["name"] not in points for plugin in plugins[MULTI_POINT]["enabled"])
     sorters = len(enabled["queueSort"])
     if sorters > 1 or (sorters == 0 and not may_be_more):
         raise ConfigurationError(f"only one queue sort plugin required {for_profile}, but got {sorters}")
@@ -68,22 +39,22 @@ def check_plugins(plugins: Plugins, scheduler_name: str) -> None:
     if len(enabled["placementGenerate"]) > 1:
         raise ConfigurationError(f"at most one placement generate plugin is allowed {for_profile}")
     for point, kind in (("score", "score"), ("placementScore", "placement score")):
-        _check_weights([*plugins[point]["enabled"], *plugins[MULTI_POINT]["enabled"]], point, kind)
+        _check_weights([*plugins[point]["enabled"], *plugins[MULTI_POINT]["enabled"]], point, kind, points)
 
 
-def _check_own(enabled: Sequence[Mapping[str, Any]], point: str, interface: str) -> None:
+def _check_own(enabled: Sequence[Mapping[str, Any]], point: str, interface: str, points: Points) -> None:
     seen = set()
     for plugin in enabled:
         name = plugin["name"]
         _check_exists(name, interface)
-        if name in IN_TREE and point not in IN_TREE[name]:
+        if name in points and point not in points[name]:
             raise ConfigurationError(f'plugin "{name}" does not extend {interface} plugin')
         if name in seen:
             raise _registered_twice(name, interface)
         seen.add(name)
 
 
-def _expanded(plugins: Plugins, point: str, interface: str) -> list[str]:
+def _expanded(plugins: Plugins, point: str, interface: str, points: Points) -> list[str]:
     """The plugins that multiPoint adds to those that are enabled at the point itself."""
     own = {plugin["name"] for plugin in plugins[point]["enabled"]}
     disabled = {plugin["name"] for plugin in plugins[point]["disabled"]}
@@ -93,7 +64,7 @@ def _expanded(plugins: Plugins, point: str, interface: str) -> list[str]:
     for plugin in plugins[MULTI_POINT]["enabled"]:
         name = plugin["name"]
         _check_exists(name, interface)
-        if point not in IN_TREE.get(name, ()) or name in disabled or name in own:
+        if point not in points.get(name, ()) or name in disabled or name in own:
             continue
         if name in added:
             raise _registered_twice(name, interface)
@@ -110,13 +81,13 @@ def _registered_twice(name: str, interface: str) -> ConfigurationError:
     return ConfigurationError(f'plugin "{name}" already registered as "{interface}"')
 
 
-def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str) -> None:
+def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, points: Points) -> None:
     """The sum of all scores must fit 64 bits; upstream's own check wraps around where weights are negative."""
     total = 0
     seen = set()
     for plugin in enabled:
         name = plugin["name"]
-        if name in seen or point not in IN_TREE.get(name, ()):
+        if name in seen or point not in points.get(name, ()):
             continue
         seen.add(name)
         highest = (plugin["weight"] or 1) * _MAX_SCORE

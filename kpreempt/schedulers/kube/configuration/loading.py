@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 from kpreempt.schedulers.kube.configuration.defaults import with_defaults
-from kpreempt.schedulers.kube.configuration.extension_points import IN_TREE, Plugins, check_plugins
+from kpreempt.schedulers.kube.configuration.extension_points import Plugins, check_plugins
 from kpreempt.schedulers.kube.configuration.field_errors import aggregate
+from kpreempt.schedulers.kube.configuration.foreign_plugins import (
+    FoundPlugin,
+    check_asked_for,
+    configuration_running,
+    decoded_args,
+    not_run,
+    registry_with,
+    wanted_by,
+)
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.framework.features import feature_gates as gates_with
 from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugins
-from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin
+from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, EnabledPlugin, Registry
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Assumption
 
@@ -28,32 +37,40 @@ _NO_PART = frozenset((_QUEUE_SORT.name, _BINDER.name))
 
 
 def scheduler_from_configuration(
-    document: Mapping[str, Any] | None = None, feature_gates: Mapping[str, bool] | None = None
+    document: Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+    plugins: Sequence[FoundPlugin] = (),
 ) -> KubeScheduler:
     """The scheduler that a kube-scheduler with this configuration and these feature gates would be.
 
-    ``document`` is the configuration as plain data (``None``: without one), and is not changed. What is not modelled
-    becomes an assumption: plugins outside the tree, extenders, gates. Raises ``ConfigurationError`` and, for gates,
-    ``UsageError`` where kube-scheduler would refuse to start, with its reason.
+    ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
+    from outside that it may enable; without a configuration those that are asked for run, too. What is not modelled
+    becomes an assumption: other plugins outside the tree, extenders, gates. Raises ``ConfigurationError`` and, for
+    gates, ``UsageError`` where kube-scheduler would refuse to start, with its reason.
     """
+    registry = registry_with(plugins)
     features, not_modelled = gates_with(feature_gates or {})
     assumptions = [
         Assumption("scheduler", f"feature gate {name}", "this setting is not modelled; the default is")
         for name in not_modelled
     ]
-    if document is None:
+    asked_for = [each for each in plugins if each.is_asked_for]
+    if document is None and not asked_for:
         return KubeScheduler(features=features, assumptions=assumptions)
-    decoded = decode_configuration(document)
+    decoded = decode_configuration(configuration_running(asked_for) if document is None else document)
+    check_asked_for(asked_for, decoded.get("profiles", ()))
     all_default = _with_queue_sort_and_binder(default_plugins(features))
     configuration = with_defaults(decoded, all_default, features)
     validate_configuration(configuration, features)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
-    profiles = [_profile(profile, configuration) for profile in configuration["profiles"]]
+    profiles = [_profile(profile, configuration, registry) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
-        assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"])
+        assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry)
     assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
-    return KubeScheduler(profiles, features, assumptions)
+    enabled = {name: registry[name] for profile in profiles for name in profile.enabled_names if name in registry}
+    assumptions += filter(None, (not_run(name, each) for name, each in enabled.items() if each.plugin is not None))
+    return KubeScheduler(profiles, features, assumptions, registry=registry, wanted=wanted_by(enabled.values()))
 
 
 def _with_queue_sort_and_binder(plugins: tuple[EnabledPlugin, ...]) -> tuple[EnabledPlugin, ...]:
@@ -80,7 +97,7 @@ def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequ
         config["args"] = {**config["args"], "ignoredResources": ignored}
 
 
-def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any]) -> Profile:
+def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any], registry: Registry) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
@@ -88,7 +105,7 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any]) -> Pr
     if _FIT in enabled:
         aggregate(validate_node_resources_fit("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
     try:
-        check_plugins(plugins, name)
+        check_plugins(plugins, name, IN_TREE | {each: registry[each].points for each in registry})
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     percentage = profile.get("percentageOfNodesToScore")
@@ -103,23 +120,30 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any]) -> Pr
             for point, at_point in plugins.items()
             if point != MULTI_POINT
         },
-        plugin_args={plugin: args[plugin] for plugin in args if plugin in REGISTRY and plugin in PLUGIN_ARGS},
+        plugin_args=_plugin_args(args, enabled, registry),
         percentage_of_nodes_to_score=configuration["percentageOfNodesToScore"] if percentage is None else percentage,
         has_extenders=any(extender.get("filterVerb") or extender.get("prioritizeVerb") for extender in extenders),
         parallelism=configuration["parallelism"],
     )
 
 
+def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
+    """The arguments of the plugins that take some; those from outside always get some."""
+    own = {name: args[name] for name in args if name in REGISTRY and name in PLUGIN_ARGS}
+    foreign = (name for name in enabled if name in registry and registry[name].plugin is not None)
+    return own | {name: decoded_args(name, registry[name], args.get(name, {})) for name in foreign}
+
+
 def _enabled(plugins: Sequence[Mapping[str, Any]]) -> tuple[EnabledPlugin, ...]:
     return tuple(EnabledPlugin(plugin["name"], plugin["weight"] or 1) for plugin in plugins)
 
 
-def _plugin_assumptions(path: str, plugins: Plugins) -> list[Assumption]:
+def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry) -> list[Assumption]:
     """Enabled plugins that are not run, each with the first place where it is enabled."""
     places: dict[str, str] = {}
     for point in (MULTI_POINT, *(point for point in plugins if point != MULTI_POINT)):
         for plugin in plugins[point]["enabled"]:
-            if plugin["name"] not in REGISTRY and plugin["name"] not in _NO_PART:
+            if plugin["name"] not in registry and plugin["name"] not in _NO_PART:
                 places.setdefault(plugin["name"], f"{path}.plugins.{point}")
     return [
         Assumption(

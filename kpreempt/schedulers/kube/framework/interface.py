@@ -1,7 +1,7 @@
-"""The extension points of the scheduling framework that a what-if runs.
+"""The extension points of the scheduling framework, for plugins in the tree and from outside.
 
-A plugin is a class that derives from the extension points that it implements; it is made once per profile and holds no
-state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
+A plugin is a class that derives from the extension points that it implements; it is made once per profile and cluster,
+and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
 ``framework/interface.go``.
 """
 
@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
 
 from kpreempt.model.pod import Pod
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
@@ -47,12 +53,55 @@ class FrameworkError(Exception):
 
 
 class Plugin:
-    """Something that the scheduler's configuration can enable, by ``name``."""
+    """Something that the scheduler's configuration can enable, by ``name``: that of the class, if it states none.
 
-    name: ClassVar[str]
+    ``args_type`` is a record into which the arguments of the configuration are decoded; without one ``args`` are plain
+    data. ``wants`` are objects and annotations that the plugin reads, and that a snapshot would not keep otherwise.
+    """
+
+    name: str
+    args_type: ClassVar[type[msgspec.Struct] | None] = None
+    wants: ClassVar[Wanted] = NOTHING_WANTED
     # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
-    # on it, the pod in question without its status, and objects that are neither pods nor budgets.
+    # on it, the pod in question without its name and status, and objects that are neither pods nor budgets.
     is_local: bool = False
+    _states_name: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" in cls.__dict__:
+            cls._states_name = True
+        elif not cls._states_name:
+            cls.name = cls.__name__
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        """``args`` are those of the configuration, ``handle`` is what the plugin may look at."""
+        self.args = args
+        self.handle = handle
+
+
+class QueuedPodInfo(Protocol):
+    """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod."""
+
+    @property
+    def timestamp(self) -> datetime:
+        """Since when it waits."""
+
+    @property
+    def attempts(self) -> int:
+        """How often it was tried."""
+
+
+class QueueSortPlugin(Plugin, ABC):
+    """Orders the scheduling queue; there is one, and it is the same in all profiles."""
+
+    @abstractmethod
+    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        """Whether ``one`` is tried before ``other``."""
 
 
 class PreEnqueuePlugin(Plugin, ABC):
@@ -72,9 +121,6 @@ class PreFilterResult(NamedTuple):
 class PreFilterPlugin(Plugin, ABC):
     """Looks at the pod once, before the nodes."""
 
-    # Whether add_pod and remove_pod keep this plugin's state exact in a dry run.
-    has_extensions: ClassVar[bool] = False
-
     @abstractmethod
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -86,6 +132,12 @@ class PreFilterPlugin(Plugin, ABC):
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """Bring ``state`` up to date after ``removed`` was taken off the node; may raise ``PluginError``."""
+
+    @property
+    def has_extensions(self) -> bool:
+        """Whether ``add_pod`` and ``remove_pod`` keep this plugin's state exact in a dry run."""
+        kind = type(self)
+        return kind.add_pod is not PreFilterPlugin.add_pod or kind.remove_pod is not PreFilterPlugin.remove_pod
 
 
 class FilterPlugin(Plugin, ABC):
@@ -162,6 +214,50 @@ class ScorePlugin(Plugin, ABC):
         return scores
 
 
+class ReservePlugin(Plugin):
+    """Keeps something for a pod on its node; recognised, and not run in a what-if."""
+
+
+class PermitPlugin(Plugin):
+    """Holds a pod back before it is bound; recognised, and not run in a what-if."""
+
+
+class PreBindPlugin(Plugin):
+    """Prepares the binding of a pod; recognised, and not run in a what-if."""
+
+
+class BindPlugin(Plugin):
+    """Binds a pod; recognised, and not run in a what-if."""
+
+
+class PostBindPlugin(Plugin):
+    """Told that a pod was bound; recognised, and not run in a what-if."""
+
+
+# By their names in a configuration, in the order of a scheduling cycle.
+EXTENSION_POINTS: dict[str, type[Plugin]] = {
+    "preEnqueue": PreEnqueuePlugin,
+    "queueSort": QueueSortPlugin,
+    "preFilter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "postFilter": PostFilterPlugin,
+    "preScore": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "preBind": PreBindPlugin,
+    "bind": BindPlugin,
+    "postBind": PostBindPlugin,
+}
+# Those that come after the choice of a node.
+NOT_RUN = ("reserve", "permit", "preBind", "bind", "postBind")
+
+
+def points_of(kind: type[Plugin]) -> frozenset[str]:
+    """The extension points that a plugin implements."""
+    return frozenset(point for point, interface in EXTENSION_POINTS.items() if issubclass(kind, interface))
+
+
 class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
@@ -195,9 +291,10 @@ class DryRunAtOnce(Protocol):
 
 
 class Handle:
-    """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it."""
+    """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it.
 
-    __slots__ = ("cluster", "dry_run_at_once", "features", "framework", "parallelism", "tables")
+    ``snapshot`` is for plugins from outside; those in the tree look at ``cluster``, which it shows, and at the columns.
+    """
 
     def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
@@ -207,6 +304,11 @@ class Handle:
         # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.
         self.tables: LatestTable | None = None
         self.dry_run_at_once: DryRunAtOnce | None = None
+
+    @cached_property
+    def snapshot(self) -> SnapshotView:
+        """The cluster, to look at only."""
+        return SnapshotView(self.cluster)
 
     @property
     def pod_table(self) -> PodTable | None:
@@ -225,24 +327,34 @@ def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
 
 __all__ = [
     "DEFAULT_PARALLELISM",
+    "EXTENSION_POINTS",
     "MAX_NODE_SCORE",
     "MIN_NODE_SCORE",
+    "NOT_RUN",
     "SUCCESS",
+    "BindPlugin",
     "FilterPlugin",
     "FilterRunner",
     "FrameworkError",
     "Handle",
     "NodeToStatus",
+    "PermitPlugin",
     "Plugin",
     "PluginArgs",
     "PluginError",
+    "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",
+    "PreBindPlugin",
     "PreEnqueuePlugin",
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
     "PreemptionEvidence",
+    "QueueSortPlugin",
+    "QueuedPodInfo",
+    "ReservePlugin",
     "ScorePlugin",
     "normalize_to_max",
+    "points_of",
 ]

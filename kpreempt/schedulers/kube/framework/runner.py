@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
 from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -20,6 +23,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    QueueSortPlugin,
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.memory import Memory
@@ -31,9 +35,19 @@ from kpreempt.verdict import SUCCESS, Code, Status
 class ProfilePlugins:
     """The plugins of a profile at each extension point, in order, and the weights of the scoring ones."""
 
-    __slots__ = ("filters", "post_filters", "pre_enqueues", "pre_filters", "pre_scores", "scores", "weights")
+    __slots__ = (
+        "filters",
+        "post_filters",
+        "pre_enqueues",
+        "pre_filters",
+        "pre_scores",
+        "queue_sorts",
+        "scores",
+        "weights",
+    )
 
     def __init__(self) -> None:
+        self.queue_sorts: list[QueueSortPlugin] = []
         self.pre_enqueues: list[PreEnqueuePlugin] = []
         self.pre_filters: list[PreFilterPlugin] = []
         self.filters: list[FilterPlugin] = []
@@ -52,10 +66,13 @@ class Framework:
         self.memory = memory
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
 
-    def run_pre_enqueue(self, pod: Pod) -> Status:
+    def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES) -> Status:
         """The first status that is not Success, named after its plugin."""
         for plugin in self.plugins.pre_enqueues:
-            status = plugin.pre_enqueue(pod)
+            with phases.part(plugin.name) if isinstance(plugin, ForeignPlugin) else nullcontext():
+                status = plugin.pre_enqueue(pod)
+            if status.code == Code.ERROR:
+                return wrapped(f'running PreEnqueue plugin "{plugin.name}"', status, plugin.name)
             if not status.is_success:
                 return status.of_plugin(plugin.name)
         return SUCCESS

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import (
-    Handle,
-    NodeToStatus,
-    PluginArgs,
-    PostFilterPlugin,
-    PostFilterResult,
-)
-from kpreempt.schedulers.kube.preemption.evaluator import Evaluator, SearchSize
-from kpreempt.verdict import Eligibility, Status
+from kpreempt.schedulers.kube.framework.interface import PluginArgs
+from kpreempt.schedulers.kube.preemption.odds import num_candidates
+from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
+from kpreempt.schedulers.kube.preemption.rules import MIN_CANDIDATE_NODES_ABSOLUTE, MIN_CANDIDATE_NODES_PERCENTAGE
 
 
-class DefaultPreemption(PostFilterPlugin):
-    """Eligibility, dry run and choice; its reasons carry the prefix ``preemption: ``."""
+class DefaultPreemption(PreemptionPlugin):
+    """Preempts by the usual rules; its arguments say how many candidates are enough."""
 
     name = "DefaultPreemption"
 
-    def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._evaluator = Evaluator(
-            handle,
-            SearchSize(_number(args, "minCandidateNodesPercentage"), _number(args, "minCandidateNodesAbsolute")),
-        )
-
-    def post_filter(
-        self, state: CycleState, pod: Pod, filtered: NodeToStatus
-    ) -> tuple[PostFilterResult | None, Status]:
-        """Nominate a node, or say why no eviction helps."""
-        result, status = self._evaluator.preempt(state, pod, filtered)
-        if status.reasons:
-            return result, Status(status.code, [f"preemption: {status.message}"])
-        return result, status
-
-    def eligibility(self, pod: Pod, filtered: NodeToStatus) -> Eligibility:
-        """Whether the pod may preempt at all."""
-        return self._evaluator.eligibility(pod, filtered)
-
-
-def _number(args: PluginArgs, key: str) -> int:
-    value = args.get(key)
-    assert isinstance(value, int)
-    return value
+    def num_candidates(self, num_nodes: int) -> int:
+        """How many candidates are enough, of so many nodes where evictions may help."""
+        args = self.args
+        return num_candidates(num_nodes, args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"])
 
 
 def default_args() -> PluginArgs:
     """The arguments that configuration loading fills in."""
-    return {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100}
+    return {
+        "minCandidateNodesPercentage": MIN_CANDIDATE_NODES_PERCENTAGE,
+        "minCandidateNodesAbsolute": MIN_CANDIDATE_NODES_ABSOLUTE,
+    }

@@ -13,9 +13,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
-    Handle,
     NodeToStatus,
-    PluginArgs,
     PluginError,
     PostFilterPlugin,
     PostFilterResult,
@@ -36,9 +34,6 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
 
     name = "DynamicResources"
     is_local = True
-
-    def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        pass
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, PluginArgs
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 
@@ -16,9 +16,6 @@ class NodeName(FilterPlugin):
 
     name = "NodeName"
     is_local = True
-
-    def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        pass
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse every node but the one that the pod names, if it names one."""

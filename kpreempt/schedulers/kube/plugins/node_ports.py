@@ -9,8 +9,6 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
-    Handle,
-    PluginArgs,
     PluginError,
     PreFilterPlugin,
     PreFilterResult,
@@ -27,9 +25,6 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
     name = "NodePorts"
     is_local = True
-
-    def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        pass
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreEnqueuePlugin
+from kpreempt.schedulers.kube.framework.interface import PreEnqueuePlugin
 from kpreempt.verdict import SUCCESS, Code, Status
 
 
@@ -11,9 +11,6 @@ class SchedulingGates(PreEnqueuePlugin):
     """Refuses pods that have ``spec.schedulingGates``."""
 
     name = "SchedulingGates"
-
-    def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        pass
 
     def pre_enqueue(self, pod: Pod) -> Status:
         """Refuse the pod, naming its gates."""

@@ -68,7 +68,6 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     """Compares the pod's in-line disks with those on the node, and its ReadWriteOncePod claims with all pods'."""
 
     name = "VolumeRestrictions"
-    has_extensions = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster

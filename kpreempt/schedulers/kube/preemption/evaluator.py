@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,13 +19,18 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds, num_candidates
-from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, rank_all, select_nodes
-from kpreempt.schedulers.kube.preemption.victims import Victims, is_preemption_allowed, select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Odds, Selection, Status
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds
+from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
+from kpreempt.schedulers.kube.preemption.selection import (
+    Criterion,
+    criteria_of,
+    rank_all,
+    select_nodes,
+    usual_criteria,
+)
+from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
+from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Selection, Status
 
-REASON_NEVER = "not eligible due to preemptionPolicy=Never."
-REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
@@ -33,22 +38,12 @@ REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 MAX_WITH_STEPS = 5
 
 
-class SearchSize(NamedTuple):
-    """How many candidates are enough: a share of the potential nodes in percent, but at least an absolute number."""
-
-    percentage: int
-    absolute: int
-
-
-DEFAULT_SEARCH_SIZE = SearchSize(10, 100)
-
-
 class Evaluator:
-    """Runs preemptions against one cluster."""
+    """Runs preemptions against one cluster, by the rules of a plugin."""
 
-    def __init__(self, handle: Handle, search_size: SearchSize = DEFAULT_SEARCH_SIZE) -> None:
+    def __init__(self, handle: Handle, rules: PreemptionRules) -> None:
         self._handle = handle
-        self._search_size = search_size
+        self._rules = rules
         self._cluster = handle.cluster
 
     @cached_property
@@ -61,7 +56,7 @@ class Evaluator:
         Returns Success with the nodes that the choice can end with; Unschedulable with no node where nothing helps,
         which clears an earlier nomination; Unschedulable and no nomination result where the pod may not preempt now.
         """
-        eligibility = self.eligibility(pod, filtered)
+        eligibility = self._rules.eligibility(state, pod, filtered)
         if not eligibility.eligible:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
@@ -84,46 +79,33 @@ class Evaluator:
             return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
         with state.phases.phase("choice"):
-            selection = select_nodes(victims, self._cluster.now)
+            own = criteria_of(self._rules.ordered_score_functions(victims))
+            criteria = own or usual_criteria(self._cluster.now)
+            selection = select_nodes(victims, criteria)
         if not state.records_steps:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
         with state.phases.phase("odds"):
-            odds = self._odds(names, victims)
+            # Under other rules than the usual ones a candidate that violates no budget need not win.
+            odds = None if own else self._odds(names, victims, criteria)
         evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, odds)
         return PostFilterResult(selection.tied, evidence), SUCCESS
 
-    def _odds(self, potential: list[str], candidates: dict[str, CandidateVictims]) -> Odds | None:
+    def _odds(
+        self, potential: list[str], candidates: dict[str, CandidateVictims], criteria: Sequence[Criterion]
+    ) -> Odds | None:
         """How the start of the real search decides, where that stops before it has seen all nodes."""
-        wanted = num_candidates(len(potential), *self._search_size)
+        wanted = self._rules.num_candidates(len(potential))
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
         rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        ranks = rank_all(rivals, self._cluster.now)
+        ranks = rank_all(rivals, criteria)
         sampled = {
             name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
             for name, victims in candidates.items()
         }
         return count_odds(potential, sampled, wanted, parallelism=self._handle.parallelism)
-
-    def eligibility(self, pod: Pod, filtered: NodeToStatus) -> Eligibility:
-        """Whether the pod may preempt.
-
-        Not with ``preemptionPolicy: Never``, and not while victims of its earlier preemption are still on their way
-        out of its nominated node, unless that node has become hopeless.
-        """
-        if pod.spec.preemption_policy == "Never":
-            return Eligibility(False, REASON_NEVER)
-        nominated = pod.status.nominated_node_name
-        if not nominated or filtered.get(nominated).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return Eligibility(True)
-        node_info = self._cluster.by_name.get(nominated)
-        if node_info is not None and any(
-            is_preemption_allowed(info, pod) and is_terminating_by_preemption(info.pod) for info in node_info.pods
-        ):
-            return Eligibility(False, REASON_TERMINATING)
-        return Eligibility(True)
 
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
@@ -132,7 +114,7 @@ class Evaluator:
         at_once: dict[str, Victims] = {}
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
-        if self._handle.dry_run_at_once is not None and is_filtered:
+        if self._handle.dry_run_at_once is not None and is_filtered and not self._rules.chooses_victims:
             at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets)
         return {
             node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info)
@@ -158,7 +140,7 @@ class Evaluator:
         framework = self._handle.framework
         assert framework is not None
         try:
-            outcome = select_victims(framework, state, pod, node_info, self._budgets, self._cluster.now)
+            outcome = select_victims(framework, self._rules, state, pod, node_info, self._budgets, self._cluster.now)
         except FrameworkError as error:
             return Victims(error.status, [], 0, [])
         if outcome.status.is_success and not outcome.pods:
@@ -176,16 +158,6 @@ class Evaluator:
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
     """The nodes that were refused in a way that evictions may mend, in the order of the snapshot."""
     return [node_info for node_info in node_infos if filtered.get(node_info.name).code == Code.UNSCHEDULABLE]
-
-
-def is_terminating_by_preemption(pod: Pod) -> bool:
-    """Whether the pod is on its way out because a scheduler preempted it."""
-    if pod.metadata.deletion_timestamp is None:
-        return False
-    for condition in pod.status.conditions:
-        if condition.type == "DisruptionTarget":
-            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
-    return False
 
 
 def _first_error(statuses: dict[str, Status]) -> Status | None:

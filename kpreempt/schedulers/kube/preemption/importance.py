@@ -40,7 +40,13 @@ def sort_by_importance(pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
     keys = [(-pod.priority, pod.start) for pod in ordered]
     if all(start is not None for _, start in keys) and len(set(keys)) == len(keys):
         return sorted(ordered, key=lambda pod: (-pod.priority, pod.start or now))
-    _QuickSort(ordered, lambda one, other: is_more_important(one, other, now)).sort()
+    return sorted_as_in_go(ordered, lambda one, other: is_more_important(one, other, now))
+
+
+def sorted_as_in_go(pods: Sequence[PodInfo], less: Callable[[PodInfo, PodInfo], bool]) -> list[PodInfo]:
+    """The pods as Go's ``sort.Slice`` orders them."""
+    ordered = list(pods)
+    _QuickSort(ordered, less).sort()
     return ordered
 
 

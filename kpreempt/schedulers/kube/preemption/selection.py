@@ -2,7 +2,7 @@
 
 1. fewest budget violations, 2. lowest priority of the most important victim, 3. lowest sum of the victims' priorities
 (each plus 2^31), 4. fewest victims, 5. latest start among the victims of the highest priority (the earliest of them
-counts), 6. any.
+counts), 6. any. A plugin may have other rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.node_info import start_of
+from kpreempt.schedulers.kube.preemption.rules import CandidateScore, CandidateVictims
 from kpreempt.verdict import Selection, TieBreakRound
 
 # Makes every priority positive, so that few negative ones do not outweigh many.
@@ -20,58 +22,68 @@ PRIORITY_OFFSET = 2**31
 NOW = "now"
 
 
-class CandidateVictims(NamedTuple):
-    """A candidate node's victims, most important first, and how many of them violate a budget."""
+class Criterion(NamedTuple):
+    """A rule of the choice: what a reader is shown of a candidate, and a rank, the higher the better."""
 
-    pods: Sequence[Pod]
-    num_violations: int
-
-
-class _Criterion(NamedTuple):
     name: str
-    value: Callable[[CandidateVictims], int | str]
-    # The higher the better.
-    rank: Callable[[CandidateVictims], float]
+    value: Callable[[str, CandidateVictims], int | str]
+    rank: Callable[[str, CandidateVictims], float]
 
 
-def select_nodes(candidates: Mapping[str, CandidateVictims], now: datetime) -> Selection:
+def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> Selection:
     """Play the rules until one node is left or all are played; ``tied`` are the nodes that remain."""
     remaining = list(candidates)
     rounds: list[TieBreakRound] = []
-    for criterion in _criteria(now):
+    for criterion in criteria:
         if len(remaining) <= 1:
             break
-        ranks = {node: criterion.rank(candidates[node]) for node in remaining}
+        ranks = {node: criterion.rank(node, candidates[node]) for node in remaining}
         best = max(ranks.values())
         survivors = [node for node in remaining if ranks[node] == best]
-        values = {node: criterion.value(candidates[node]) for node in remaining}
+        values = {node: criterion.value(node, candidates[node]) for node in remaining}
         rounds.append(TieBreakRound(criterion.name, values, survivors))
         remaining = survivors
     return Selection(rounds, remaining)
 
 
-def rank_all(candidates: Mapping[str, CandidateVictims], now: datetime) -> dict[str, tuple[float, ...]]:
+def rank_all(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> dict[str, tuple[float, ...]]:
     """How good each candidate is, one number a rule in their order; of two tuples the greater one wins."""
-    ranks = [criterion.rank for criterion in _criteria(now)]
-    return {node: tuple([rank(victims) for rank in ranks]) for node, victims in candidates.items()}
+    ranks = [criterion.rank for criterion in criteria]
+    return {node: tuple([rank(node, victims) for rank in ranks]) for node, victims in candidates.items()}
 
 
-def _criteria(now: datetime) -> tuple[_Criterion, ...]:
+def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
+    """The rules of the scheduler itself."""
     return (
         _lowest("pdbViolations", lambda victims: victims.num_violations),
         _lowest("highestPriority", lambda victims: victims.pods[0].priority),
         _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORITY_OFFSET for pod in victims.pods)),
         _lowest("victims", lambda victims: len(victims.pods)),
-        _Criterion(
+        Criterion(
             "latestStart",
-            lambda victims: _format_start(earliest_start(victims.pods, now)),
-            lambda victims: (earliest_start(victims.pods, now) or now).timestamp(),
+            lambda _, victims: _format_start(earliest_start(victims.pods, now)),
+            lambda _, victims: (earliest_start(victims.pods, now) or now).timestamp(),
         ),
     )
 
 
-def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> _Criterion:
-    return _Criterion(name, value, lambda victims: -value(victims))
+def criteria_of(scores: Sequence[CandidateScore]) -> tuple[Criterion, ...]:
+    """The rules of a plugin. Their functions raise ``PluginError`` for a score that is no integer."""
+    return tuple(_of_plugin(each) for each in scores)
+
+
+def _of_plugin(rule: CandidateScore) -> Criterion:
+    def score(node: str, _: CandidateVictims) -> int:
+        found = rule.score(node)
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise PluginError(f"score function {rule.name} gives {type(found).__name__}, not an integer")
+        return found
+
+    return Criterion(rule.name, score, score)
+
+
+def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:
+    return Criterion(name, lambda _, victims: value(victims), lambda _, victims: -value(victims))
 
 
 def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:

@@ -12,7 +12,8 @@ from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.selection import CandidateVictims, select_nodes
+from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
+from kpreempt.schedulers.kube.preemption.selection import select_nodes, usual_criteria
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
 
@@ -48,13 +49,13 @@ def victims(*pods: tuple[int, int | None], violations: int = 0) -> CandidateVict
 def test_the_rule_that_decides_between_two_nodes(
     a: CandidateVictims, b: CandidateVictims, winners: list[str], rule: str
 ) -> None:
-    selection = select_nodes({"a": a, "b": b}, NOW)
+    selection = select_nodes({"a": a, "b": b}, usual_criteria(NOW))
     assert selection.tied == winners
     assert selection.rounds[-1].criterion == rule
 
 
 def test_a_single_candidate_is_chosen_without_a_round() -> None:
-    assert select_nodes({"a": victims((1, 1))}, NOW).rounds == []
+    assert select_nodes({"a": victims((1, 1))}, usual_criteria(NOW)).rounds == []
 
 
 def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> None:

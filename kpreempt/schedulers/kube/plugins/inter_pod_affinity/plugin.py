@@ -41,7 +41,6 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
 
     name = "InterPodAffinity"
-    has_extensions = True
     # Whether a term of the incoming pod keeps but the names of the namespaces that its selector picks.
     drops_namespace_selectors: ClassVar[bool] = False
 

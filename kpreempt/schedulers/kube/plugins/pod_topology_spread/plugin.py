@@ -46,7 +46,6 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     """
 
     name = "PodTopologySpread"
-    has_extensions = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._is_system_defaulted = args.get("defaultingType", "System") == "System"

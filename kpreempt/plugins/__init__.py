@@ -1,0 +1,121 @@
+"""Plugins of your own for today's scheduler: everything that one needs, and nothing else is stable.
+
+A plugin is a class that derives from the extension points that it implements::
+
+    from kpreempt.plugins import SUCCESS, FilterPlugin, unschedulable
+
+    class OneTeamPerNode(FilterPlugin):
+        def filter(self, state, pod, node_info):
+            team = node_info.node.labels.get("example.com/team")
+            if team in (None, pod.metadata.labels.get("example.com/team")):
+                return SUCCESS
+            return unschedulable("node(s) belonged to another team", team=team)
+
+The extension points are those of the scheduling framework (``k8s.io/kube-scheduler`` v0.36.3
+``framework/interface.go``), under the same names; docs/writing-plugins.md goes through them. Within this version of
+kpreempt's interface names may be added here, and none goes.
+"""
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    NodeToStatus,
+    PermitPlugin,
+    Plugin,
+    PluginError,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueuedPodInfo,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    normalize_to_max,
+)
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.resources import Resource
+from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
+from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
+from kpreempt.schedulers.kube.preemption.rules import CandidateScore, CandidateVictims
+from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Status
+from kpreempt.verdict.details import PluginFinding
+from kpreempt.verdict.status import SKIP
+
+Fact = str | int | float | bool
+
+
+def unschedulable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
+    """Refuse a node, or the pod on all nodes, in a way that evictions may mend.
+
+    ``reason`` is the same for all nodes, so that the scheduler's message can count them. ``summary`` and ``facts`` are
+    what the plugin saw on this one; the report shows them beside the node.
+    """
+    return _refusal(Code.UNSCHEDULABLE, reason, summary, facts)
+
+
+def unresolvable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
+    """Refuse a node, or the pod on all nodes, in a way that no eviction mends; otherwise as ``unschedulable``."""
+    return _refusal(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, summary, facts)
+
+
+def _refusal(code: Code, reason: str, summary: str, facts: dict[str, Fact]) -> Status:
+    return Status(code, [reason], detail=PluginFinding(summary, facts) if summary or facts else None)
+
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "SKIP",
+    "SUCCESS",
+    "BindPlugin",
+    "Candidate",
+    "CandidateScore",
+    "CandidateVictims",
+    "Code",
+    "CycleState",
+    "Eligibility",
+    "FilterPlugin",
+    "Handle",
+    "Node",
+    "NodeInfo",
+    "NodeToStatus",
+    "ObjectKind",
+    "PermitPlugin",
+    "Plugin",
+    "PluginError",
+    "PluginFinding",
+    "Pod",
+    "PodInfo",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "PreemptionPlugin",
+    "QueueSortPlugin",
+    "QueuedPodInfo",
+    "ReservePlugin",
+    "Resource",
+    "ScorePlugin",
+    "SnapshotView",
+    "Status",
+    "Wanted",
+    "normalize_to_max",
+    "unresolvable",
+    "unschedulable",
+]

@@ -1,0 +1,114 @@
+"""What a preemption leaves to the plugin that runs it: who may go, who goes first, and which node is best.
+
+Follows ``Interface`` of ``framework/preemption/preemption.go`` and the functions that ``DefaultPreemption`` lets a
+build replace (``plugins/defaultpreemption/default_preemption.go``), both v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import NodeToStatus, Plugin
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.preemption.importance import is_more_important
+from kpreempt.schedulers.kube.preemption.odds import num_candidates
+from kpreempt.verdict import SUCCESS, Code, Eligibility, Status
+
+REASON_NEVER = "not eligible due to preemptionPolicy=Never."
+REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+MIN_CANDIDATE_NODES_PERCENTAGE = 10
+MIN_CANDIDATE_NODES_ABSOLUTE = 100
+
+
+class CandidateVictims(NamedTuple):
+    """A candidate node's victims, most important first, and how many of them violate a budget."""
+
+    pods: Sequence[Pod]
+    num_violations: int
+
+
+class CandidateScore(NamedTuple):
+    """A rule of the choice between candidates: a name for the report, and the score of a node, the higher the better.
+
+    A later rule counts only between nodes that are equal under those before it.
+    """
+
+    name: str
+    score: Callable[[str], int]
+
+
+class PreemptionRules(Plugin):
+    """The hooks of a preemption; what is not overridden is as in DefaultPreemption.
+
+    Nodes and pods that a hook is given can be looked at only.
+    """
+
+    def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
+        """Whether the pod may preempt.
+
+        Not with ``preemptionPolicy: Never``, and not while victims of its earlier preemption are still on their way
+        out of its nominated node, unless that node has become hopeless.
+        """
+        if pod.spec.preemption_policy == "Never":
+            return Eligibility(False, REASON_NEVER)
+        nominated = pod.status.nominated_node_name
+        if not nominated or filtered.get(nominated).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return Eligibility(True)
+        node_info = self.handle.cluster.by_name.get(nominated)
+        if node_info is not None and any(
+            is_terminating_by_preemption(info.pod) and self.may_evict(state, pod, info, node_info)
+            for info in node_info.pods
+        ):
+            return Eligibility(False, REASON_TERMINATING)
+        return Eligibility(True)
+
+    def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
+        """Whether ``victim`` may go for ``pod``: if its priority is lower and it ``is_eligible_pod``.
+
+        One that is overridden is asked of the pods of a node one after the other, the least important first; those
+        that may go are off the node then, and out of ``state``. Where priority no longer decides here, the room that
+        is freed is not safe: a nomination keeps it from pods of lower priority only.
+        """
+        return victim.priority < pod.priority and self.is_eligible_pod(pod, victim, node_info)
+
+    def is_eligible_pod(self, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
+        """Whether ``victim``, whose priority is lower than that of ``pod``, may go for it: yes."""
+        return True
+
+    def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
+        """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
+        return is_more_important(one, other, self.handle.cluster.now)
+
+    def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """What the plugin itself says to the pod on a node that the filters let pass in a dry run: Success."""
+        return SUCCESS
+
+    def ordered_score_functions(self, candidates: Mapping[str, CandidateVictims]) -> Sequence[CandidateScore]:
+        """The rules of the choice; none for the usual ones (``preemption.selection``)."""
+        return ()
+
+    def num_candidates(self, num_nodes: int) -> int:
+        """How many candidates are enough, of so many nodes where evictions may help: 10 %, and 100 at least."""
+        return num_candidates(num_nodes, MIN_CANDIDATE_NODES_PERCENTAGE, MIN_CANDIDATE_NODES_ABSOLUTE)
+
+    def overrides(self, hook: str) -> bool:
+        """Whether the plugin has a hook of its own."""
+        return getattr(type(self), hook) is not getattr(PreemptionRules, hook)
+
+    @property
+    def chooses_victims(self) -> bool:
+        """Whether the victims on a node may be others than by DefaultPreemption."""
+        return any(map(self.overrides, ("may_evict", "is_eligible_pod", "is_more_important", "check_fit")))
+
+
+def is_terminating_by_preemption(pod: Pod) -> bool:
+    """Whether the pod is on its way out because a scheduler preempted it."""
+    if pod.metadata.deletion_timestamp is None:
+        return False
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget":
+            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
+    return False
