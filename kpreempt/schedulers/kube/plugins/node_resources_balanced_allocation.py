@@ -46,8 +46,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """50 to 100; 75 where the pod changes nothing."""
         requests = state.read(self.name)
-        # Without PreScore the requests are computed here.
-        return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
+        if not isinstance(requests, list):
+            # A configuration may leave PreScore out: nobody has looked at the requests then.
+            requests = self._scorer.requests_of(pod)
+            if not any(requests):
+                return 0
+        return self._scorer.score(requests, node_info)
 
 
 def default_args() -> PluginArgs:
