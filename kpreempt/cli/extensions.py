@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kpreempt.errors import UsageError
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
@@ -38,6 +40,15 @@ class Extensions(NamedTuple):
         installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
+
+    @property
+    def connect(self) -> Connect | None:
+        """What makes calls to extenders, where they may be made."""
+        if not self.calls_extenders:
+            return None
+        from kpreempt.extenders import connect
+
+        return partial(connect, environment=os.environ)
 
 
 class InstalledPlugin(NamedTuple):
