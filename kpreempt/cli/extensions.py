@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import cache, partial
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -153,7 +154,8 @@ def _search(folder: str) -> None:
 def _imported(source: str, load: Callable[[], Any]) -> Any:
     """What ``load`` gives. Raises ``UsageError`` for whatever the code of a plugin raises when it is imported."""
     try:
-        return load()
+        with redirect_stdout(sys.stderr):
+            return load()
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
@@ -171,6 +173,8 @@ def _checked(value: object, source: str) -> type[Plugin]:
         raise UsageError(f"{source} is not a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin): ...")
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
         raise UsageError(f"{source}: {value.__name__} has no {' and no '.join(missing)}")
+    # What a plugin prints while it is written must not stand in the middle of the answer.
+    vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value
 
 
