@@ -14,7 +14,7 @@ import msgspec
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.field_paths import Assignment, assign
 from kpreempt.errors import UsageError
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 
 __all__ = ["Overrides", "override_pod", "pod_document"]
@@ -60,7 +60,10 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
 
 def pod_document(pod: Pod) -> Document:
     """A typed pod as plain data, in the API's words. Only what the model keeps is in it."""
-    return {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
+    document = {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
+    if annotations := annotations_of(pod):
+        document["metadata"]["annotations"] = dict(annotations)
+    return document
 
 
 def plain_document(record: msgspec.Struct) -> Document:
