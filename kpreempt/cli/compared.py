@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.errors import UsageError
+from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.snapshot import decode_object, read_document
 
@@ -28,6 +29,11 @@ class Compared(NamedTuple):
         if self.algorithm == VOLCANO:
             return _volcano(self)
         return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates})
+
+
+def wanted_of(compared: Sequence[Compared]) -> Wanted:
+    """What the plugins of any of them read beyond what every snapshot has."""
+    return all_wanted(each.scheduler().wanted for each in compared)
 
 
 def parse_compared(text: str) -> list[Compared]:
