@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.model.meta import DEFAULT_NAMESPACE, LAST_APPLIED, AnnotatedMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.decode import BadObjectError, Json, decode_carefully, is_later, parse_json
-from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
 from kpreempt.verdict import Assumption
 
 
@@ -54,9 +54,9 @@ class Filing:
 
         Without a version the name decides alone, as it does for records.
         """
-        group, slash, _ = api_version.rpartition("/")
+        group = api_version.rpartition("/")[0]
         for kind in self._by_kind.get(name, ()):
-            groups = kept.groups if kept is not None else (group if slash else "",)
+            groups = kept.groups if kept is not None else (group,)
             if kind.group in groups or (kept is None and not api_version):
                 return kind
         return None
@@ -146,7 +146,11 @@ def _lacks(file: dict[tuple[str, str], Filed], is_record: bool) -> bool:
 
 def _lacking(kind: ObjectKind, *, is_record: bool) -> Assumption:
     keeps = "little of each" if is_record else "none"
-    command = f"kubectl get {kind.resource}{'.' if kind.group else ''}{kind.group}{' -A' if kind.is_namespaced else ''}"
+    plural, is_namespaced = kind.resource, kind.is_namespaced
+    if is_record:
+        known = KINDS[kind.kind]
+        plural, is_namespaced = plural_of(known), known.is_namespaced
+    command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{' -A' if is_namespaced else ''}"
     return Assumption(
         kind.key,
         "snapshot",

@@ -6,7 +6,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.model.workloads import Job
 from kpreempt.snapshot.filing import is_kept_anyway
-from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
@@ -98,11 +98,6 @@ def _listed(kind: ObjectKind) -> Kind:
     return Kind(
         kind.kind, kind.resource, ObjectMeta, (kind.group,), is_namespaced=kind.is_namespaced, version=kind.version
     )
-
-
-def plural_of(kind: Kind) -> str:
-    """The kind's name in paths and in rules of roles."""
-    return kind.field.replace("_", "")
 
 
 def api_versions_of(kind: Kind) -> list[str]:
