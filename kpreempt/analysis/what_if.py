@@ -24,15 +24,19 @@ _INT32 = range(-(2**31), 2**31)
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change in a pod; ``None`` and empty leave it as it is. ``assignments`` are applied last, in order."""
+    """What to change in a pod; ``None`` and empty leave it as it is. ``assignments`` are applied last, in order.
+
+    With ``any_annotation`` they may be of annotations that only plugins read.
+    """
 
     priority: int | None = None
     priority_class: str | None = None
     preemption_policy: str | None = None
     assignments: Sequence[Assignment] = ()
+    any_annotation: bool = False
 
     def __bool__(self) -> bool:
-        return self != Overrides()
+        return self != Overrides(any_annotation=self.any_annotation)
 
 
 def override_pod(document: Document, overrides: Overrides) -> Document:
@@ -54,7 +58,7 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
     if overrides.preemption_policy is not None:
         spec["preemptionPolicy"] = _policy(overrides.preemption_policy)
     for assignment in overrides.assignments:
-        assign(pod, assignment)
+        assign(pod, assignment, any_annotation=overrides.any_annotation)
     return pod
 
 

@@ -98,6 +98,7 @@ def run_explain(request: ExplainRequest) -> int:
     scheduler = read_scheduler(
         request.scheduler_config, request.feature_gates, request.algorithm, request.policy_config
     ).scheduler
+    overrides = msgspec.structs.replace(overrides, any_annotation=scheduler.wanted.pod_annotations)
     live = live_connection(request.snapshots, request.connection)
     namespace = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
