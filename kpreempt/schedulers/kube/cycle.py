@@ -10,17 +10,21 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
+from kpreempt.schedulers.kube.framework.foreign import speaking
 from kpreempt.schedulers.kube.framework.interface import (
     FrameworkError,
     NodeToStatus,
+    PluginError,
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -214,9 +218,15 @@ class Cycle:
         )
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
-        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt."""
+        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
         rules = preemption_rules(self._framework.plugins)
-        return rules.eligibility(self._state, self._pod, filtered) if rules else None
+        if rules is None:
+            return None
+        try:
+            with speaking(rules.name):
+                return checked_eligibility(rules.eligibility(self._state, frozen(self._pod), filtered.copy()))
+        except PluginError:
+            return None
 
     def _verdict(
         self,
