@@ -173,12 +173,14 @@ def _imported(source: str, load: Callable[[], Any]) -> Any:
 
 
 def _checked(value: object, source: str) -> type[Plugin]:
+    from kpreempt.schedulers.kube.configuration.foreign_plugins import check_class
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
     if not (inspect.isclass(value) and issubclass(value, Plugin)):
         raise UsageError(f"{source} is not a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin): ...")
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
         raise UsageError(f"{source}: {value.__name__} has no {' and no '.join(missing)}")
+    check_class(value, source)
     # What a plugin prints while it is written must not stand in the middle of the answer.
     vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value

@@ -71,6 +71,8 @@ class Cycle:
         self._state = state
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
+        # Every node's status, once the filters have looked at all.
+        self._evaluated: dict[str, Status] = {}
 
     def run(self) -> Verdict:
         """Filter, then score or preempt."""
@@ -83,11 +85,18 @@ class Cycle:
                     filtered, feasible, evaluated = self._filter(node_names, restricting)
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
+            self._evaluated = evaluated
             if feasible:
                 return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
-            return self._verdict(Outcome.NEVER_LANDS, reason="the scheduler ends in an error", message=str(error))
+            return self._verdict(
+                Outcome.NEVER_LANDS,
+                reason=f"the scheduler ends in an error: {error}",
+                message=str(error),
+                filter=self._evaluated,
+                feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
+            )
 
     def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
         filtered = NodeToStatus()
@@ -203,6 +212,7 @@ class Cycle:
         return self._verdict(
             _outcome(nominated, candidates),
             _unprotected(self._framework.plugins, self._pod, status.plugin, victims),
+            reason=f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else "",
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),

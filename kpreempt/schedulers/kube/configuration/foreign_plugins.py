@@ -36,6 +36,7 @@ def registry_with(found: Iterable[FoundPlugin]) -> Registry:
     """The plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
     registry = dict(REGISTRY)
     for each in found:
+        check_class(each.plugin, each.source)
         known = registry.get(each.name)
         if known is not None or each.name in IN_TREE:
             other = known.source if known is not None and known.source else "kube-scheduler itself"
@@ -50,6 +51,22 @@ def registry_with(found: Iterable[FoundPlugin]) -> Registry:
             )
         registry[each.name] = Registration(factory=each.plugin, points=points, plugin=each.plugin, source=each.source)
     return registry
+
+
+def check_class(plugin: type[Plugin], source: str) -> None:
+    """Raise ``ConfigurationError`` where what the class says about itself is of a wrong type."""
+    args_type: object = plugin.args_type
+    wrong = ""
+    if not isinstance(plugin.name, str) or not plugin.name:
+        wrong = "name is not a text"
+    elif args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, msgspec.Struct)):
+        wrong = "args_type is not a msgspec.Struct"
+    elif not isinstance(plugin.wants, Wanted):
+        wrong = "wants is not a Wanted"
+    elif not isinstance(plugin.is_local, bool | property):
+        wrong = "is_local is not a bool"
+    if wrong:
+        raise ConfigurationError(f"{source}: {plugin.__name__}.{wrong}")
 
 
 def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:

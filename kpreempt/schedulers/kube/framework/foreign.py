@@ -62,7 +62,9 @@ class ForeignPlugin(
     """A plugin from outside, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""
 
     def __init__(self, name: str, plugin: Plugin, cluster: ClusterState) -> None:
-        """``name`` is the one by which it is enabled. Raises whatever ``plugin`` does when it is asked who it is."""
+        """``name`` is the one by which it is enabled. Raises whatever ``plugin`` does when it is asked about itself."""
+        if plugin.name != name:
+            raise PluginError(f"it is enabled as {name}, and calls itself {shown(plugin.name)}")
         self.plugin: Any = plugin
         self.name = name
         self.is_local = of_type(bool, plugin.is_local, "is_local")
