@@ -39,6 +39,10 @@ class Extensions(NamedTuple):
         named = dict.fromkeys(_names_in(configuration or {}))
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
+    def installed(self) -> dict[str, str]:
+        """The plugins that installed packages announce, each with its package; none is imported."""
+        return {name: each.package for name, each in installed_plugins().items()}
+
 
 class InstalledPlugin(NamedTuple):
     """An entry point that is not loaded yet, and the package that it comes with."""

@@ -38,6 +38,7 @@ from kpreempt.verdict import (
 )
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import ExtenderSettings
     from kpreempt.schedulers.kube.bulk import LatestTable
 
 ALGORITHM = "kube-1.36"
@@ -87,11 +88,16 @@ class KubeScheduler:
         *,
         registry: Registry = REGISTRY,
         wanted: Wanted = NOTHING_WANTED,
+        extenders: Sequence[ExtenderSettings] = (),
     ) -> None:
-        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides."""
+        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
+
+        ``extenders`` are those of the configuration, in its order.
+        """
         self.features = features or FeatureGates()
         self.registry = registry
         self.wanted = wanted
+        self.extenders = extenders
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
         self.assumptions = list(assumptions)
 

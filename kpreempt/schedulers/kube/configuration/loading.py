@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
@@ -27,6 +27,9 @@ from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugi
 from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, EnabledPlugin, Registry
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Assumption
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import ExtenderSettings
 
 _SUBJECT = KIND
 _FIT = "NodeResourcesFit"
@@ -67,7 +70,23 @@ def scheduler_from_configuration(
     assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
     enabled = {name: registry[name] for profile in profiles for name in profile.enabled_names if name in registry}
     assumptions += filter(None, (not_run(name, each) for name, each in enabled.items() if each.plugin is not None))
-    return KubeScheduler(profiles, features, assumptions, registry=registry, wanted=wanted_by(enabled.values()))
+    return KubeScheduler(
+        profiles,
+        features,
+        assumptions,
+        registry=registry,
+        wanted=wanted_by(enabled.values()),
+        extenders=_settings(extenders),
+    )
+
+
+def _settings(extenders: Sequence[Mapping[str, Any]]) -> Sequence[ExtenderSettings]:
+    if not extenders:
+        return ()
+    # Most configurations have none, and the protocol takes its time to load.
+    from kpreempt.schedulers.extender_protocol import read_settings  # noqa: PLC0415
+
+    return read_settings(extenders)
 
 
 def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequence[Mapping[str, Any]]) -> None:
