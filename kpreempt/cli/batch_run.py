@@ -204,7 +204,13 @@ class Answerer:
     def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
         configuration = configuration_of(scenario)
         plugins = self._extensions.found(configuration)
-        scheduler = scheduler_for(scenario.algorithm or "", configuration, scenario.feature_gates, plugins=plugins)
+        scheduler = scheduler_for(
+            scenario.algorithm or "",
+            configuration,
+            scenario.feature_gates,
+            plugins=plugins,
+            connect=self._extensions.connect,
+        )
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         with self._phases.phase("prepare"):
             return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)

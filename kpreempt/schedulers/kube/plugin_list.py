@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 
-from kpreempt.schedulers.extender_protocol import ExtenderSettings, with_ignorable_last
+from kpreempt.schedulers.extender_protocol import with_ignorable_last
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
 from kpreempt.schedulers.kube.profile import Profile, default_profile, plugins_at, points_in, weights_of
 from kpreempt.schedulers.kube.registry import IN_TREE, Registry
@@ -26,22 +26,18 @@ OWN_SOURCE = "kube-scheduler"
 _WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 
-def list_plugins(
-    scheduler: KubeScheduler, *, installed: Mapping[str, str] | None = None, calls_extenders: bool = False
-) -> SchedulerPlugins:
+def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin]) -> SchedulerPlugins:
     """The scheduler's plugins by profile and extension point of a scheduling cycle, and its extenders.
 
-    ``installed`` are plugins that could be enabled, each with its package; ``calls_extenders`` says that extenders may
-    be asked.
+    ``installed`` are plugins that could be enabled.
     """
     enabled = {name for profile in scheduler.profiles for name in profile.enabled_names}
+    from_outside = {name for name, each in scheduler.registry.items() if each.plugin is not None}
     return SchedulerPlugins(
         algorithm=scheduler.algorithm,
         profiles=[_listed(profile, scheduler) for profile in scheduler.profiles],
-        extenders=_extenders(scheduler.extenders, calls_extenders=calls_extenders),
-        available=[
-            AvailablePlugin(name, package) for name, package in sorted((installed or {}).items()) if name not in enabled
-        ],
+        extenders=_extenders(scheduler),
+        available=[each for each in installed if each.name not in enabled & from_outside],
         assumptions=[each for each in scheduler.assumptions if each.subject == "scheduler"],
     )
 
@@ -102,12 +98,14 @@ def _source(name: str, registry: Registry) -> str:
     return (registry[name].source if name in registry else "") or OWN_SOURCE
 
 
-def _extenders(extenders: Sequence[ExtenderSettings], *, calls_extenders: bool) -> list[ListedExtender]:
+def _extenders(scheduler: KubeScheduler) -> list[ListedExtender]:
+    may_be_called = {each.settings.index for each in scheduler.extenders}
     return [
         ListedExtender(
             index=each.index,
             url=each.address,
-            is_called=calls_extenders and bool(each.filter_verb or each.prioritize_verb or each.preempt_verb),
+            is_called=each.index in may_be_called
+            and bool(each.filter_verb or each.prioritize_verb or each.preempt_verb),
             filter_verb=each.filter_verb,
             prioritize_verb=each.prioritize_verb,
             preempt_verb=each.preempt_verb,
@@ -119,5 +117,5 @@ def _extenders(extenders: Sequence[ExtenderSettings], *, calls_extenders: bool) 
             managed_resources=list(each.managed_resources),
             ignored_resources=list(each.ignored_resources),
         )
-        for each in with_ignorable_last(extenders)
+        for each in with_ignorable_last(scheduler.extender_settings)
     ]
