@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
+    from kpreempt.verdict.plugin_list import AvailablePlugin
 
 ENTRY_POINTS = "kpreempt.plugins"
 _FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
@@ -74,6 +75,13 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
         package = f"{dist.name} {dist.version}" if dist is not None else ""
         found.setdefault(entry_point.name, []).append(InstalledPlugin(entry_point, package))
     return {name: sorted(found[name], key=lambda each: each.package) for name in sorted(found)}
+
+
+def available_plugins() -> list[AvailablePlugin]:
+    """The plugins that installed packages announce, to be listed."""
+    from kpreempt.verdict.plugin_list import AvailablePlugin
+
+    return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
 
 
 def _may_name_others(configuration: Mapping[str, Any]) -> bool:
@@ -212,8 +220,8 @@ def _checked(value: object, source: str) -> type[Plugin]:
         raise UsageError(f"{source} is not the class of a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin)")
     kind = value.__name__
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
-        methods = [f"{name}{inspect.signature(getattr(value, name))}".partition(" -> ")[0] for name in missing]
-        raise UsageError(f"{source}: {kind} has no {' and no '.join(missing)}", hint=f"def {', def '.join(methods)}")
+        methods = [f"def {name}({', '.join(inspect.signature(getattr(value, name)).parameters)})" for name in missing]
+        raise UsageError(f"{source}: {kind} has no {' and no '.join(missing)}", hint=" and ".join(methods))
     name: object = value.name
     if not isinstance(name, str) or name in ("", "*") or name != "".join(name.split()):
         raise UsageError(f"{source}: the attribute name of {kind} is no name", hint=f'name = "{kind}"')

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
 from kpreempt.cli.answering import AnswerRequest, understand
-from kpreempt.cli.extensions import Extensions, installed_plugins
+from kpreempt.cli.extensions import Extensions, available_plugins
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.plugin_list import list_plugins
 from kpreempt.snapshot.live.flags import ConnectionFlags
-from kpreempt.verdict.plugin_list import AvailablePlugin
 
 
 def run_plugins(
@@ -43,6 +42,5 @@ def run_plugins(
             f"--algorithm {algorithm}: plugins are listed for {DEFAULT_ALGORITHM} alone",
             hint="kpreempt algorithms, for what the others do differently",
         )
-    installed = (AvailablePlugin(name, each.package) for name, all_of in installed_plugins().items() for each in all_of)
-    asked.write(list_plugins(scheduler, installed), None)
+    asked.write(list_plugins(scheduler, available_plugins()), None)
     return 0
