@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.errors import UsageError
+from kpreempt.model.wanted import Wanted, all_wanted
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
@@ -45,6 +46,11 @@ class Extensions(NamedTuple):
         installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is read for these, whatever configuration comes."""
+        return all_wanted(each.plugin.wants for each in self.found(None)) | Wanted(pod_annotations=self.calls_extenders)
 
     @property
     def connect(self) -> Connect | None:
