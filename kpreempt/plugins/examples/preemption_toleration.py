@@ -95,7 +95,8 @@ class PreemptionToleration(PreemptionPlugin):
     """Preempts by priority, but for pods that are spared."""
 
     args_type = PreemptionTolerationArgs
-    wants = Wanted(kinds=(PRIORITY_CLASS,))
+    # The conditions of pods say since when they are scheduled.
+    wants = Wanted(kinds=(PRIORITY_CLASS,), pod_conditions=True)
     message_prefix = ""
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:

@@ -51,7 +51,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
         seen.pods[pod.metadata.name] = annotations_of(pod)
         return decide(self, prepared, pod, **options)
 
-    monkeypatch.setattr(KubeScheduler, "wanted", Wanted((QUOTA,), pod_annotations=True))
+    let_want(monkeypatch, lambda _: Wanted((QUOTA,), pod_annotations=True))
     monkeypatch.setattr(KubeScheduler, "prepare", prepared)
     monkeypatch.setattr(KubeScheduler, "decide", decided)
     monkeypatch.chdir(tmp_path)
@@ -61,6 +61,11 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     others = [*running(WEB, ["n1"]), pod("runs", "n1"), quota("q"), budget("web", {"app": "web"})]
     written("cluster.json", *nodes(1, "4"), waits, *others)
     return seen
+
+
+def let_want(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[KubeScheduler], Wanted]) -> None:
+    """Have schedulers want this, whatever they are made with."""
+    monkeypatch.setattr(KubeScheduler, "wanted", property(wanted, lambda *_: None))
 
 
 def written(path: str, *documents: Document) -> None:
@@ -177,7 +182,7 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
         names = self.scheduler_names
         return Wanted((QUOTA,), pod_annotations=True) if "other" in names else Wanted()
 
-    monkeypatch.setattr(KubeScheduler, "wanted", property(wanted))
+    let_want(monkeypatch, wanted)
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles:\n- schedulerName: other\n"
     lines = [{"name": "plain", "pod": pod("a")}, {"name": "more", "pod": pod("b"), "config": config}]
