@@ -15,6 +15,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import NodeEvaluation, Standing, Verdict
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
 DEFAULT_ALGORITHM = "kube-1.36"
@@ -72,12 +73,14 @@ def scheduler_for(
     feature_gates: Mapping[str, bool] | None = None,
     policy: Mapping[str, Any] | None = None,
     plugins: Sequence[FoundPlugin] = (),
+    connect: Connect | None = None,
 ) -> Scheduler:
     """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
 
     ``policy`` is a Policy file, which only the old ones have, and ``plugins`` are those from outside, which only
-    today's has. Raises ``UsageError`` for either with another, and for a name or a gate that there is not, and
-    ``ConfigurationError`` for a configuration that the real scheduler rejects.
+    today's has. ``connect`` makes calls to extenders; without it none is called. Raises ``UsageError`` for a file or a
+    plugin with another, and for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
+    the real scheduler rejects.
     """
     # Each is imported when it is asked for: a command needs one.
     algorithm = algorithm or DEFAULT_ALGORITHM
@@ -97,4 +100,4 @@ def scheduler_for(
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
     from kpreempt.schedulers import kube  # noqa: PLC0415
 
-    return kube.scheduler_from_configuration(configuration, feature_gates, plugins)
+    return kube.scheduler_from_configuration(configuration, feature_gates, plugins, connect)

@@ -70,7 +70,7 @@ def run_batch(request: BatchRequest) -> int:
             live = live_connection(request.snapshots, request.connection)
             skips = request.skip_bad_objects
             # Which configurations the lines have is not known yet.
-            wanted = scheduler_for(plugins=request.extensions.found(None)).wanted
+            wanted = request.extensions.wanted
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
         answerer = Answerer(base, now, source, request.extensions, stopwatch)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
@@ -213,9 +213,12 @@ class Answerer:
         asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
         if self._scheduler is None or asked_for != self._scheduler_for:
             configuration = configuration_of(scenario)
-            plugins = self._extensions.found(configuration)
             self._scheduler = scheduler_for(
-                scenario.algorithm or "", configuration, scenario.feature_gates, plugins=plugins
+                scenario.algorithm or "",
+                configuration,
+                scenario.feature_gates,
+                plugins=self._extensions.found(configuration),
+                connect=self._extensions.connect,
             )
             self._scheduler_for = asked_for
         return self._scheduler

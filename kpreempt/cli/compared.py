@@ -36,7 +36,8 @@ class Compared(NamedTuple):
         if self.algorithm == VOLCANO:
             return _volcano(self)
         plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
-        return scheduler_for(self.algorithm, own, {**(gates or {}), **self.feature_gates}, plugins=plugins)
+        both = {**(gates or {}), **self.feature_gates}
+        return scheduler_for(self.algorithm, own, both, plugins=plugins, connect=self.extensions.connect)
 
 
 def wanted_of(compared: Sequence[Compared]) -> Wanted:

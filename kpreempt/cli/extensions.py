@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import redirect_stdout
+from functools import cache, partial
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.errors import UsageError
+from kpreempt.model.wanted import Wanted, all_wanted
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
@@ -38,6 +42,20 @@ class Extensions(NamedTuple):
         installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is read for these, whatever configuration comes."""
+        return all_wanted(each.plugin.wants for each in self.found(None)) | Wanted(pod_annotations=self.calls_extenders)
+
+    @property
+    def connect(self) -> Connect | None:
+        """What makes calls to extenders, where they may be made."""
+        if not self.calls_extenders:
+            return None
+        from kpreempt.extenders import connect
+
+        return partial(connect, environment=os.environ)
 
 
 class InstalledPlugin(NamedTuple):
@@ -142,7 +160,8 @@ def _search(folder: str) -> None:
 def _imported(source: str, load: Callable[[], Any]) -> Any:
     """What ``load`` gives. Raises ``UsageError`` for whatever the code of a plugin raises when it is imported."""
     try:
-        return load()
+        with redirect_stdout(sys.stderr):
+            return load()
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
@@ -160,6 +179,8 @@ def _checked(value: object, source: str) -> type[Plugin]:
         raise UsageError(f"{source} is not a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin): ...")
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
         raise UsageError(f"{source}: {value.__name__} has no {' and no '.join(missing)}")
+    # What a plugin prints while it is written must not stand in the middle of the answer.
+    vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value
 
 

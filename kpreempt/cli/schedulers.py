@@ -34,5 +34,5 @@ def read_scheduler(
     policy = read_document(policy_path) if policy_path else None
     gates = {name: value for text in feature_gates for name, value in parse_feature_gates(text).items()}
     plugins = extensions.found(configuration) if configuration or extensions.plugins else []
-    scheduler = scheduler_for(algorithm or "", configuration, gates, policy, plugins)
+    scheduler = scheduler_for(algorithm or "", configuration, gates, policy, plugins, extensions.connect)
     return ConfiguredScheduler(scheduler, configuration, gates)

@@ -17,7 +17,7 @@ kpreempt's interface names may be added here, and none goes.
 """
 
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -117,6 +117,7 @@ __all__ = [
     "SnapshotView",
     "Status",
     "Wanted",
+    "annotations_of",
     "normalize_to_max",
     "unresolvable",
     "unschedulable",

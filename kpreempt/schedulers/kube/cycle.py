@@ -13,6 +13,7 @@ import msgspec
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
+from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
@@ -114,7 +115,36 @@ class Cycle:
                 feasible.append(node_info)
             else:
                 filtered.statuses[name] = status
+        if self._state.extending is not None:
+            feasible = self._ask_extenders(self._state.extending, filtered, feasible, evaluated, preferred)
         return filtered, feasible, evaluated
+
+    def _ask_extenders(
+        self,
+        extending: Extending,
+        filtered: NodeToStatus,
+        feasible: list[NodeInfo],
+        evaluated: dict[str, Status],
+        preferred: str,
+    ) -> list[NodeInfo]:
+        """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
+        first = [each for each in feasible if each.name == preferred]
+        try:
+            passing = extending.filter(first, filtered)
+        except FrameworkError:
+            # A running scheduler logs it, and goes on with all nodes.
+            passing = []
+        if passing:
+            # It is taken, and nobody is asked about the others.
+            return passing
+        passing = extending.filter(feasible, filtered)
+        names = {each.name for each in passing}
+        for node_info in feasible:
+            if node_info.name not in names:
+                # One that is refused without a word counts as beyond help.
+                evaluated[node_info.name] = filtered.get(node_info.name)
+        evaluated.update(dict.fromkeys(names, SUCCESS))
+        return passing
 
     def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
         by_name = self._cluster.by_name
@@ -129,8 +159,13 @@ class Cycle:
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         with self._state.phases.phase("score"):
             plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
-        # Without plugins that score every node's total is 1.
-        base = 0 if self._framework.plugins.scores else 1
+            extending = self._state.extending
+            # A single node is taken without scores, which nobody is asked for then.
+            if extending is not None and len(feasible) > 1:
+                given = extending.prioritize(feasible)
+                plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
+        # Without plugins that score and without extenders every node's total is 1.
+        base = 0 if self._framework.plugins.scores or extending is not None else 1
         scores = {node: base + sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
@@ -202,6 +237,7 @@ class Cycle:
                 *claims,
                 *assumptions,
             ],
+            extender_calls=self._state.extending.calls if self._state.extending is not None else [],
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)

@@ -12,7 +12,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube.cycle import Cycle
+from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
@@ -87,8 +89,13 @@ class KubeScheduler:
         *,
         registry: Registry = REGISTRY,
         wanted: Wanted = NOTHING_WANTED,
+        extenders: Sequence[HttpExtender] = (),
     ) -> None:
-        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides."""
+        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
+
+        ``extenders`` are those that may be called, in the order in which they are.
+        """
+        self.extenders = list(extenders)
         self.features = features or FeatureGates()
         self.registry = registry
         self.wanted = wanted
@@ -171,6 +178,8 @@ class KubeScheduler:
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
         findings = framework.memory.of(pod) if framework.memory is not None else None
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
+        if self.extenders:
+            state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
         return Cycle(framework, profile, self.features, pod, state, frame).run()
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:

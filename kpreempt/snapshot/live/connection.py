@@ -14,11 +14,11 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.network.proxies import proxy_for
+from kpreempt.network.tls import ClientCertificate, Trust, tls_context
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 from kpreempt.snapshot.live.kubeconfig import ClusterEntry, UserEntry, choose, read_kubeconfig
 from kpreempt.snapshot.live.providers import run_plugin, service_account
-from kpreempt.snapshot.live.proxies import proxy_for
-from kpreempt.snapshot.live.tls import ClientCertificate, Trust, tls_context
 
 # Requests without --request-timeout: the API server gives up its own after a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0

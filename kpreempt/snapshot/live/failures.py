@@ -11,6 +11,7 @@ import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
+from kpreempt.network.causes import tls_error
 
 _LONGEST_MESSAGE = 300
 # OpenSSL's codes of what is wrong with a certificate (``X509_V_ERR_…``).
@@ -105,7 +106,7 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
         return tls_problem(error.args[0] if error.args else error)
     if isinstance(error, http.DecodeError):
         return "the answer is packed in a way that cannot be read", _TRY_KUBECTL
-    cause = _tls_error(error)
+    cause = tls_error(error)
     if cause is not None:
         return tls_problem(cause)
     return "the connection breaks off, again and again", _TRY_KUBECTL
@@ -113,22 +114,7 @@ def _failure(error: http.HTTPError, timeout: float | None) -> tuple[str, str]:
 
 def is_dropped(error: http.HTTPError) -> bool:
     """Whether a connection broke off on its way, which the next one may not."""
-    return isinstance(error, http.ProtocolError) and _tls_error(error) is None
-
-
-def _tls_error(error: BaseException) -> ssl.SSLError | None:
-    """TLS 1.3 tells a refused client certificate only with the first answer."""
-    return next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """What an error was raised for, from the outside in."""
-    found: list[BaseException] = []
-    each: BaseException | None = error
-    while each is not None and each not in found:
-        found.append(each)
-        each = each.__cause__ or each.__context__
-    return found
+    return isinstance(error, http.ProtocolError) and tls_error(error) is None
 
 
 def _unreached(cause: BaseException | None) -> tuple[str, str]:

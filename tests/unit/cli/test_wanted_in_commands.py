@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kpreempt.cli.extensions import Extensions
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import Pod, annotations_of
@@ -17,6 +18,7 @@ from kpreempt.schedulers.kube import KubeScheduler
 from tests.rollouts import Document, nodes, running, workload
 
 QUOTA = ObjectKind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1")
+EVERYTHING = Wanted((QUOTA,), pod_annotations=True)
 NOW = ["--now", "2026-11-21T12:00:00Z"]
 # Stands for a password in the manifest that kubectl notes.
 SECRET = "s3cr3t-marker"
@@ -51,7 +53,9 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
         seen.pods[pod.metadata.name] = annotations_of(pod)
         return decide(self, prepared, pod, **options)
 
-    let_want(monkeypatch, lambda _: Wanted((QUOTA,), pod_annotations=True))
+    want(monkeypatch, lambda _: EVERYTHING)
+    # What --plugin names is wanted of the cluster below all lines.
+    monkeypatch.setattr(Extensions, "wanted", EVERYTHING)
     monkeypatch.setattr(KubeScheduler, "prepare", prepared)
     monkeypatch.setattr(KubeScheduler, "decide", decided)
     monkeypatch.chdir(tmp_path)
@@ -63,9 +67,15 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     return seen
 
 
-def let_want(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[KubeScheduler], Wanted]) -> None:
-    """Have schedulers want this, whatever they are made with."""
-    monkeypatch.setattr(KubeScheduler, "wanted", property(wanted, lambda *_: None))
+def want(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[KubeScheduler], Wanted]) -> None:
+    """Have every scheduler want something, as if it had plugins that do."""
+    make = KubeScheduler.__init__
+
+    def made(self: KubeScheduler, *args: Any, **options: Any) -> None:
+        make(self, *args, **options)
+        self.wanted = wanted(self)
+
+    monkeypatch.setattr(KubeScheduler, "__init__", made)
 
 
 def written(path: str, *documents: Document) -> None:
@@ -180,9 +190,10 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
 
     def wanted(self: KubeScheduler) -> Wanted:
         names = self.scheduler_names
-        return Wanted((QUOTA,), pod_annotations=True) if "other" in names else Wanted()
+        return EVERYTHING if "other" in names else Wanted()
 
-    let_want(monkeypatch, wanted)
+    want(monkeypatch, wanted)
+    monkeypatch.setattr(Extensions, "wanted", Wanted())
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles:\n- schedulerName: other\n"
     lines = [{"name": "plain", "pod": pod("a")}, {"name": "more", "pod": pod("b"), "config": config}]

@@ -6,6 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.model.wanted import Wanted
+from kpreempt.schedulers.extender_protocol import (
+    V1_36,
+    Connect,
+    HttpExtender,
+    read_settings,
+    with_ignorable_last,
+)
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 from kpreempt.schedulers.kube.configuration.defaults import with_defaults
 from kpreempt.schedulers.kube.configuration.extension_points import Plugins, check_plugins
@@ -40,12 +48,14 @@ def scheduler_from_configuration(
     document: Mapping[str, Any] | None = None,
     feature_gates: Mapping[str, bool] | None = None,
     plugins: Sequence[FoundPlugin] = (),
+    connect: Connect | None = None,
 ) -> KubeScheduler:
     """The scheduler that a kube-scheduler with this configuration and these feature gates would be.
 
     ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
-    from outside that it may enable; without a configuration those that are asked for run, too. What is not modelled
-    becomes an assumption: other plugins outside the tree, extenders, gates. Raises ``ConfigurationError`` and, for
+    from outside that it may enable; without a configuration those that are asked for run, too. ``connect`` makes calls
+    to extenders; without it none is called, and each becomes an assumption, as does what is not modelled: other plugins
+    outside the tree, gates. Raises ``ConfigurationError`` and, for
     gates, ``UsageError`` where kube-scheduler would refuse to start, with its reason.
     """
     registry = registry_with(plugins)
@@ -67,10 +77,18 @@ def scheduler_from_configuration(
     profiles = [_profile(profile, configuration, registry) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
         assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry)
-    assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
+    called: list[HttpExtender] = []
+    if connect is None:
+        assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
+    else:
+        called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(read_settings(extenders))]
     enabled = {name: registry[name] for profile in profiles for name in profile.enabled_names if name in registry}
     assumptions += filter(None, (not_run(name, each) for name, each in enabled.items() if each.plugin is not None))
-    return KubeScheduler(profiles, features, assumptions, registry=registry, wanted=wanted_by(enabled.values()))
+    wanted = wanted_by(enabled.values())
+    if called:
+        # Pods are sent with their annotations, which are all that some extenders go by.
+        wanted |= Wanted(pod_annotations=True)
+    return KubeScheduler(profiles, features, assumptions, registry=registry, wanted=wanted, extenders=called)
 
 
 def _with_queue_sort_and_binder(plugins: tuple[EnabledPlugin, ...]) -> tuple[EnabledPlugin, ...]:
@@ -164,4 +182,4 @@ def _extender_assumption(index: int, extender: Mapping[str, Any]) -> Assumption:
         if extender.get(verb)
     ]
     does = f" ({', '.join(verbs)})" if verbs else ""
-    return Assumption(_SUBJECT, f"extenders[{index}]", f"the extender{does} is not asked")
+    return Assumption(_SUBJECT, f"extenders[{index}]", f"the extender{does} is not asked; --call-extenders allows it")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.memory import Findings
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.extending import Extending
 
 
 class CycleState:
@@ -12,10 +17,18 @@ class CycleState:
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
-    cluster, where that is remembered.
+    cluster, where that is remembered. ``extending`` asks the extenders about the pod, where there are any.
     """
 
-    __slots__ = ("_data", "findings", "phases", "records_steps", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = (
+        "_data",
+        "extending",
+        "findings",
+        "phases",
+        "records_steps",
+        "skip_filter_plugins",
+        "skip_score_plugins",
+    )
 
     def __init__(
         self, *, records_steps: bool = True, phases: Phases = NO_PHASES, findings: Findings | None = None
@@ -23,6 +36,7 @@ class CycleState:
         self.phases = phases
         self.findings = findings
         self.records_steps = records_steps
+        self.extending: Extending | None = None
         self._data: dict[str, object] = {}
         self.skip_filter_plugins: frozenset[str] = frozenset()
         self.skip_score_plugins: frozenset[str] = frozenset()
@@ -41,6 +55,7 @@ class CycleState:
         copy._data = {key: _copied(state) for key, state in self._data.items()}
         copy.skip_filter_plugins = self.skip_filter_plugins
         copy.skip_score_plugins = self.skip_score_plugins
+        copy.extending = self.extending
         return copy
 
 

@@ -33,6 +33,7 @@ from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+REASON_NO_CANDIDATE = "no candidate node for preemption"
 
 
 # Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
@@ -79,6 +80,20 @@ class Evaluator:
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
+        is_reviewed = state.extending is not None and state.extending.is_about_victims
+        if state.extending is not None and is_reviewed:
+            try:
+                victims = state.extending.process_preemption(victims)
+            except FrameworkError as error:
+                return PostFilterResult(None, PreemptionEvidence(eligibility, names, dry_run, [], None)), error.status
+            steps = {each.node: each.steps for each in candidates}
+            candidates = [
+                Candidate(node, [pod.key for pod in each.pods], each.num_violations, steps.get(node, []))
+                for node, each in victims.items()
+            ]
+            if not candidates:
+                evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
+                return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
             own = criteria_of(self._rules.ordered_score_functions(victims))
             criteria = own or usual_criteria(self._cluster.now)
@@ -87,8 +102,9 @@ class Evaluator:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
         with state.phases.phase("odds"):
-            # Under other rules than the usual ones a candidate that violates no budget need not win.
-            odds = None if own else self._odds(names, victims, criteria)
+            # Under other rules than the usual ones a candidate that violates no budget need not win; and what an
+            # extender makes of part of the candidates is not known.
+            odds = None if own or is_reviewed else self._odds(names, victims, criteria)
         evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, odds)
         return PostFilterResult(selection.tied, evidence), SUCCESS
 

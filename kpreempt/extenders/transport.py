@@ -1,0 +1,231 @@
+"""POST requests to an extender: each bounded in time as a whole and in size, and tried once.
+
+Departures from Go's ``http.Client``: redirects are not followed, for they would take the pod elsewhere; every call has
+a connection of its own, which also keeps processes apart that were forked from one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import urllib3
+from urllib3 import exceptions as urllib3_errors
+
+from kpreempt import __version__
+from kpreempt.extenders.failures import NO_BODY, NO_HEADERS, words_for
+from kpreempt.extenders.trust import context_of
+from kpreempt.network.causes import causes
+from kpreempt.network.proxies import proxy_for
+from kpreempt.schedulers.extender_protocol import (
+    Call,
+    ExtenderError,
+    ExtenderSettings,
+    ExtenderStatusError,
+    without_secrets,
+)
+
+MAX_BYTES = 64 * 2**20
+_CHUNK = 2**16
+_LONGEST_SECONDS = 366 * 24 * 3600.0
+_PORTS = {"http": 80, "https": 443}
+_REDIRECTS = (301, 302, 303, 307, 308)
+_FAILURES = (urllib3_errors.HTTPError, http.client.HTTPException, OSError, ValueError)
+
+
+def connect(settings: ExtenderSettings, *, environment: Mapping[str, str], max_bytes: int = MAX_BYTES) -> Call:
+    """The calls of an extender. Nothing is sent yet; certificates are read from their files now.
+
+    ``environment`` may name proxies (``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY``). Raises ``ConfigurationError``,
+    ``InputError`` and ``UsageError`` for settings and proxies that cannot be used.
+    """
+    parts = _split(settings.url_prefix)
+    # To load the system's authorities takes its time.
+    context = context_of(settings) if parts.scheme == "https" or settings.tls is not None else None
+    is_reachable = parts.scheme in _PORTS and bool(parts.hostname)
+    proxy = proxy_for(parts.geturl(), "", environment) if is_reachable else ""
+    server_name = settings.tls.server_name if settings.tls else ""
+    return _Transport(context, server_name, proxy, settings.http_timeout, max_bytes)
+
+
+class _Transport:
+    """Makes the calls; ``seconds`` is what one may take, without end where it is not positive, as in Go."""
+
+    def __init__(
+        self, context: ssl.SSLContext | None, server_name: str, proxy: str, seconds: float, max_bytes: int
+    ) -> None:
+        self._tls: dict[str, Any] = {"ssl_context": context} if context is not None else {}
+        if server_name:
+            self._tls["server_hostname"] = server_name
+        if context is not None and context.verify_mode == ssl.CERT_NONE:
+            # The configuration asks for it.
+            urllib3.disable_warnings(urllib3_errors.InsecureRequestWarning)
+        self._proxy = proxy
+        self._seconds = min(seconds, _LONGEST_SECONDS) if seconds > 0 else None
+        self._max_bytes = max_bytes
+
+    def __call__(self, url: str, body: bytes, /) -> bytes:
+        """The body of the answer to a POST. Raises ``ExtenderError``."""
+        shown, parts = f'Post "{without_secrets(url)}"', _split(url)
+        if parts.scheme not in _PORTS:
+            raise ExtenderError(f'{shown}: unsupported protocol scheme "{parts.scheme}"')
+        if not parts.hostname:
+            raise ExtenderError(f"{shown}: http: no Host in request URL")
+        exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, _manager(self._proxy, self._tls))
+        # In a thread of its own, for neither the look-up of a name nor an answer that drips can be bounded otherwise.
+        Thread(target=exchange.run, daemon=True).start()
+        try:
+            return exchange.answer.result(self._seconds)
+        except TimeoutError:
+            words = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}"
+            exchange.abandon()
+            raise ExtenderError(words) from None
+
+
+class _Exchange:
+    """One request and its answer. ``answer`` gets the body or an ``ExtenderError``, unless nobody waits any more."""
+
+    def __init__(
+        self,
+        shown: str,
+        parts: SplitResult,
+        body: bytes,
+        seconds: float | None,
+        max_bytes: int,
+        manager: urllib3.PoolManager,
+    ) -> None:
+        self.answer: Future[bytes] = Future()
+        self.has_headers = False
+        self._shown = shown
+        self._parts = parts
+        self._body = body
+        # A little longer than anybody waits, so that a thread ends that was still looking up a name.
+        self._timeout = None if seconds is None else seconds + 1
+        self._max_bytes = max_bytes
+        self._manager = manager
+        self._connections: list[Any] = []
+        self._sockets: list[socket.socket] = []
+
+    def run(self) -> None:
+        """Send the request and read the answer."""
+        try:
+            body = self._exchange()
+        except ExtenderError as error:
+            self.answer.set_exception(error)
+        except _FAILURES as error:
+            words = words_for(error, f"{self._parts.hostname}:{self._parts.port or _PORTS[self._parts.scheme]}")
+            self.answer.set_exception(ExtenderError(words if self.has_headers else f"{self._shown}: {words}"))
+        except BaseException as error:
+            self.answer.set_exception(error)
+        else:
+            self.answer.set_result(body)
+        finally:
+            self._manager.clear()
+
+    def abandon(self) -> None:
+        """End the connection, and with it the thread, for which nobody waits any more."""
+        # A connection has its socket from before TLS is spoken, and gives it away to an answer without a length.
+        held = [connection.sock for connection in self._connections if connection.sock is not None]
+        for each in (*held, *self._sockets):
+            with suppress(OSError):
+                # TLS would say goodbye first.
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
+
+    def _exchange(self) -> bytes:
+        host = self._parts.netloc.rpartition("@")[2]
+        url = self._parts._replace(netloc=host, fragment="").geturl()
+        pool = self._manager.connection_from_url(url)
+        make = pool.ConnectionCls
+
+        def noted(**options: Any) -> Any:
+            connection: Any = make(**options)
+            reach = connection.connect
+
+            def connect_and_note() -> None:
+                reach()
+                self._sockets.append(connection.sock)
+
+            connection.connect = connect_and_note
+            self._connections.append(connection)
+            return connection
+
+        pool.ConnectionCls = noted  # type: ignore[assignment]
+        response = self._manager.request(
+            "POST",
+            url,
+            body=self._body,
+            headers=_headers(self._parts),
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            timeout=self._timeout,
+        )
+        try:
+            self.has_headers = True
+            if response.status in _REDIRECTS:
+                raise ExtenderError(f"{self._shown}: it redirects (code {response.status}), which is not followed here")
+            if response.status != 200:
+                raise ExtenderStatusError(response.status)
+            return self._read(response)
+        finally:
+            response.close()
+
+    def _read(self, response: urllib3.BaseHTTPResponse) -> bytes:
+        chunks, size = [], 0
+        try:
+            for chunk in response.stream(_CHUNK, decode_content=False):
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > self._max_bytes:
+                    raise ExtenderError(f"{self._shown}: the answer is longer than {self._max_bytes:,} bytes")
+        except urllib3_errors.ProtocolError as error:
+            if not _is_cut_short(error):
+                raise
+            # Whether it is enough is for the decoder to say, as in Go.
+        return b"".join(chunks)
+
+
+def _manager(proxy: str, tls: dict[str, Any]) -> urllib3.PoolManager:
+    if not proxy:
+        return urllib3.PoolManager(1, **tls)
+    parts = urllib3.util.parse_url(proxy)
+    headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+    return urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls)
+
+
+def _headers(parts: SplitResult) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": f"kpreempt/{__version__}",
+    }
+    if parts.username is not None or parts.password is not None:
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        headers |= urllib3.make_headers(basic_auth=f"{user}:{password}")
+    return headers
+
+
+def _is_cut_short(error: urllib3_errors.ProtocolError) -> bool:
+    """Whether the answer just ended before its end; urllib3 has no type for that in a body of chunks."""
+    chain = causes(error)
+    if any(isinstance(each, urllib3_errors.InvalidChunkLength) for each in chain):
+        return False
+    is_incomplete = any(isinstance(each, http.client.IncompleteRead) for each in chain)
+    return is_incomplete or "ended prematurely" in str(error)
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of a URL; none for what is no URL."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+    return parts

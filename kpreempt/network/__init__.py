@@ -1,0 +1,1 @@
+"""What all connections share: TLS from settings, and proxies. Nothing here connects."""

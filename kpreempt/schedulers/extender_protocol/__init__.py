@@ -1,0 +1,47 @@
+"""How a scheduler and an HTTP extender speak with each other: what is sent, and what is made of the answer.
+
+Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` makes real ones).
+"""
+
+from kpreempt.schedulers.extender_protocol.answers import HostPriority
+from kpreempt.schedulers.extender_protocol.dialect import V1_8, V1_13, V1_18, V1_36, Dialect
+from kpreempt.schedulers.extender_protocol.documents import uid_of
+from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
+from kpreempt.schedulers.extender_protocol.http_extender import (
+    Call,
+    Connect,
+    FilterAnswer,
+    FilteredNode,
+    HttpExtender,
+    NodeVictims,
+)
+from kpreempt.schedulers.extender_protocol.settings import (
+    ExtenderSettings,
+    TlsSettings,
+    read_settings,
+    with_ignorable_last,
+    without_secrets,
+)
+
+__all__ = [
+    "V1_8",
+    "V1_13",
+    "V1_18",
+    "V1_36",
+    "Call",
+    "Connect",
+    "Dialect",
+    "ExtenderError",
+    "ExtenderSettings",
+    "ExtenderStatusError",
+    "FilterAnswer",
+    "FilteredNode",
+    "HostPriority",
+    "HttpExtender",
+    "NodeVictims",
+    "TlsSettings",
+    "read_settings",
+    "uid_of",
+    "with_ignorable_last",
+    "without_secrets",
+]

@@ -1,0 +1,260 @@
+"""What an extender answers, read as Go's ``encoding/json`` reads it into the types of a version.
+
+The first value of the body counts, whatever follows. Names of fields count in any case; ``null`` leaves a field as it
+is; unknown fields are passed over. What is of another type is an ``ExtenderError`` in Go's words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.model.node import Node
+from kpreempt.model.quantity import Quantity, quantity
+from kpreempt.schedulers.extender_protocol.errors import ExtenderError
+from kpreempt.schedulers.extender_protocol.go_syntax import problem_of
+
+_MAX_INT64 = 2**63 - 1
+# Longer numbers fit no type that there is; they are kept as text.
+_LONGEST_NUMBER = 64
+
+
+class FilterResult(NamedTuple):
+    """The answer to a filter call. ``nodes`` and ``node_names`` are ``None`` where they are missing."""
+
+    nodes: list[Node] | None
+    node_names: list[str] | None
+    failed: dict[str, str]
+    unresolvable: dict[str, str]
+    error: str
+
+
+class MetaVictims(NamedTuple):
+    """The victims on a node by their UIDs, and how many budgets are said to be violated."""
+
+    uids: list[str]
+    num_violations: int
+
+
+class HostPriority(NamedTuple):
+    """The score of a node."""
+
+    host: str
+    score: int
+
+
+class _Number(NamedTuple):
+    """A number as it is written."""
+
+    text: str
+
+
+class _Object(NamedTuple):
+    """An object's fields in their order, repeated ones included."""
+
+    pairs: list[tuple[str, Any]]
+
+
+def read_filter_result(body: bytes, *, has_unresolvable: bool) -> FilterResult:
+    """The answer to a filter call; ``has_unresolvable`` says whether the version knows such nodes."""
+    fields = _fields(_decode(body), "v1.ExtenderFilterResult")
+    path = "ExtenderFilterResult"
+    nodes = _last(fields, "nodes")
+    names = _last(fields, "nodenames")
+    return FilterResult(
+        nodes=None if nodes is None else _nodes(nodes, f"{path}.Nodes"),
+        node_names=None
+        if names is None
+        else [_text(each, f"{path}.NodeNames") for each in _list(names, f"{path}.NodeNames", "[]string")],
+        failed=_map(fields, "failednodes", f"{path}.FailedNodes"),
+        unresolvable=_map(fields, "failedandunresolvablenodes", f"{path}.FailedAndUnresolvableNodes")
+        if has_unresolvable
+        else {},
+        error=_text(_last(fields, "error"), f"{path}.Error"),
+    )
+
+
+def read_preemption_result(body: bytes) -> dict[str, MetaVictims]:
+    """The answer to a preemption call: victims by node, in the order of the answer.
+
+    A node without a value, or a pod without one, is refused: the real scheduler panics there.
+    """
+    fields = _fields(_decode(body), "v1.ExtenderPreemptionResult")
+    path = "ExtenderPreemptionResult.NodeNameToMetaVictims"
+    victims: dict[str, MetaVictims] = {}
+    for name, value in fields:
+        if name != "nodenametometavictims" or value is None:
+            continue
+        if not isinstance(value, _Object):
+            raise _mismatch(value, path, "map[string]*v1.MetaVictims")
+        for node, each in value.pairs:
+            if each is None:
+                raise ExtenderError(f'the answer names node "{_clean(node)}" without victims (null)')
+            victims[_clean(node)] = _meta_victims(each, path)
+    return victims
+
+
+def read_priorities(body: bytes) -> list[HostPriority]:
+    """The answer to a prioritize call, in its order."""
+    value = _decode(body)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _mismatch(value, "", "v1.HostPriorityList")
+    found = []
+    for each in value:
+        fields = _fields(each, "v1.HostPriority")
+        host = _text(_last(fields, "host"), "HostPriority.Host")
+        found.append(HostPriority(host, _int64(_last(fields, "score"), "HostPriority.Score")))
+    return found
+
+
+def _meta_victims(value: Any, path: str) -> MetaVictims:
+    fields = _fields(value, "v1.MetaVictims", path)
+    pods, place = _last(fields, "pods"), "NodeNameToMetaVictims.Pods"
+    uids = []
+    for each in [] if pods is None else _list(pods, f"MetaVictims.{place}", "[]*v1.MetaPod"):
+        if each is None:
+            raise ExtenderError("the answer names a pod without a UID (null)")
+        pod = _fields(each, "v1.MetaPod", f"MetaVictims.{place}")
+        uids.append(_text(_last(pod, "uid"), f"MetaPod.{place}.UID"))
+    violations = _last(fields, "numpdbviolations")
+    return MetaVictims(uids, _int64(violations, "MetaVictims.NodeNameToMetaVictims.NumPDBViolations"))
+
+
+def _decode(body: bytes) -> Any:
+    text = body.decode("utf-8", "replace")
+    start = len(text) - len(text.lstrip(" \t\r\n"))
+    try:
+        value, _ = _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ExtenderError(problem_of(text) or "the answer is nested too deeply") from None
+    except ValueError:
+        raise ExtenderError(problem_of(text) or "the answer is not JSON") from None
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    """NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
+)
+
+
+def _fields(value: Any, go_type: str, path: str = "") -> list[tuple[str, Any]]:
+    """The fields of an object, their names in lower case; none of ``null``."""
+    if value is None:
+        return []
+    if not isinstance(value, _Object):
+        raise _mismatch(value, path, go_type)
+    return [(name.casefold(), each) for name, each in value.pairs]
+
+
+def _last(fields: list[tuple[str, Any]], name: str) -> Any:
+    """A field's value, the last that is not ``null``."""
+    return next((value for key, value in reversed(fields) if key == name and value is not None), None)
+
+
+def _list(value: Any, path: str, go_type: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _mismatch(value, path, go_type)
+    return value
+
+
+def _map(fields: list[tuple[str, Any]], name: str, path: str) -> dict[str, str]:
+    """A map of texts; one that is given twice is both together."""
+    found: dict[str, str] = {}
+    for key, value in fields:
+        if key != name or value is None:
+            continue
+        if not isinstance(value, _Object):
+            raise _mismatch(value, path, "v1.FailedNodesMap")
+        found |= {_clean(node): _text(reason, path) for node, reason in value.pairs}
+    return found
+
+
+def _text(value: Any, path: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _mismatch(value, path, "string")
+    return _clean(value)
+
+
+def _clean(text: str) -> str:
+    """A text without halves of characters, which Go replaces."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _int64(value: Any, path: str) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, _Number):
+        number = value.text
+        if len(number) <= _LONGEST_NUMBER and number.lstrip("-").isdecimal() and _fits(int(number)):
+            return int(number)
+    raise _mismatch(value, path, "int64")
+
+
+def _fits(number: int) -> bool:
+    return -_MAX_INT64 - 1 <= number <= _MAX_INT64
+
+
+def _mismatch(value: Any, path: str, go_type: str) -> ExtenderError:
+    """``json: cannot unmarshal`` with what was found, where it stands, and the type that belongs there."""
+    kinds: tuple[tuple[type, Callable[[Any], str]], ...] = (
+        (_Number, lambda number: f"number {number.text[:_LONGEST_NUMBER]}"),
+        (_Object, lambda _: "object"),
+        (bool, lambda _: "bool"),
+        (str, lambda _: "string"),
+    )
+    found = next((words(value) for kind, words in kinds if isinstance(value, kind)), "array")
+    if isinstance(value, _Number) and go_type != "int64":
+        found = "number"
+    where = f"Go struct field {path}" if path else "Go value"
+    return ExtenderError(f"json: cannot unmarshal {found} into {where} of type {go_type}")
+
+
+def _nodes(value: Any, path: str) -> list[Node]:
+    """The nodes of a list; of fields that no scheduler reads nothing is kept."""
+    items, place = _last(_fields(value, "v1.NodeList", path), "items"), "NodeList.Nodes.items"
+    return [] if items is None else [_node(each, place) for each in _list(items, place, "[]v1.Node")]
+
+
+def _node(value: Any, path: str) -> Node:
+    fields = _fields(value, "v1.Node", path)
+    try:
+        plain = {name: _plain(_last(fields, name)) for name in ("metadata", "spec", "status")}
+        return msgspec.convert({name: each for name, each in plain.items() if each is not None}, Node, dec_hook=_hook)
+    except RecursionError:
+        raise ExtenderError("exceeded max depth") from None
+    except (msgspec.ValidationError, ValueError) as error:
+        at = str(error).partition(" - at `$.")[2].rstrip("`")
+        raise ExtenderError(
+            f"json: cannot unmarshal {at or 'a field'} into Go struct field {path} of type v1.Node"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Plain data, without what is ``null``."""
+    if isinstance(value, _Object):
+        return {_clean(name): _plain(each) for name, each in value.pairs if each is not None}
+    if isinstance(value, list):
+        return [_plain(each) for each in value if each is not None]
+    if isinstance(value, _Number):
+        number = value.text
+        return int(number) if len(number) <= _LONGEST_NUMBER and number.lstrip("-").isdecimal() else number
+    return _clean(value) if isinstance(value, str) else value
+
+
+def _hook(expected: type, value: object) -> object:
+    """The quantity that a text or a number says. Raises ``ValueError``."""
+    if expected is Quantity and isinstance(value, (str, int)) and not isinstance(value, bool):
+        return quantity(str(value))
+    raise ValueError("not a quantity")

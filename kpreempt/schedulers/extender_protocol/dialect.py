@@ -1,0 +1,94 @@
+"""What differs between versions in how a scheduler speaks with its extenders.
+
+Names of fields: ``api/v1/types.go`` of v1.8.15 and v1.13.12, ``k8s.io/kube-scheduler/extender/v1/types.go`` v0.18.19
+and v0.36.3. Words: ``extender.go`` of v1.8.15, v1.13.12, v1.18.19 and v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kpreempt.schedulers.extender_protocol.settings import ExtenderSettings
+
+
+class Names(NamedTuple):
+    """What fields are called in what is sent. Without ``sends_nulls`` what is empty is left out."""
+
+    pod: str
+    nodes: str
+    node_names: str
+    victims: str
+    meta_victims: str
+    pods: str
+    uid: str
+    violations: str
+    sends_nulls: bool
+
+
+def _not_in_cache(settings: ExtenderSettings, node: str) -> str:
+    what = f"claims to preempt on node: {node} but the node is not found in nodeNameToInfo map"
+    return f"extender: {settings.address} {what}"
+
+
+class Dialect(NamedTuple):
+    """A version's side of the protocol.
+
+    ``refuses_foreign_names`` says that a node of a name that was not asked about is an error; otherwise it is taken
+    from the scheduler's cache. ``formats_errors`` runs an extender's own error through Go's formatting, which makes
+    something else of every percent sign. ``counts_violations`` keeps the numbers of violated budgets in both ways.
+    ``has_unresolvable`` knows nodes that no eviction mends; ``knows_interest`` resources that an extender manages.
+    ``status_words`` are the message for another status than 200, ``unknown_node`` that for victims on no node.
+    """
+
+    names: Names
+    status_words: Callable[[ExtenderSettings, str, int], str]
+    refuses_foreign_names: bool = False
+    formats_errors: bool = True
+    counts_violations: bool = False
+    has_unresolvable: bool = False
+    knows_interest: bool = True
+    has_preempt_verb: bool = True
+    unknown_node: Callable[[ExtenderSettings, str], str] = _not_in_cache
+
+
+def _failed(word: str) -> Callable[[ExtenderSettings, str, int], str]:
+    def words(settings: ExtenderSettings, verb: str, status: int) -> str:
+        return f"{word} {verb} with extender at URL {settings.shown_url(verb)}, code {status}"
+
+    return words
+
+
+def _failed_1_8(settings: ExtenderSettings, verb: str, status: int) -> str:
+    return f"Failed {verb} with extender at URL {settings.address}, code {status}"
+
+
+def _not_in_snapshot(_: ExtenderSettings, node: str) -> str:
+    return f'nodeinfo not found for node name "{node}"'
+
+
+_OLD_NAMES = Names(
+    "pod", "nodes", "nodenames", "nodeToVictims", "nodeNameToMetaVictims", "pods", "uid", "numPDBViolations", False
+)
+_NEW_NAMES = Names(
+    "Pod", "Nodes", "NodeNames", "NodeNameToVictims", "NodeNameToMetaVictims", "Pods", "UID", "NumPDBViolations", True
+)
+
+V1_8 = Dialect(_OLD_NAMES, _failed_1_8, knows_interest=False, has_preempt_verb=False)
+# The version panics where an unknown node is named with victims or without; the words are those that it has for it.
+V1_13 = Dialect(_OLD_NAMES, _failed("Failed"))
+V1_18 = Dialect(_NEW_NAMES, _failed("Failed"), refuses_foreign_names=True, unknown_node=_not_in_snapshot)
+V1_36 = Dialect(
+    _NEW_NAMES,
+    _failed("failed"),
+    refuses_foreign_names=True,
+    formats_errors=False,
+    counts_violations=True,
+    has_unresolvable=True,
+    unknown_node=_not_in_snapshot,
+)
+
+
+def left_out_if_empty(names: Names, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields as that version writes them."""
+    return fields if names.sends_nulls else {name: value for name, value in fields.items() if value}

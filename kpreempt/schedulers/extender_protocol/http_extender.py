@@ -1,0 +1,234 @@
+"""An extender over HTTP, as a scheduler asks it (``extender.go`` of v1.8.15, v1.13.12, v1.18.19 and v1.36.3).
+
+Departures: pods without a UID are sent with a stand-in, and where a real scheduler panics on an answer the call fails.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Container, Pod
+from kpreempt.schedulers.extender_protocol.answers import (
+    FilterResult,
+    HostPriority,
+    MetaVictims,
+    read_filter_result,
+    read_preemption_result,
+    read_priorities,
+)
+from kpreempt.schedulers.extender_protocol.dialect import Dialect, left_out_if_empty
+from kpreempt.schedulers.extender_protocol.documents import node_list, pod_document, uid_of
+from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
+from kpreempt.schedulers.extender_protocol.settings import ExtenderSettings
+
+# A verb of Go's ``fmt``, with its flags, width and precision, or a percent sign at the end.
+_GO_VERB = re.compile(r"%([-+# 0]*[0-9]*(?:\.[0-9]*)?)(.?)", re.DOTALL)
+
+
+class Call(Protocol):
+    """A POST of JSON to a URL: the body of the answer. Raises ``ExtenderError``, for another status its own kind."""
+
+    def __call__(self, url: str, body: bytes, /) -> bytes:
+        """Send ``body``."""
+
+
+# Makes the calls of an extender.
+Connect = Callable[[ExtenderSettings], Call]
+
+
+class FilteredNode(NamedTuple):
+    """A node that passes. ``returned`` is the object that came back, where whole objects do."""
+
+    name: str
+    returned: Node | None = None
+
+
+class FilterAnswer(NamedTuple):
+    """The nodes that pass, in the order of the answer, and why others do not.
+
+    Nodes of ``unresolvable`` are beyond what evictions mend, even where ``failed`` has them, too. ``was_asked`` says
+    whether there was a call at all.
+    """
+
+    passing: list[FilteredNode]
+    failed: dict[str, str]
+    unresolvable: dict[str, str]
+    was_asked: bool = True
+
+
+class NodeVictims(NamedTuple):
+    """The victims on a node in their order, and how many budgets their eviction violates."""
+
+    pods: Sequence[Pod]
+    num_violations: int = 0
+
+
+# The pods of a node by its name; ``None`` for a node that there is not.
+PodsOfNode = Callable[[str], Sequence[Pod] | None]
+
+
+class HttpExtender:
+    """One extender of a configuration. Methods that call it raise ``ExtenderError``, and no other exception."""
+
+    def __init__(self, settings: ExtenderSettings, dialect: Dialect, call: Call) -> None:
+        self.settings = settings
+        self._dialect = dialect
+        self._call = call
+        self._managed = frozenset(settings.managed_resources)
+
+    @property
+    def name(self) -> str:
+        """Where it is, which is also what messages call it."""
+        return self.settings.address
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether scheduling goes on where it fails."""
+        return self.settings.ignorable
+
+    @property
+    def supports_preemption(self) -> bool:
+        """Whether it is asked about victims."""
+        return self._dialect.has_preempt_verb and bool(self.settings.preempt_verb)
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether it is asked about nodes."""
+        return bool(self.settings.filter_verb)
+
+    @property
+    def is_prioritizer(self) -> bool:
+        """Whether it is asked for scores."""
+        return bool(self.settings.prioritize_verb)
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether a container asks for a resource that it manages, be it none of it; all pods where it names none."""
+        if not self._managed or not self._dialect.knows_interest:
+            return True
+        return self._names_managed(pod.spec.containers) or self._names_managed(pod.spec.init_containers)
+
+    def _names_managed(self, containers: Iterable[Container]) -> bool:
+        return any(
+            not self._managed.isdisjoint(each.resources.requests) or not self._managed.isdisjoint(each.resources.limits)
+            for each in containers
+        )
+
+    def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
+        """Which of the nodes pass; all of them without a verb.
+
+        Where an answer has neither names that count nor nodes, none passes. Nodes that come back as objects are taken
+        as they are; names that were not asked about are an error where the version says so, else taken as they are.
+        """
+        if not self.settings.filter_verb:
+            return FilterAnswer([FilteredNode(node.name) for node in nodes], {}, {}, was_asked=False)
+        body = self._send(self.settings.filter_verb, self._arguments(pod, nodes))
+        result = read_filter_result(body, has_unresolvable=self._dialect.has_unresolvable)
+        if result.error:
+            raise ExtenderError(_go_format(result.error) if self._dialect.formats_errors else result.error)
+        return FilterAnswer(self._passing(result, nodes), result.failed, result.unresolvable)
+
+    def _passing(self, result: FilterResult, nodes: Sequence[Node]) -> list[FilteredNode]:
+        if self.settings.node_cache_capable and result.node_names is not None:
+            known = {node.name for node in nodes} if self._dialect.refuses_foreign_names else None
+            for name in result.node_names:
+                if known is not None and name not in known:
+                    raise ExtenderError(
+                        f"extender {_quoted(self.name)} claims a filtered node {_quoted(name)} "
+                        "which is not found in the input node list"
+                    )
+            return [FilteredNode(name) for name in result.node_names]
+        return [FilteredNode(node.name, node) for node in result.nodes or ()]
+
+    def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
+        """The scores that it gives, in its order and before its weight; zeros without a verb.
+
+        They may name any node, and some twice; upstream adds up.
+        """
+        if not self.settings.prioritize_verb:
+            return [HostPriority(node.name, 0) for node in nodes]
+        return read_priorities(self._send(self.settings.prioritize_verb, self._arguments(pod, nodes)))
+
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, NodeVictims], pods_of: PodsOfNode
+    ) -> dict[str, NodeVictims]:
+        """The candidates that it leaves, with the victims that it names, those that were asked about first.
+
+        It may name any node of the cluster, and any pod on it. Victims without a node or a pod that there is are an
+        error. Where the version does not count violations they are 0.
+        """
+        verb = self.settings.preempt_verb
+        if not self.supports_preemption:
+            raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
+        answer = read_preemption_result(self._send(verb, self._preemption_arguments(pod, candidates)))
+        order = [*(node for node in candidates if node in answer), *(node for node in answer if node not in candidates)]
+        return {node: self._victims(node, answer[node], pods_of) for node in order}
+
+    def _victims(self, node: str, meta: MetaVictims, pods_of: PodsOfNode) -> NodeVictims:
+        pods = pods_of(node)
+        if pods is None:
+            raise ExtenderError(self._dialect.unknown_node(self.settings, node))
+        by_uid: dict[str, Pod] = {}
+        for pod in pods:
+            by_uid.setdefault(uid_of(pod), pod)
+        for uid in meta.uids:
+            if uid not in by_uid:
+                raise ExtenderError(
+                    f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, "
+                    "but the pod is not found on that node"
+                )
+        violations = meta.num_violations if self._dialect.counts_violations else 0
+        return NodeVictims([by_uid[uid] for uid in meta.uids], violations)
+
+    def _arguments(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Any]:
+        names, sends_names = self._dialect.names, self.settings.node_cache_capable
+        arguments = {
+            names.pod: pod_document(pod),
+            names.nodes: None if sends_names else node_list(nodes),
+            names.node_names: [node.name for node in nodes] if sends_names else None,
+        }
+        return left_out_if_empty(names, arguments)
+
+    def _preemption_arguments(self, pod: Pod, candidates: Mapping[str, NodeVictims]) -> dict[str, Any]:
+        names, sends_uids = self._dialect.names, self.settings.node_cache_capable
+        victims = {node: self._victims_document(candidates[node], sends_uids=sends_uids) for node in sorted(candidates)}
+        arguments = {
+            names.pod: pod_document(pod),
+            names.victims: None if sends_uids else victims,
+            names.meta_victims: victims if sends_uids else None,
+        }
+        return left_out_if_empty(names, arguments)
+
+    def _victims_document(self, victims: NodeVictims, *, sends_uids: bool) -> dict[str, Any]:
+        names = self._dialect.names
+        pods = [{names.uid: uid_of(pod)} if sends_uids else pod_document(pod) for pod in victims.pods]
+        # Before 1.36 the number was forgotten where UIDs are sent.
+        is_counted = self._dialect.counts_violations or not sends_uids
+        return {names.pods: pods, names.violations: victims.num_violations if is_counted else 0}
+
+    def _send(self, verb: str, arguments: Mapping[str, Any]) -> bytes:
+        try:
+            return self._call(self.settings.url(verb), msgspec.json.encode(arguments))
+        except ExtenderStatusError as error:
+            raise ExtenderError(self._dialect.status_words(self.settings, verb, error.status)) from None
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _go_format(text: str) -> str:
+    """What ``fmt.Errorf`` makes of a text that is taken for a format without arguments."""
+
+    def formatted(match: re.Match[str]) -> str:
+        verb = match[2]
+        if not verb:
+            return "%!(NOVERB)"
+        return "%" if verb == "%" else f"%!{verb}(MISSING)" if verb.isprintable() else match[0]
+
+    return _GO_VERB.sub(formatted, text)

@@ -1,0 +1,193 @@
+"""How an extender is reached and what it is asked, as a scheduler's configuration says.
+
+The fields are those of ``Extender`` (``k8s.io/kube-scheduler`` v0.36.3 ``config/v1/types.go``), which are those of
+``ExtenderConfig`` in the Policy files of 1.8, 1.13 and 1.18 (``api/v1/types.go``), by and large. Durations are
+nanoseconds in all of them once they are decoded.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kpreempt.errors import ConfigurationError
+
+DEFAULT_TIMEOUT_SECONDS = 5.0
+_NANOSECONDS = 10**9
+
+
+class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How TLS is spoken: whom to believe, by which name, and with which certificate. Data goes before files (PEM)."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
+
+    @property
+    def has_authority(self) -> bool:
+        """Whether it says whose certificates to believe."""
+        return bool(self.ca_data or self.ca_file)
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether it has a certificate and a key to show."""
+        return bool(self.cert_data or self.cert_file) and bool(self.key_data or self.key_file)
+
+    def __repr__(self) -> str:
+        held = [name for name in ("cert_data", "key_data", "ca_data") if getattr(self, name)]
+        files = [f"{name}={value!r}" for name in _FILES if (value := getattr(self, name))]
+        said = [f"insecure={self.insecure}", f"server_name={self.server_name!r}", *files, *(f"{n}=…" for n in held)]
+        return f"TlsSettings({', '.join(said)})"
+
+
+_FILES = ("cert_file", "key_file", "ca_file")
+
+
+class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """An extender of a configuration. ``index`` is its place there, for messages.
+
+    ``url_prefix`` may hold a user's name and password; ``address`` is the same without. An empty verb is a call that is
+    not made. ``http_timeout`` is in seconds for a whole call. ``ignored_resources`` are those of ``managed_resources``
+    that the scheduler's own filters pass over.
+    """
+
+    index: int = 0
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    enable_https: bool = False
+    tls: TlsSettings | None = None
+    http_timeout: float = DEFAULT_TIMEOUT_SECONDS
+    node_cache_capable: bool = False
+    managed_resources: tuple[str, ...] = ()
+    ignored_resources: tuple[str, ...] = ()
+    ignorable: bool = False
+
+    @property
+    def address(self) -> str:
+        """Where the extender is, without what could be secret: a user's name and password, and a query."""
+        return without_secrets(self.url_prefix)
+
+    def url(self, verb: str) -> str:
+        """Where a call goes."""
+        return _joined(self.url_prefix, verb)
+
+    def shown_url(self, verb: str) -> str:
+        """Where a call goes, without what could be secret."""
+        return _joined(self.address, verb)
+
+    def __repr__(self) -> str:
+        return f"ExtenderSettings({self.index}, {self.address!r}, tls={self.tls!r})"
+
+
+def _joined(prefix: str, verb: str) -> str:
+    return f"{prefix.rstrip('/')}/{verb}"
+
+
+def without_secrets(url: str) -> str:
+    """A URL without a user's name and password, query and fragment; an empty text for what is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettings]:
+    """The settings of decoded extenders, whose names of fields may be in any case, as in Policy files.
+
+    Raises ``ConfigurationError`` for values of a wrong type.
+    """
+    return [_read(index, each) for index, each in enumerate(extenders)]
+
+
+def with_ignorable_last(extenders: Sequence[ExtenderSettings]) -> list[ExtenderSettings]:
+    """The extenders in the order in which 1.18 and later ask them: those that may be ignored come last."""
+    return sorted(extenders, key=lambda each: each.ignorable)
+
+
+def _read(index: int, extender: Mapping[str, Any]) -> ExtenderSettings:
+    fields = _Fields(f"extenders[{index}]", extender)
+    seconds = fields.of("httpTimeout", int, 0) / _NANOSECONDS
+    managed = [
+        _Fields(f"extenders[{index}].managedResources[{number}]", each)
+        for number, each in enumerate(fields.of("managedResources", list, []))
+    ]
+    tls = fields.of("tlsConfig", dict, None)
+    return ExtenderSettings(
+        index=index,
+        url_prefix=fields.of("urlPrefix", str, ""),
+        filter_verb=fields.of("filterVerb", str, ""),
+        preempt_verb=fields.of("preemptVerb", str, ""),
+        prioritize_verb=fields.of("prioritizeVerb", str, ""),
+        bind_verb=fields.of("bindVerb", str, ""),
+        weight=fields.of("weight", int, 0),
+        enable_https=fields.of("enableHTTPS", bool, False),
+        tls=_read_tls(_Fields(f"extenders[{index}].tlsConfig", tls)) if tls is not None else None,
+        http_timeout=seconds if seconds else DEFAULT_TIMEOUT_SECONDS,
+        node_cache_capable=fields.of("nodeCacheCapable", bool, False),
+        managed_resources=tuple(each.of("name", str, "") for each in managed),
+        ignored_resources=tuple(each.of("name", str, "") for each in managed if each.of("ignoredByScheduler", bool, 0)),
+        ignorable=fields.of("ignorable", bool, False),
+    )
+
+
+def _read_tls(fields: _Fields) -> TlsSettings:
+    return TlsSettings(
+        insecure=fields.of("insecure", bool, False),
+        server_name=fields.of("serverName", str, ""),
+        cert_file=fields.of("certFile", str, ""),
+        key_file=fields.of("keyFile", str, ""),
+        ca_file=fields.of("caFile", str, ""),
+        cert_data=fields.data("certData"),
+        key_data=fields.data("keyData"),
+        ca_data=fields.data("caData"),
+    )
+
+
+class _Fields:
+    """The fields of an object by their names in lower case, where the last of several counts."""
+
+    def __init__(self, path: str, fields: Any) -> None:
+        if not isinstance(fields, Mapping):
+            raise ConfigurationError(f"{path}: expected an object")
+        self._path = path
+        self._fields = {str(name).lower(): value for name, value in fields.items()}
+
+    def of(self, name: str, kind: type, default: Any) -> Any:
+        """A field, or ``default`` where it is missing or null. What it holds is never told: it may be a key."""
+        value = self._fields.get(name.lower())
+        if value is None:
+            return default
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ConfigurationError(f"{self._path}.{name}: expected {_NAMES.get(kind, kind.__name__)}")
+        return value
+
+    def data(self, name: str) -> bytes:
+        """Bytes, written as base64 or as a list of numbers."""
+        value = self._fields.get(name.lower())
+        if value is None:
+            return b""
+        try:
+            if isinstance(value, list):
+                return bytes(value)
+            # Go's decoder passes over line ends.
+            return base64.b64decode("".join(value.split("\n")).replace("\r", ""), validate=True)
+        except (binascii.Error, ValueError, TypeError, AttributeError):
+            raise ConfigurationError(f"{self._path}.{name}: expected base64") from None
+
+
+_NAMES = {str: "a text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}

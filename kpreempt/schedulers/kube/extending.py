@@ -1,0 +1,163 @@
+"""What extenders make of one pod (``schedule_one.go`` and ``framework/preemption/preemption.go``, v1.36.3).
+
+An extender is asked after the scheduler's own filters, beside its own scores, and before the choice between candidates
+for preemption. Its bind verb is never called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.phases import Phases
+from kpreempt.schedulers.extender_protocol import ExtenderError, FilterAnswer, HttpExtender, NodeVictims
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, FrameworkError, NodeToStatus
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
+from kpreempt.verdict import Code, ExtenderCall, Status
+
+# The greatest score that an extender should give, which is not checked.
+MAX_EXTENDER_PRIORITY = 10
+
+_T = TypeVar("_T")
+
+
+class Extending:
+    """The extenders of a scheduler, asked about one pod; ``calls`` are what they were asked and what came of it."""
+
+    def __init__(self, extenders: Sequence[HttpExtender], cluster: ClusterState, pod: Pod, phases: Phases) -> None:
+        self.calls: list[ExtenderCall] = []
+        self._interested = [extender for extender in extenders if extender.is_interested(pod)]
+        self._cluster = cluster
+        self._pod = pod
+        self._phases = phases
+
+    @property
+    def is_about_victims(self) -> bool:
+        """Whether any extender has a say in who is evicted."""
+        return any(extender.supports_preemption for extender in self._interested)
+
+    def filter(self, nodes: list[NodeInfo], statuses: NodeToStatus) -> list[NodeInfo]:
+        """The nodes that all extenders let pass; why they refuse others goes to ``statuses``.
+
+        Each is asked about what those before it left. Raises ``FrameworkError`` where one fails that cannot be ignored.
+        """
+        for extender in self._interested:
+            if not nodes:
+                break
+            if not extender.is_filter:
+                continue
+            asked = nodes
+            answer = self._ask(extender, "filter", partial(self._filtered, extender, asked))
+            if answer is None:
+                continue
+            found, nodes = answer
+            # A node that is in both maps is beyond what evictions mend.
+            for code, refused in (
+                (Code.UNSCHEDULABLE, found.failed),
+                (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, found.unresolvable),
+            ):
+                for name, message in refused.items():
+                    statuses.statuses[name] = Status(code, [message], plugin=extender.name)
+            left = {node_info.name for node_info in nodes}
+            refused_names = [node_info.name for node_info in asked if node_info.name not in left]
+            self.calls.append(ExtenderCall(extender.name, "filter", asked=len(asked), refused=refused_names))
+        return nodes
+
+    def _filtered(self, extender: HttpExtender, nodes: Sequence[NodeInfo]) -> tuple[FilterAnswer, list[NodeInfo]]:
+        answer = extender.filter(self._pod, [node_info.node for node_info in nodes])
+        known = {node_info.name: node_info for node_info in nodes}
+        passing: dict[str, NodeInfo] = {}
+        for each in answer.passing:
+            if each.name not in self._cluster.by_name:
+                # The real scheduler would choose it, and fail to bind the pod to a node that there is not.
+                raise ExtenderError(f'extender "{extender.name}" lets node "{each.name}" pass, which does not exist')
+            # A node that comes back as an object is taken as it is: upstream makes a node without pods of it, and
+            # scores that.
+            passing[each.name] = known[each.name] if each.returned is None else self._without_pods(each.returned)
+        return answer, list(passing.values())
+
+    def _without_pods(self, node: Node) -> NodeInfo:
+        return NodeInfo(node, (), self._cluster.features)
+
+    def prioritize(self, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
+        """The weighted scores that extenders give: node to extender to score. One that fails gives none."""
+        names = {node_info.name for node_info in nodes}
+        scores: dict[str, dict[str, int]] = {name: {} for name in names}
+        for extender in self._interested:
+            if not extender.is_prioritizer:
+                continue
+            given = self._ask(
+                extender,
+                "prioritize",
+                partial(extender.prioritize, self._pod, [node_info.node for node_info in nodes]),
+                is_ignored=True,
+            )
+            if given is None:
+                continue
+            factor = extender.settings.weight * (MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)
+            for each in given:
+                if each.host in names:
+                    of_node = scores[each.host]
+                    of_node[extender.name] = of_node.get(extender.name, 0) + each.score * factor
+            self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes)))
+        return scores
+
+    def process_preemption(self, candidates: Mapping[str, CandidateVictims]) -> dict[str, CandidateVictims]:
+        """The candidates that extenders leave, with the victims that they name.
+
+        Each is asked about what those before it left. Raises ``FrameworkError`` where one fails, or names a node
+        without victims, and cannot be ignored.
+        """
+        left = {node: NodeVictims(victims.pods, victims.num_violations) for node, victims in candidates.items()}
+        for extender in self._interested:
+            if not left:
+                break
+            if not extender.supports_preemption:
+                continue
+            asked = left
+            answer = self._ask(extender, "preempt", partial(self._left_by, extender, asked))
+            if answer is None:
+                continue
+            left = answer
+            self.calls.append(
+                ExtenderCall(
+                    extender.name,
+                    "preempt",
+                    asked=len(asked),
+                    refused=[node for node in asked if node not in left],
+                    changed=[node for node, victims in left.items() if _keys(victims) != _keys(asked.get(node))],
+                )
+            )
+        return {node: CandidateVictims(list(each.pods), each.num_violations) for node, each in left.items()}
+
+    def _left_by(self, extender: HttpExtender, candidates: Mapping[str, NodeVictims]) -> dict[str, NodeVictims]:
+        found = extender.process_preemption(self._pod, candidates, self._pods_of)
+        without = [node for node, victims in found.items() if not victims.pods]
+        if without and not extender.is_ignorable:
+            raise ExtenderError(f'expected at least one victim pod on node "{without[0]}"')
+        return {node: victims for node, victims in found.items() if victims.pods}
+
+    def _pods_of(self, node_name: str) -> list[Pod] | None:
+        node_info = self._cluster.by_name.get(node_name)
+        return None if node_info is None else [pod_info.pod for pod_info in node_info.pods]
+
+    def _ask(self, extender: HttpExtender, verb: str, call: Callable[[], _T], *, is_ignored: bool = False) -> _T | None:
+        """The answer; ``None`` where the extender fails and that is passed over."""
+        try:
+            with self._phases.part(f"extender {extender.name}"):
+                return call()
+        except ExtenderError as error:
+            is_ignored = is_ignored or extender.is_ignorable
+            self.calls.append(ExtenderCall(extender.name, verb, error=str(error), ignored=is_ignored))
+            if is_ignored:
+                return None
+            raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
+
+
+def _keys(victims: NodeVictims | None) -> list[str] | None:
+    return None if victims is None else [pod.key for pod in victims.pods]

@@ -1,0 +1,98 @@
+"""Extenders as configurations state them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kpreempt.errors import ConfigurationError
+from kpreempt.schedulers.extender_protocol import ExtenderSettings, TlsSettings, read_settings, with_ignorable_last
+
+
+def test_the_fields_of_todays_configuration() -> None:
+    [read] = read_settings(
+        [
+            {
+                "urlPrefix": "https://extender.example/v1",
+                "filterVerb": "f",
+                "preemptVerb": "p",
+                "prioritizeVerb": "s",
+                "bindVerb": "b",
+                "weight": 3,
+                "enableHTTPS": True,
+                "tlsConfig": {"serverName": "name", "caData": "Q0E=", "keyData": [1, 2], "certFile": "c.pem"},
+                "httpTimeout": 1_500_000_000,
+                "nodeCacheCapable": True,
+                "managedResources": [{"name": "a/x", "ignoredByScheduler": True}, {"name": "a/y"}],
+                "ignorable": True,
+            }
+        ]
+    )
+    assert read == ExtenderSettings(
+        url_prefix="https://extender.example/v1",
+        filter_verb="f",
+        preempt_verb="p",
+        prioritize_verb="s",
+        bind_verb="b",
+        weight=3,
+        enable_https=True,
+        tls=TlsSettings(server_name="name", ca_data=b"CA", key_data=b"\x01\x02", cert_file="c.pem"),
+        http_timeout=1.5,
+        node_cache_capable=True,
+        managed_resources=("a/x", "a/y"),
+        ignored_resources=("a/x",),
+        ignorable=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("extender", "name", "value"),
+    [
+        pytest.param({"enableHttps": True}, "enable_https", True, id="as Policy files write it"),
+        pytest.param({"BindVerb": "b"}, "bind_verb", "b", id="a name of Go's"),
+        pytest.param({"tlsConfig": {"CAFile": "ca"}}, "tls", TlsSettings(ca_file="ca"), id="Go's names within"),
+        pytest.param({"httpTimeout": 0}, "http_timeout", 5.0, id="no timeout is the usual one"),
+        pytest.param({"httpTimeout": None}, "http_timeout", 5.0, id="nor is null"),
+        pytest.param({"tlsConfig": {"caData": "Q0\nE="}}, "tls", TlsSettings(ca_data=b"CA"), id="base64 in lines"),
+    ],
+)
+def test_names_in_any_case_and_defaults(extender: dict[str, Any], name: str, value: object) -> None:
+    assert getattr(read_settings([extender])[0], name) == value
+
+
+@pytest.mark.parametrize(
+    ("extender", "message"),
+    [
+        pytest.param({"weight": "x"}, "extenders[0].weight: expected an integer", id="a weight"),
+        pytest.param({"weight": True}, "extenders[0].weight: expected an integer", id="truth is no number"),
+        pytest.param({"ignorable": 1}, "extenders[0].ignorable: expected true or false", id="a number is no truth"),
+        pytest.param({"httpTimeout": "5s"}, "extenders[0].httpTimeout: expected an integer", id="a duration in words"),
+        pytest.param({"tlsConfig": []}, "extenders[0].tlsConfig: expected an object", id="a list for an object"),
+        pytest.param({"managedResources": ["x"]}, "extenders[0].managedResources[0]: expected an object", id="a name"),
+        pytest.param(
+            {"tlsConfig": {"keyData": "s3cret!"}}, "extenders[0].tlsConfig.keyData: expected base64", id="key"
+        ),
+        pytest.param({"tlsConfig": {"keyData": [300]}}, "extenders[0].tlsConfig.keyData: expected base64", id="bytes"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_and_not_shown(extender: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read_settings([extender])
+    assert refused.value.message == message
+
+
+def test_nothing_secret_is_shown() -> None:
+    tls = TlsSettings(key_data=b"KEY", cert_data=b"CERT", key_file="key.pem")
+    settings = ExtenderSettings(url_prefix="https://me:s3cret@extender.example:1/v1/?token=hidden", tls=tls)
+    assert settings.address == "https://extender.example:1/v1/"
+    assert settings.shown_url("filter") == "https://extender.example:1/v1/filter"
+    assert settings.url("filter") == "https://me:s3cret@extender.example:1/v1/?token=hidden/filter"
+    for secret in ("me:", "s3cret", "hidden", "KEY", "CERT"):
+        assert secret not in repr(settings)
+    assert "key.pem" in repr(settings)
+
+
+def test_those_that_may_be_ignored_come_last_and_keep_their_order() -> None:
+    extenders = read_settings([{"ignorable": number in (0, 2)} for number in range(4)])
+    assert [each.index for each in with_ignorable_last(extenders)] == [1, 3, 0, 2]
