@@ -132,7 +132,7 @@ class _Exchange:
     def abandon(self) -> None:
         """End the connection, and with it the thread, for which nobody waits any more."""
         # A connection has its socket from before TLS is spoken, and gives it away to an answer without a length.
-        held = [connection.sock for connection in self._connections if connection.sock is not None]
+        held = [each for connection in self._connections if (each := connection.sock) is not None]
         for each in (*held, *self._sockets):
             with suppress(OSError):
                 # TLS would say goodbye first.

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
 from kpreempt.verdict.status import Status
@@ -218,7 +219,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
     scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
     node. ``nominations_to_clear`` are pods that lose their nomination (1.13 and 1.18). ``message`` is the text of the
-    FailedScheduling event.
+    FailedScheduling event. ``extender_calls`` are those of extenders, which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -252,6 +253,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_story: NodeStory | None = None
     proposals: list[Proposal] = []

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.network.proxies import proxy_for
 from kpreempt.snapshot.live import Connection, ConnectionFlags, NoClusterError, connect
 from kpreempt.snapshot.live.connection import timeout_seconds
-from kpreempt.network.proxies import proxy_for
 
 
 def write(path: Path, **content: Any) -> Path:
