@@ -49,8 +49,7 @@ def _changes(call: ExtenderCall) -> list[str]:
     if call.dropped:
         parts.append(f"drops {_names(call.dropped)}")
     parts += [
-        f"changes the victims on {node} to {_names(pods)}"
-        for node, pods in list(call.changed.items())[:_NAMES_SHOWN]
+        f"changes the victims on {node} to {_names(pods)}" for node, pods in list(call.changed.items())[:_NAMES_SHOWN]
     ]
     if len(call.changed) > _NAMES_SHOWN:
         parts.append(f"changes those of {len(call.changed) - _NAMES_SHOWN:,} more")
