@@ -6,12 +6,12 @@ from kpreempt.report.amounts import count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import ExtenderCall, ExtenderVerb, Verdict
+from kpreempt.verdict import ExtenderCall, Verdict
 
 _LINES_SHOWN = 8
 _NAMES_SHOWN = 5
 _REASONS_SHOWN = 3
-_ABOUT = {ExtenderVerb.PREEMPT: "candidate"}
+_ABOUT = {"preempt": "candidate"}
 
 
 def add_extenders_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -35,7 +35,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
     without = " without its victims" if call.without_victims else ""
     start: Phrase = (strong(call.extender), f" {call.verb}, {about}{without}: ")
     if call.error:
-        end = " (it may be ignored, and was)" if call.is_ignored else ""
+        end = " (it may be ignored, and was)" if call.ignored else ""
         return (*start, Span("fails: ", "bad"), call.error, end)
     return (*start, "; ".join(_changes(call)) or "leaves all as it is")
 

@@ -6,7 +6,7 @@ Schedulers return these and reports render them; nothing here computes or prints
 
 from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
 from kpreempt.verdict.details import Detail
-from kpreempt.verdict.extenders import ExtenderCall, ExtenderVerb
+from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.preempted import (
     Evidence,
@@ -82,7 +82,6 @@ __all__ = [
     "Eligibility",
     "Evidence",
     "ExtenderCall",
-    "ExtenderVerb",
     "Leaving",
     "Mover",
     "MoverKind",

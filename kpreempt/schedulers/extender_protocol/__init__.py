@@ -9,6 +9,7 @@ from kpreempt.schedulers.extender_protocol.documents import uid_of
 from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
 from kpreempt.schedulers.extender_protocol.http_extender import (
     Call,
+    Connect,
     FilterAnswer,
     FilteredNode,
     HttpExtender,
@@ -28,6 +29,7 @@ __all__ = [
     "V1_18",
     "V1_36",
     "Call",
+    "Connect",
     "Dialect",
     "ExtenderError",
     "ExtenderSettings",

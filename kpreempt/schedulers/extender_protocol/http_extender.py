@@ -38,6 +38,10 @@ class Call(Protocol):
         """Send ``body``."""
 
 
+# Makes the calls of an extender.
+Connect = Callable[[ExtenderSettings], Call]
+
+
 class FilteredNode(NamedTuple):
     """A node that passes. ``returned`` is the object that came back, where whole objects do."""
 

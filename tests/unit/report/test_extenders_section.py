@@ -6,10 +6,10 @@ import pytest
 
 from kpreempt.report import render
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import ExtenderCall, ExtenderVerb, Outcome, PodSummary, Verdict
+from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
 
-FILTERED = ExtenderCall("http://x", ExtenderVerb.FILTER, asked=2, refused={"n1": "no GPU"})
-HOSTILE = ExtenderCall("http://\x1b[31m", ExtenderVerb.PREEMPT, asked=1, error="<b>`down`\x1b[0m")
+FILTERED = ExtenderCall("http://x", "filter", asked=2, refused={"n1": "no GPU"})
+HOSTILE = ExtenderCall("http://\x1b[31m", "preempt", asked=1, error="<b>`down`\x1b[0m")
 
 
 def verdict(*calls: ExtenderCall) -> Verdict:

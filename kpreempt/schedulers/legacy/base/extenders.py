@@ -14,7 +14,7 @@ from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import Victims
-from kpreempt.verdict import ExtenderCall, ExtenderVerb, Status
+from kpreempt.verdict import ExtenderCall, Status
 
 
 class Filtered(NamedTuple):
@@ -127,11 +127,11 @@ class Asking:
                 break
             if not extender.supports_preemption or not extender.is_interested(self._pod):
                 continue
-            call = ExtenderCall(extender.name, ExtenderVerb.PREEMPT, asked=len(left))
+            call = ExtenderCall(extender.name, "preempt", asked=len(left))
             try:
                 after = extender.process_preemption(self._pod, left, self._cluster.by_name)
             except LegacyError as error:
-                self._note(call, error=str(error), is_ignored=extender.is_ignorable)
+                self._note(call, error=str(error), ignored=extender.is_ignorable)
                 if not extender.is_ignorable:
                     raise
                 continue
@@ -166,7 +166,7 @@ class Asking:
     def _filter(
         self, extender: Extender, infos: Sequence[NodeInfo], *, can_ignore: bool, without_victims: bool = False
     ) -> Filtered:
-        call = ExtenderCall(extender.name, ExtenderVerb.FILTER, asked=len(infos), without_victims=without_victims)
+        call = ExtenderCall(extender.name, "filter", asked=len(infos), without_victims=without_victims)
         try:
             answer = extender.filter(self._pod, infos)
             for name in answer.passing:
@@ -177,7 +177,7 @@ class Asking:
                         f"{self._version.algorithm} panics there"
                     )
         except LegacyError as error:
-            self._note(call, error=str(error), is_ignored=can_ignore and extender.is_ignorable)
+            self._note(call, error=str(error), ignored=can_ignore and extender.is_ignorable)
             raise
         if answer.was_asked:
             names = [info.name for info in infos]

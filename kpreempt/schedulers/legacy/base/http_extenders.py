@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol import (
-    Call,
+    Connect,
     Dialect,
     ExtenderError,
     ExtenderSettings,
@@ -17,9 +17,6 @@ from kpreempt.schedulers.legacy.base.extenders import Extender, Filtered
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.victims import Victims
-
-# Makes the calls of an extender possible; ``None`` where none is to be called.
-Connect = Callable[[ExtenderSettings], Call]
 
 
 def http_extenders(settings: Sequence[ExtenderSettings], dialect: Dialect, connect: Connect | None) -> list[Extender]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kpreempt.schedulers.extender_protocol import ExtenderSettings
+from kpreempt.schedulers.extender_protocol import Connect, ExtenderSettings
 from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.gate_names import GATES_1_13
-from kpreempt.schedulers.legacy.base.http_extenders import Connect, http_extenders
+from kpreempt.schedulers.legacy.base.http_extenders import http_extenders
 from kpreempt.schedulers.legacy.base.policy import read_policy
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.switches import read_switches

@@ -21,7 +21,7 @@ from kpreempt.model.quantity import quantity
 from kpreempt.report.extenders_section import describe_call
 from kpreempt.report.layout import plain
 from kpreempt.schedulers.extender_protocol import Call, ExtenderError, ExtenderSettings
-from kpreempt.verdict import ExtenderCall, ExtenderVerb, Outcome, Verdict
+from kpreempt.verdict import ExtenderCall, Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
 from tests.fake_extender import FakeExtender, good
 
@@ -120,7 +120,7 @@ def test_where_a_pod_lands(algorithm: str, answers: dict[str, Answers], lands_on
 def test_one_that_fails_ends_the_attempt_in_its_own_words(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": FAILS})
     assert (verdict.reason, verdict.message) == ("the scheduler ends in an error", "it is down")
-    assert verdict.extender_calls == [ExtenderCall("a", ExtenderVerb.FILTER, asked=2, error="it is down")]
+    assert verdict.extender_calls == [ExtenderCall("a", "filter", asked=2, error="it is down")]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_one_that_fails_ends_the_attempt_in_its_own_words(algorithm: str) -> Non
 def test_one_that_fails_may_be_ignored(algorithm: str, lands_on: list[str]) -> None:
     verdict = decide(algorithm, {"a": FAILS, "b": only("n1")}, ignorable=True)
     assert verdict.lands_on == lands_on
-    assert [(each.error, each.is_ignored) for each in verdict.extender_calls][:1] == [("it is down", bool(lands_on))]
+    assert [(each.error, each.ignored) for each in verdict.extender_calls][:1] == [("it is down", bool(lands_on))]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_candidates_are_dropped_and_victims_changed(algorithm: str) -> None:
     assert decide(algorithm, {}, FULL).nominated_nodes == ["n1"]
     dropped = decide(algorithm, {"a": preempting(n2=["low-2"])}, FULL)
     assert (dropped.nominated_nodes, [each.node for each in dropped.candidates]) == (["n2"], ["n2"])
-    assert dropped.extender_calls == [ExtenderCall("a", ExtenderVerb.PREEMPT, asked=2, dropped=["n1"])]
+    assert dropped.extender_calls == [ExtenderCall("a", "preempt", asked=2, dropped=["n1"])]
     assert [step.pod for step in dropped.candidates[0].steps] == ["shop/low-2"]
     changed = decide(algorithm, {"a": preempting(n1=["tiny-1", "low-1"], n2=["low-2"])}, FULL)
     assert [victim.pod for victim in changed.victims["n2"]] == ["shop/low-2"]
@@ -279,7 +279,7 @@ def test_a_lie_about_victims_ends_the_preemption(algorithm: str, answer: Answers
     assert words in verdict.reason
     ignored = decide(algorithm, {"a": answer}, FULL, ignorable=True)
     assert ignored.nominated_nodes == ["n1"]
-    assert ignored.extender_calls[0].is_ignored
+    assert ignored.extender_calls[0].ignored
 
 
 def test_1_8_asks_about_the_chosen_node_alone() -> None:
@@ -350,42 +350,40 @@ def test_over_a_real_connection() -> None:
         verdict = scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD)
     assert verdict.lands_on == ["n2"]
     assert server.asked[0].body["nodenames"] == ["n1", "n2"]
-    assert verdict.extender_calls == [ExtenderCall(server.url, ExtenderVerb.FILTER, asked=2, refused={"n1": "no GPU"})]
+    assert verdict.extender_calls == [ExtenderCall(server.url, "filter", asked=2, refused={"n1": "no GPU"})]
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        pytest.param(ExtenderCall("x", "filter", asked=2), "x filter, 2 nodes: leaves all as it is", id="no"),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.FILTER, asked=2), "x filter, 2 nodes: leaves all as it is", id="no"
-        ),
-        pytest.param(
-            ExtenderCall("x", ExtenderVerb.FILTER, asked=3, refused={"a": "full", "b": "", "c": "full"}, let_in=["z"]),
+            ExtenderCall("x", "filter", asked=3, refused={"a": "full", "b": "", "c": "full"}, let_in=["z"]),
             "x filter, 3 nodes: refuses a and c: full; refuses b without a reason; lets in z, not asked about",
             id="refusals",
         ),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.FILTER, asked=1, refused={"a": "gone"}, unresolvable=["a"]),
+            ExtenderCall("x", "filter", asked=1, refused={"a": "gone"}, unresolvable=["a"]),
             "x filter, 1 node: refuses a: gone; no eviction would mend a",
             id="beyond eviction",
         ),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.PREEMPT, asked=2, dropped=["a"], changed={"b": ["s/p"], "c": []}),
+            ExtenderCall("x", "preempt", asked=2, dropped=["a"], changed={"b": ["s/p"], "c": []}),
             "x preempt, 2 candidates: drops a; changes the victims on b to s/p; changes the victims on c to none",
             id="candidates",
         ),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.FILTER, asked=1, without_victims=True, error="EOF", is_ignored=True),
+            ExtenderCall("x", "filter", asked=1, without_victims=True, error="EOF", ignored=True),
             "x filter, 1 node without its victims: fails: EOF (it may be ignored, and was)",
             id="a failure",
         ),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.PRIORITIZE, asked=2, scores={"a": 10, "b": 0}),
+            ExtenderCall("x", "prioritize", asked=2, scores={"a": 10, "b": 0}),
             "x prioritize, 2 nodes: scores a 10 and b 0",
             id="scores",
         ),
         pytest.param(
-            ExtenderCall("x", ExtenderVerb.FILTER, asked=5, refused={str(number): str(number) for number in range(5)}),
+            ExtenderCall("x", "filter", asked=5, refused={str(number): str(number) for number in range(5)}),
             "x filter, 5 nodes: refuses 0: 0; refuses 1: 1; refuses 2: 2; refuses 3 and 4 for other reasons",
             id="many reasons",
         ),
