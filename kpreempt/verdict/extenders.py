@@ -9,8 +9,8 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """One call of an extender, in the order in which they were made.
 
     ``extender`` is its address without a user's name and password; ``verb`` is ``filter``, ``prioritize`` or
-    ``preempt``, and ``asked`` the number of nodes that it was asked about. ``without_victims`` says that it was asked about a node that was chosen for preemption, without the victims
-    there (1.8).
+    ``preempt``, and ``asked`` the number of nodes that it was asked about. ``without_victims`` says that this was a
+    node that was chosen for preemption, without the victims there (1.8).
 
     What it did: ``refused`` nodes, each with its reason or an empty text, of which no eviction mends ``unresolvable``;
     ``let_in`` are nodes that it was not asked about. Of candidates it ``dropped`` some, and ``changed`` the victims of
