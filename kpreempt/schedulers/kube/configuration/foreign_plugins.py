@@ -36,13 +36,12 @@ def registry_with(found: Iterable[FoundPlugin]) -> Registry:
     """The plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
     registry = dict(REGISTRY)
     for each in found:
-        check_class(each.plugin, each.source)
         known = registry.get(each.name)
         if known is not None or each.name in IN_TREE:
             other = known.source if known is not None and known.source else "kube-scheduler itself"
             raise ConfigurationError(
                 f"a plugin named {each.name} has been registered already: by {other}, and by {each.source}",
-                hint="the class attribute name is what a configuration calls the plugin",
+                hint=f'another name = "..." in class {each.plugin.__name__}',
             )
         points = points_of(each.plugin)
         if not points:
@@ -51,22 +50,6 @@ def registry_with(found: Iterable[FoundPlugin]) -> Registry:
             )
         registry[each.name] = Registration(factory=each.plugin, points=points, plugin=each.plugin, source=each.source)
     return registry
-
-
-def check_class(plugin: type[Plugin], source: str) -> None:
-    """Raise ``ConfigurationError`` where what the class says about itself is of a wrong type."""
-    args_type: object = plugin.args_type
-    wrong = ""
-    if not isinstance(plugin.name, str) or not plugin.name:
-        wrong = "name is not a text"
-    elif args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, msgspec.Struct)):
-        wrong = "args_type is not a msgspec.Struct"
-    elif not isinstance(plugin.wants, Wanted):
-        wrong = "wants is not a Wanted"
-    elif not isinstance(plugin.is_local, bool | property):
-        wrong = "is_local is not a bool"
-    if wrong:
-        raise ConfigurationError(f"{source}: {plugin.__name__}.{wrong}")
 
 
 def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:
@@ -103,7 +86,10 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
 
 
 def decoded_args(name: str, registration: Registration, args: object) -> Any:
-    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``."""
+    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``.
+
+    The record is the plugin's own code, too, and may raise anything.
+    """
     if not isinstance(args, Mapping):
         raise ConfigurationError(f"decoding args for plugin {name}: expected an object")
     own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
@@ -112,8 +98,10 @@ def decoded_args(name: str, registration: Registration, args: object) -> Any:
         return own
     try:
         return msgspec.convert(own, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except msgspec.ValidationError as error:
         raise ConfigurationError(f"decoding args for plugin {name}: {error}") from None
+    except Exception as error:
+        raise ConfigurationError(f"decoding args for plugin {name}: {type(error).__name__}: {error}") from None
 
 
 def wanted_by(registrations: Iterable[Registration]) -> Wanted:

@@ -12,18 +12,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.answers import checked_status, of_type
+from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
 from kpreempt.schedulers.kube.framework.runner import cloned
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
-from kpreempt.schedulers.kube.preemption.importance import sort_by_importance, sorted_as_in_go
+from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance, sorted_as_in_go
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
-
-REASON_NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 class Victims(NamedTuple):
@@ -67,7 +65,7 @@ def _without_those_that_may_go(
     state, node_info = cloned(state), node_info.snapshot()
     view = read_only_node(node_info)
     potential = []
-    for info in reversed(_by_importance(rules, node_info.pods, now)):
+    for info in _least_important_first(rules, node_info.pods, now):
         if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
             potential.append(info)
             node_info.remove_pod(info)
@@ -87,9 +85,11 @@ def select_victims(
     """Find the victims on ``node_info``; neither it nor ``state`` is changed."""
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
-        return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
+        message = rules.no_victims_message(pod, read_only_node(node_info))
+        reason = readable(of_type(str, message, "no_victims_message"))
+        return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
     potential, state, node_info = without
-    status = _status(framework, rules, state, pod, node_info)
+    status = _status(framework, rules, state, pod, node_info, None)
     if not status.is_success:
         return Victims(status, [], 0, [])
     counted = budgets.count(_by_importance(rules, potential, now))
@@ -107,22 +107,38 @@ def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetim
     """The pods, most important first."""
     if not rules.overrides("is_more_important"):
         return sort_by_importance(pods, now)
+    return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
-    def less(one: PodInfo, other: PodInfo) -> bool:
-        return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
 
-    return sorted_as_in_go(pods, less)
+def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
+    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
+
+
+def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
+    """The pods in the order in which upstream's plugins with rules of their own look at them.
+
+    They sort by "not more important", which of two equal pods holds both ways: so this is not the other order turned
+    round where there are more pods than insertion sort is used for.
+    """
+    if not rules.overrides("is_more_important"):
+        return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
+    return sorted_as_in_go(pods, lambda one, other: not _is_more_important(rules, one, other))
 
 
 def _status(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo
+    framework: FilterRunner,
+    rules: PreemptionRules,
+    state: CycleState,
+    pod: Pod,
+    node_info: NodeInfo,
+    put_back: PodInfo | None,
 ) -> Status:
     """What the filters say of the node, and then the plugin that preempts."""
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
-        status = checked_status(rules.check_fit(state, pod, read_only_node(node_info)), "check_fit").of_plugin(
-            rules.name
-        )
+        beside = None if put_back is None else read_only_pod(put_back)
+        answer = rules.check_fit(state, pod, read_only_node(node_info), beside)
+        status = checked_status(answer, "check_fit").of_plugin(rules.name)
     return status
 
 
@@ -139,7 +155,7 @@ def _reprieve(
     node_info.add_pod(info)
     framework.run_pre_filter_add_pod(state, pod, info, node_info)
     try:
-        status = _status(framework, rules, state, pod, node_info)
+        status = _status(framework, rules, state, pod, node_info, info)
     except FrameworkError as error:
         # To upstream an error here means the same as a refusal.
         status = error.status
