@@ -6,7 +6,6 @@ of these kinds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -56,7 +55,7 @@ class FrozenDict(dict[Any, Any]):
 
 def frozen(value: Any) -> Any:
     """``value``, a record or plain data, with frozen lists and maps throughout; itself where it has none to freeze."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is list:
         return FrozenList([frozen(item) for item in value])
     if kind is dict:
@@ -74,9 +73,9 @@ def frozen(value: Any) -> Any:
 
 
 @cache
-def _fields_to_freeze(kind: Hashable) -> tuple[str, ...]:
+def _fields_to_freeze(kind: type) -> tuple[str, ...]:
     """The fields of a record that may hold lists, maps or records; none of anything else."""
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+    if not issubclass(kind, msgspec.Struct):
         return ()
     hints = get_type_hints(kind)
     return tuple(field for field in kind.__struct_fields__ if not _is_plain(hints[field]))

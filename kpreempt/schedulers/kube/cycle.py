@@ -90,9 +90,11 @@ class Cycle:
                 return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
+            reason = f"the scheduler ends in an error: {error}"
             return self._verdict(
                 Outcome.NEVER_LANDS,
-                reason=f"the scheduler ends in an error: {error}",
+                self._through_others(reason),
+                reason=reason,
                 message=str(error),
                 filter=self._evaluated,
                 feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
@@ -209,10 +211,14 @@ class Cycle:
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
+        error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
             _outcome(nominated, candidates),
-            _unprotected(self._framework.plugins, self._pod, status.plugin, victims),
-            reason=f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else "",
+            [
+                *_unprotected(self._framework.plugins, self._pod, status.plugin, victims),
+                *(self._through_others(error) if error else ()),
+            ],
+            reason=error,
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
@@ -226,6 +232,15 @@ class Cycle:
             message=message,
             post_filter=result,
         )
+
+    def _through_others(self, error: str) -> list[Assumption]:
+        """That the verdict is an error which plugins from outside or extenders may be the cause of.
+
+        Answers about many pods say so once; they do not show the verdicts.
+        """
+        if not self._framework.plugins.has_foreign and self._state.extending is None:
+            return []
+        return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
