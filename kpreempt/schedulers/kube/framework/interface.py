@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -22,6 +21,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
+from kpreempt.schedulers.queue_rules import QueuedPodInfo
 from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
@@ -78,22 +78,6 @@ class Plugin:
         """``args`` are those of the configuration, ``handle`` is what the plugin may look at."""
         self.args = args
         self.handle = handle
-
-
-class QueuedPodInfo(Protocol):
-    """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
-
-    @property
-    def pod(self) -> Pod:
-        """The pod."""
-
-    @property
-    def timestamp(self) -> datetime:
-        """Since when it waits."""
-
-    @property
-    def attempts(self) -> int:
-        """How often it was tried."""
 
 
 class QueueSortPlugin(Plugin, ABC):
