@@ -16,8 +16,6 @@ from kpreempt.plugins import (
     SUCCESS,
     Plugin,
     PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
     QueuedPodInfo,
     QueueSortPlugin,
     Status,
@@ -50,11 +48,6 @@ class OneOfATeam(PreEnqueuePlugin):
         team = pod.metadata.labels.get("team")
         busy = any(each.pod.metadata.labels.get("team") == team for each in self.handle.snapshot.pods())
         return unschedulable("the team runs a pod already") if team and busy else SUCCESS
-
-
-class OnlyN1(PreFilterPlugin):
-    def pre_filter(self, state: Any, pod: Pod, nodes: Any) -> tuple[PreFilterResult | None, Status]:
-        return PreFilterResult(frozenset(("n1",))), SUCCESS
 
 
 def played(there: list[Pod], *coming: Pod, plugins: list[type[Plugin]], **scene: Any) -> Play:
@@ -146,9 +139,3 @@ def test_a_replacement_is_held_back_while_its_predecessor_leaves() -> None:
     found = played([victim], make_pod("new", cpu="1800m", priority=9), plugins=[OneOfATeam])
     replaced = [step for step in found.steps if step.pod.startswith("shop/red-")]
     assert [(step.at, step.kind) for step in replaced] == [(0, StepKind.ARRIVES), (20, StepKind.WAITS)]
-
-
-def test_a_node_that_a_plugin_leaves_alone_is_tried_again_when_it_has_room() -> None:
-    old = whole("old", node="n1", termination_grace_period_seconds=5)
-    found = played([old], whole("new"), plugins=[OnlyN1], leaving=["shop/old"])
-    assert found.starts_at == {"shop/new": 5}

@@ -81,15 +81,21 @@ class Plugin:
 
 
 class QueueSortPlugin(Plugin, ABC):
-    """Orders the scheduling queue; there is one, and it is the same in all profiles."""
+    """Orders the scheduling queue; there is one, and it is the same in all profiles.
+
+    The one that was made for the cluster of the start is asked to the end of a play: its ``handle.snapshot`` is old.
+    """
 
     @abstractmethod
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        """Whether ``one`` is tried before ``other``."""
+        """Whether ``one`` is tried before ``other``. Raise nothing: without an order there is no answer at all."""
 
 
 class PreEnqueuePlugin(Plugin, ABC):
-    """Holds pods back before the scheduler looks at them."""
+    """Holds pods back before the scheduler looks at them.
+
+    It is asked when a pod comes, and again after each event; what it lets in is not asked about when its turn comes.
+    """
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status:
