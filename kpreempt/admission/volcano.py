@@ -101,7 +101,7 @@ def _has_group(pod: Pod) -> bool:
 
 
 def _in_group(pod: Pod, name: str) -> Pod:
-    annotations = msgspec.structs.replace(pod.metadata.annotations or PodAnnotations(), group_name=name)
+    annotations = (pod.metadata.annotations or PodAnnotations()).changed(group_name=name)
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
 
 

@@ -16,7 +16,7 @@ from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, wi
 from kpreempt.analysis.field_paths import Assignment
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.verdict import Change, ChangeKind
 
@@ -93,7 +93,11 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
         return pod
     assignments = [_placed(assignment, len(pod.spec.tolerations)) for assignment in edit.overrides.assignments]
     overrides = msgspec.structs.replace(edit.overrides, assignments=assignments)
-    return msgspec.convert(override_pod(pod_document(pod), overrides), Pod, dec_hook=_quantity)
+    document = override_pod(pod_document(pod), overrides)
+    edited = msgspec.convert(document, Pod, dec_hook=_quantity)
+    # An edit changes no annotation; where all were read they stay.
+    told = annotations_of(pod)
+    return with_annotations(edited, told) if told else edited
 
 
 def edit_cluster(cluster: ClusterSnapshot, edit: Edit) -> ClusterSnapshot:

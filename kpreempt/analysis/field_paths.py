@@ -22,6 +22,7 @@ Step = str | int
 
 _TOKEN = re.compile(r"(\.?)((?:\\.|[^\\.\[\]])+)|\[([0-9]{1,6})\]", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ANNOTATION = ("metadata", "annotations")
 _SPECIAL = re.compile(r"[\\.\[\]]")
 
 
@@ -40,13 +41,15 @@ def split_assignment(text: str) -> tuple[str, str]:
     return path, value
 
 
-def assign(document: dict[str, Any], assignment: Assignment) -> None:
+def assign(document: dict[str, Any], assignment: Assignment, *, any_annotation: bool = False) -> None:
     """Put a value at a path of a pod, in place. Mappings and lists on the way are made where they are missing.
 
-    A list grows by an index one past its end. Raises ``UsageError`` where the path leads nowhere, with what is there.
+    A list grows by an index one past its end. With ``any_annotation`` every annotation counts as a field. Raises
+    ``UsageError`` where the path leads nowhere, with what is there.
     """
     steps = parse_path(assignment.path)
-    _check_names(steps, assignment.path)
+    if not (any_annotation and len(steps) == len(_ANNOTATION) + 1 and tuple(steps[:-1]) == _ANNOTATION):
+        _check_names(steps, assignment.path)
     place: Any = document
     for depth, (step, following) in enumerate(pairwise(steps)):
         where = format_path(steps[:depth])

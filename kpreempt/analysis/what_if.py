@@ -14,7 +14,7 @@ import msgspec
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.field_paths import Assignment, assign
 from kpreempt.errors import UsageError
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 
 __all__ = ["Overrides", "override_pod", "pod_document"]
@@ -24,15 +24,19 @@ _INT32 = range(-(2**31), 2**31)
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change in a pod; ``None`` and empty leave it as it is. ``assignments`` are applied last, in order."""
+    """What to change in a pod; ``None`` and empty leave it as it is. ``assignments`` are applied last, in order.
+
+    With ``any_annotation`` they may be of annotations that only plugins read.
+    """
 
     priority: int | None = None
     priority_class: str | None = None
     preemption_policy: str | None = None
     assignments: Sequence[Assignment] = ()
+    any_annotation: bool = False
 
     def __bool__(self) -> bool:
-        return self != Overrides()
+        return self != Overrides(any_annotation=self.any_annotation)
 
 
 def override_pod(document: Document, overrides: Overrides) -> Document:
@@ -54,13 +58,16 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
     if overrides.preemption_policy is not None:
         spec["preemptionPolicy"] = _policy(overrides.preemption_policy)
     for assignment in overrides.assignments:
-        assign(pod, assignment)
+        assign(pod, assignment, any_annotation=overrides.any_annotation)
     return pod
 
 
 def pod_document(pod: Pod) -> Document:
     """A typed pod as plain data, in the API's words. Only what the model keeps is in it."""
-    return {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
+    document = {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
+    if annotations := annotations_of(pod):
+        document["metadata"]["annotations"] = dict(annotations)
+    return document
 
 
 def plain_document(record: msgspec.Struct) -> Document:

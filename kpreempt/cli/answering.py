@@ -20,6 +20,7 @@ from kpreempt.cli.schedulers import ConfiguredScheduler, read_scheduler
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -62,14 +63,15 @@ class Understood(msgspec.Struct, frozen=True):
         """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
-    def load(self, live: Connection | None, stopwatch: Stopwatch) -> LoadedCluster:
-        """The cluster, with the events of the scheduler."""
+    def load(self, live: Connection | None, stopwatch: Stopwatch, wanted: Wanted = NOTHING_WANTED) -> LoadedCluster:
+        """The cluster, with the events of the scheduler, and what plugins have ``wanted``."""
         return load_cluster(
             self.request.snapshots,
             live=live,
             with_events=True,
             skip_bad_objects=self.request.skip_bad_objects,
             phases=stopwatch,
+            wanted=wanted,
         )
 
     def write(self, answer: Answer, at: datetime | None) -> bool:
@@ -98,6 +100,11 @@ class Asked(Understood, frozen=True):
     """The shared options, understood."""
 
     scheduler: ConfiguredScheduler
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the scheduler's plugins read beyond what every snapshot has."""
+        return self.scheduler.scheduler.wanted
 
 
 def understand(request: AnswerRequest) -> Asked:

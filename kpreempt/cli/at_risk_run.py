@@ -28,7 +28,7 @@ def run_at_risk(request: AtRiskRequest) -> int:
     live = live_connection(request.snapshots, request.connection)
     if not request.namespace and not request.all_namespaces:
         selection = selection._replace(namespace=usual_namespace(live))
-    loaded = asked.load(live, stopwatch)
+    loaded = asked.load(live, stopwatch, asked.wanted)
     answer = pods_at_risk(
         loaded.cluster,
         asked.scheduler.scheduler,

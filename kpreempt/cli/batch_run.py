@@ -27,6 +27,7 @@ from kpreempt.cli.scenarios import (
     pod_of,
     read_lines,
     source_of,
+    unread_of,
     volcano_configuration_of,
 )
 from kpreempt.cli.workers import Spread
@@ -68,7 +69,9 @@ def run_batch(request: BatchRequest) -> int:
         if request.snapshots or request.connection.given():
             live = live_connection(request.snapshots, request.connection)
             skips = request.skip_bad_objects
-            base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch)
+            # Which configurations the lines have is not known yet.
+            wanted = request.extensions.wanted
+            base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
         answerer = Answerer(base, now, source, request.extensions, stopwatch)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
@@ -142,8 +145,10 @@ class Answerer:
         self._now = now
         self._source = source
         self._phases = phases
-        self._prepared_for = b""
-        self._prepared: tuple[Scheduler, Any] | None = None
+        self._scheduler_for = b""
+        self._scheduler: Scheduler | None = None
+        self._prepared_for: tuple[Scheduler, bool] | None = None
+        self._prepared: Any = None
 
     def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
         """The answer to a line with its number; nothing is raised."""
@@ -178,11 +183,13 @@ class Answerer:
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
         base = self._base.cluster if self._base else None
+        scheduler = self._scheduler_of(scenario)
         with self._phases.phase("decode"):
-            cluster = cluster_of(scenario, source, base)
-            pod = pod_of(scenario, source)
-        assumptions = self._base.assumptions if self._base else []
-        scheduler, prepared = (self._prepare_once if cluster is base else self._prepare)(cluster, scenario)
+            cluster = cluster_of(scenario, source, base, scheduler.wanted)
+            pod = pod_of(scenario, source, scheduler.wanted)
+        assumptions = [*(self._base.assumptions if self._base else []), *unread_of(scheduler.wanted, self._base)]
+        prepare = self._prepare_once if cluster is base else self._prepare
+        prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
         return explain_pod(
             cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
         )
@@ -201,25 +208,31 @@ class Answerer:
         said = self._base.assumptions if self._base else []
         return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *said])
 
-    def _prepare(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
-        configuration = configuration_of(scenario)
-        plugins = self._extensions.found(configuration)
-        scheduler = scheduler_for(
-            scenario.algorithm or "",
-            configuration,
-            scenario.feature_gates,
-            plugins=plugins,
-            connect=self._extensions.connect,
-        )
+    def _scheduler_of(self, scenario: Scenario) -> Scheduler:
+        """The scheduler of a line; that of the line before, if both ask for the same."""
+        asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
+        if self._scheduler is None or asked_for != self._scheduler_for:
+            configuration = configuration_of(scenario)
+            self._scheduler = scheduler_for(
+                scenario.algorithm or "",
+                configuration,
+                scenario.feature_gates,
+                plugins=self._extensions.found(configuration),
+                connect=self._extensions.connect,
+            )
+            self._scheduler_for = asked_for
+        return self._scheduler
+
+    def _prepare(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         with self._phases.phase("prepare"):
-            return scheduler, scheduler.prepare(cluster, now=self._now, is_queued=scenario.queued)
+            return scheduler.prepare(cluster, now=self._now, is_queued=is_queued)
 
-    def _prepare_once(self, cluster: ClusterSnapshot, scenario: Scenario) -> tuple[Scheduler, Any]:
+    def _prepare_once(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
         """The base cluster as it was prepared for the line before, if that asked for the same scheduler."""
-        wanted = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
-        if self._prepared is None or wanted != self._prepared_for:
-            self._prepared, self._prepared_for = self._prepare(cluster, scenario), wanted
+        if self._prepared_for is None or self._prepared_for != (scheduler, is_queued):
+            self._prepared = self._prepare(cluster, scheduler, is_queued=is_queued)
+            self._prepared_for = (scheduler, is_queued)
         return self._prepared
 
 

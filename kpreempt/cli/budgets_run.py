@@ -32,7 +32,7 @@ def run_budgets(request: BudgetsRequest) -> int:
     asked = understand(request)
     now = asked.now()
     live = live_connection(request.snapshots, request.connection)
-    loaded = asked.load(live, stopwatch)
+    loaded = asked.load(live, stopwatch, asked.wanted)
     answer = audit_budgets(
         loaded.cluster,
         asked.scheduler.scheduler,

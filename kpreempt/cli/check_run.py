@@ -26,7 +26,7 @@ from kpreempt.cli.schedulers import read_scheduler
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
-from kpreempt.snapshot import decode_object, name_of
+from kpreempt.snapshot import decode_object, name_of, object_decoder
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
@@ -70,21 +70,21 @@ def run_check(request: CheckRequest) -> int:
         phases=stopwatch,
         keeps=wanted_by([*documents, *base], namespace, deletions),
         with_cron_jobs=with_cron_jobs,
+        wanted=scheduler.wanted,
     )
+    decode = object_decoder(scheduler.wanted)
     with stopwatch.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
         plan = plan_change(
             loaded.cluster,
             documents,
             live_documents,
-            decode_object,
+            decode,
             namespace=namespace,
             deleted=request.deletions,
             pruned=pruned,
         )
-        base_plan = (
-            plan_change(loaded.cluster, base, live_documents, decode_object, namespace=namespace) if base else None
-        )
+        base_plan = plan_change(loaded.cluster, base, live_documents, decode, namespace=namespace) if base else None
     for note in plan.notes:
         complain(note)
     answer = check_rollout(
@@ -101,7 +101,7 @@ def run_check(request: CheckRequest) -> int:
             is_live=live is not None,
         ),
         scheduler,
-        decode_object,
+        decode,
         now=now,
         at=asked.time_of(loaded.cluster, now),
         chances=_chances,

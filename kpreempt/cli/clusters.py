@@ -16,6 +16,7 @@ from kpreempt.cli.terminal import Progress
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
-    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for."""
+    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for.
+
+    ``wanted`` is what was read for plugins.
+    """
 
     cluster: ClusterSnapshot
     assumptions: list[Assumption]
     documents: list[dict[str, Any]] = []
+    wanted: Wanted = NOTHING_WANTED
 
 
 def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection | None:
@@ -62,18 +67,20 @@ def load_cluster(
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
     with_cron_jobs: bool = False,
+    wanted: Wanted = NOTHING_WANTED,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
     A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
     there anyway. ``keeps`` is told the kind and the record of each object, and says whether its document is wanted.
+    What plugins have ``wanted`` is in the cluster.
 
     Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
     controller would compute. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
-        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps)
+        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     else:
         loaded = _read(
             live,
@@ -82,25 +89,34 @@ def load_cluster(
             skip_bad_objects=skip_bad_objects,
             keeps=keeps,
             with_cron_jobs=with_cron_jobs,
+            wanted=wanted,
         )
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
     if additions:
-        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps)
+        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
     with phases.phase("admission"):
         cluster, budget_assumptions = fill_budget_statuses(cluster)
-    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions], documents)
+    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions], documents, wanted)
 
 
-def _load(paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool, keeps: Keeps | None = None) -> Loaded:
+def _load(
+    paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool, keeps: Keeps | None, wanted: Wanted
+) -> Loaded:
     progress = Progress()
     try:
         stdin = standard_input() if "-" in paths else None
         return load_snapshot(
-            paths, stdin=stdin, skip_bad_objects=skip_bad_objects, progress=progress, phases=phases, keeps=keeps
+            paths,
+            stdin=stdin,
+            skip_bad_objects=skip_bad_objects,
+            progress=progress,
+            phases=phases,
+            keeps=keeps,
+            wanted=wanted,
         )
     finally:
         progress.close()
@@ -114,6 +130,7 @@ def _read(
     skip_bad_objects: bool,
     keeps: Keeps | None,
     with_cron_jobs: bool,
+    wanted: Wanted,
 ) -> Reading:
     from kpreempt.snapshot.live import Api, read_cluster
 
@@ -129,6 +146,7 @@ def _read(
             phases=phases,
             keeps=keeps,
             with_cron_jobs=with_cron_jobs,
+            wanted=wanted,
         )
     finally:
         progress.close()

@@ -11,12 +11,12 @@ from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.compare import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain import Question
 from kpreempt.analysis.pending_verdicts import pending_pods
-from kpreempt.analysis.questions import question_in_cluster, questions_of
+from kpreempt.analysis.questions import Decode, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import AnswerRequest, Asked, understand
 from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_stdin, usual_namespace
-from kpreempt.cli.compared import Compared, parse_compared
+from kpreempt.cli.compared import Compared, parse_compared, wanted_of
 from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.process import EXIT_GATE, EXIT_INPUT
 from kpreempt.cli.profile import Stopwatch
@@ -30,11 +30,13 @@ from kpreempt.cli.scenarios import (
     pod_of,
     read_lines,
     source_of,
+    unread_of,
 )
 from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot import decode_object
+from kpreempt.model.wanted import all_wanted
+from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
 
@@ -84,21 +86,26 @@ def _compare_pods(
     live = live_connection(request.snapshots, request.connection)
     namespace = request.namespace or usual_namespace(live)
     templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
-    loaded = asked.load(live, stopwatch)
-    with stopwatch.phase("admission"):
-        cluster, questions = _questions(request, loaded.cluster, templates, namespace)
     schedulers = {each.label: each.scheduler() for each in compared}
+    wanted = all_wanted(each.wanted for each in schedulers.values())
+    loaded = asked.load(live, stopwatch, wanted)
+    with stopwatch.phase("admission"):
+        cluster, questions = _questions(request, loaded.cluster, templates, namespace, object_decoder(wanted))
     return compare_pods(cluster, questions, schedulers, now=now, assumptions=loaded.assumptions, phases=stopwatch)
 
 
 def _questions(
-    request: CompareRequest, cluster: ClusterSnapshot, templates: list[PodTemplate], namespace: str
+    request: CompareRequest,
+    cluster: ClusterSnapshot,
+    templates: list[PodTemplate],
+    namespace: str,
+    decode: Decode,
 ) -> tuple[ClusterSnapshot, list[Question]]:
     """The pod that is named, those of the manifests, or every pending one."""
     if request.pod:
-        found = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
+        found = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
     elif request.files:
-        found = questions_of(cluster, templates, Overrides(), decode_object)
+        found = questions_of(cluster, templates, Overrides(), decode)
     else:
         pods = [pod for pod in pending_pods(cluster) if request.namespace in (None, "", pod.metadata.namespace)]
         return cluster, [Question(pod=pod) for pod in pods]
@@ -111,8 +118,9 @@ def _compare_scenarios(
     """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.given():
-        base = asked.load(live_connection(request.snapshots, request.connection), stopwatch)
-    ready = _Ready(compared, base.cluster if base else None)
+        live = live_connection(request.snapshots, request.connection)
+        base = asked.load(live, stopwatch, wanted_of(compared))
+    ready = _Ready(compared, base)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
@@ -137,14 +145,17 @@ def _compare_scenarios(
 def _compare_scenario(
     scenario: Scenario, ready: _Ready, source: str, now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
-    cluster = cluster_of(scenario, source, ready.base)
-    question = Question(pod=pod_of(scenario, source))
+    schedulers = ready.schedulers(scenario)
+    wanted = all_wanted(each.wanted for each in schedulers.values())
+    cluster = cluster_of(scenario, source, ready.base, wanted)
+    question = Question(pod=pod_of(scenario, source, wanted))
     return compare_pods(
         cluster,
         [question],
-        ready.schedulers(scenario),
+        schedulers,
         now=now,
         is_queued=scenario.queued,
+        assumptions=unread_of(wanted, ready.loaded),
         prepare=ready.prepare,
         phases=stopwatch,
     )
@@ -153,8 +164,9 @@ def _compare_scenario(
 class _Ready:
     """The schedulers for scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
 
-    def __init__(self, compared: list[Compared], base: ClusterSnapshot | None) -> None:
-        self.base = base
+    def __init__(self, compared: list[Compared], loaded: LoadedCluster | None) -> None:
+        self.loaded = loaded
+        self.base = loaded.cluster if loaded else None
         self._compared = compared
         self._kept_for = b""
         self._schedulers: dict[str, Scheduler] = {}

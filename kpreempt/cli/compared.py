@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import msgspec
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.cli.extensions import Extensions
 from kpreempt.errors import UsageError
+from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.kube import parse_feature_gates
 from kpreempt.snapshot import decode_object, read_document
 
@@ -37,6 +38,11 @@ class Compared(NamedTuple):
         plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
         both = {**(gates or {}), **self.feature_gates}
         return scheduler_for(self.algorithm, own, both, plugins=plugins, connect=self.extensions.connect)
+
+
+def wanted_of(compared: Sequence[Compared]) -> Wanted:
+    """What the plugins of any of them read beyond what every snapshot has."""
+    return all_wanted(each.scheduler().wanted for each in compared)
 
 
 def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:

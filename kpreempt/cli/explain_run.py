@@ -13,7 +13,7 @@ from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
+from kpreempt.analysis.questions import Asked, Decode, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clock import time_of_answer
@@ -30,7 +30,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
-from kpreempt.snapshot import decode_object, parse_yaml_value
+from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
 
@@ -104,16 +104,23 @@ def run_explain(request: ExplainRequest) -> int:
         request.policy_config,
         request.extensions,
     ).scheduler
+    overrides = msgspec.structs.replace(overrides, any_annotation=scheduler.wanted.pod_annotations)
     live = live_connection(request.snapshots, request.connection)
     namespace = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, namespace)
     loaded = load_cluster(
-        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
+        request.snapshots,
+        request.additions,
+        live=live,
+        skip_bad_objects=request.skip_bad_objects,
+        phases=stopwatch,
+        wanted=scheduler.wanted,
     )
     request = msgspec.structs.replace(request, namespace=request.namespace or namespace)
     with stopwatch.phase("admission"):
-        asked = _asked(request, _overridden(loaded.cluster, request), templates, overrides)
+        decode = object_decoder(scheduler.wanted)
+        asked = _asked(request, _overridden(loaded.cluster, request), templates, overrides, decode)
     verdicts = explain_pods(
         asked.cluster,
         asked.questions,
@@ -199,13 +206,17 @@ def _refuse_options(why: str, options: Mapping[str, object]) -> None:
 
 
 def _asked(
-    request: ExplainRequest, cluster: ClusterSnapshot, templates: list[PodTemplate], overrides: Overrides
+    request: ExplainRequest,
+    cluster: ClusterSnapshot,
+    templates: list[PodTemplate],
+    overrides: Overrides,
+    decode: Decode,
 ) -> Asked:
     """The questions about the pod that was named, or about those of the manifests."""
     if not request.pod:
-        return questions_of(cluster, templates, overrides, decode_object)
+        return questions_of(cluster, templates, overrides, decode)
     found = pod_in_cluster(cluster, request.pod, request.namespace or DEFAULT_NAMESPACE)
-    return question_in_cluster(found, overrides, decode_object)
+    return question_in_cluster(found, overrides, decode)
 
 
 def _check(request: ExplainRequest) -> None:

@@ -74,7 +74,7 @@ class _Looker:
         if self._live is None:
             self._live = live_connection(self._request.snapshots, self._request.connection)
         now = self.asked.now()
-        loaded = self.asked.load(self._live, stopwatch)
+        loaded = self.asked.load(self._live, stopwatch, self.asked.wanted)
         return explain_pending(
             loaded.cluster,
             self.asked.scheduler.scheduler,

@@ -19,7 +19,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
-from kpreempt.snapshot import decode_object
+from kpreempt.snapshot import object_decoder
 
 # The only queue that asks which plugins refused a pod.
 _WITH_PLUGINS = "kube-1.36"
@@ -58,7 +58,7 @@ def run_queue(request: QueueRequest) -> int:
         question,
         # Read after the cluster, whose time is that of a first event which says none.
         read_events(request.events, at) if request.events else [],
-        decode_object,
+        object_decoder(asked.wanted),
         assumptions=loaded.assumptions,
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
@@ -71,7 +71,7 @@ def _load(request: QueueRequest, asked: Asked, stopwatch: Stopwatch) -> LoadedCl
     """The cluster; an empty one where only events are given."""
     if request.events and not request.snapshots and not request.connection.given():
         return LoadedCluster(ClusterSnapshot(), [])
-    return asked.load(live_connection(request.snapshots, request.connection), stopwatch)
+    return asked.load(live_connection(request.snapshots, request.connection), stopwatch, asked.wanted)
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:

@@ -12,11 +12,13 @@ import msgspec
 
 from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
 from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.cli.clusters import standard_input
+from kpreempt.cli.clusters import LoadedCluster, standard_input
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import cluster_from_json, decode_object, merge_clusters, parse_document
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
+from kpreempt.snapshot import cluster_from_json, merge_clusters, object_decoder, parse_document
+from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.volcano import VolcanoConfiguration
@@ -118,17 +120,35 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     raise InputError(problem, source=source, line=number)
 
 
-def pod_of(scenario: Scenario, source: str) -> Pod:
+def pod_of(scenario: Scenario, source: str, wanted: Wanted = NOTHING_WANTED) -> Pod:
     """The pod of a scenario with nothing but the API's own defaults filled in. Raises ``InputError``."""
-    return apply_api_defaults(decode_object("Pod", msgspec.json.decode(scenario.pod), source=source))
+    decode = object_decoder(wanted)
+    return apply_api_defaults(decode("Pod", msgspec.json.decode(scenario.pod), source=source))
 
 
-def cluster_of(scenario: Scenario, source: str, base: ClusterSnapshot | None) -> ClusterSnapshot:
-    """The objects of a scenario, laid over ``base`` if there is one; ``base`` itself where there are none."""
+def cluster_of(
+    scenario: Scenario, source: str, base: ClusterSnapshot | None, wanted: Wanted = NOTHING_WANTED
+) -> ClusterSnapshot:
+    """The objects of a scenario, laid over ``base`` if there is one; ``base`` itself where there are none.
+
+    What plugins have ``wanted`` of them is kept.
+    """
     if base is not None and not scenario.objects:
         return base
-    own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source))
+    own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source, wanted))
     return own if base is None else merge_clusters(base, own)
+
+
+def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
+    """What a line's plugins want of the base cluster, which was read before the line and without it."""
+    if base is None:
+        return []
+    beyond = wanted.beyond(base.wanted)
+    subjects = [(kind.key, "snapshot") for kind in beyond.kinds]
+    if beyond.pod_annotations:
+        subjects.append(("Pod", "metadata.annotations"))
+    message = "the cluster was read before this line's configuration asked for them, so that plugins do not see them"
+    return [Assumption(subject, field, message) for subject, field in subjects]
 
 
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:

@@ -26,10 +26,16 @@ def run_who_preempted(request: WhoPreemptedRequest) -> int:
     now = asked.now()
     live = live_connection(request.snapshots, request.connection)
     namespace = request.namespace or usual_namespace(live)
-    cluster = asked.load(live, stopwatch).cluster
+    cluster = asked.load(live, stopwatch, asked.wanted).cluster
     answer = who_preempted(cluster, namespace, name)
     if request.before:
-        earlier = load_cluster(request.before, skip_bad_objects=request.skip_bad_objects, phases=stopwatch)
-        answer = reconstruct(answer, cluster, earlier.cluster, asked.scheduler.scheduler, now=now)
+        earlier = load_cluster(
+            request.before, skip_bad_objects=request.skip_bad_objects, phases=stopwatch, wanted=asked.wanted
+        )
+        # What plugins miss in a dump is part of the answer.
+        assumptions = earlier.assumptions if asked.wanted else ()
+        answer = reconstruct(
+            answer, cluster, earlier.cluster, asked.scheduler.scheduler, now=now, assumptions=assumptions
+        )
     asked.write_once(answer, asked.time_of(cluster, now), stopwatch)
     return 0

@@ -100,4 +100,4 @@ def _fresh_annotations(annotations: PodAnnotations | None) -> PodAnnotations | N
     """Those of the template, as far as it can be told: what a pod costs is usually noted on the pod alone."""
     if annotations is None:
         return None
-    return msgspec.structs.replace(annotations, nominated_node_name="", deletion_cost="")
+    return annotations.changed(nominated_node_name="", deletion_cost="")

@@ -45,10 +45,10 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     and ``queues`` are Volcano's. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
 
     ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
-    that is wanted has its key also where there are none. They are in the order of the input, each object once, with its
-    ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has them, also
-    where a what-if has changed a record. They are shared and must be left as they are, may hold anything, and belong
-    into no output.
+    that is wanted has its key also where there are none. They are in the order of the input, each object once, with
+    its ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has them,
+    also where a what-if has changed a record. They are shared and must be left as they are, may hold anything, and
+    belong into no output.
     """
 
     nodes: list[Node] = NO_ITEMS

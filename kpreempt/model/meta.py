@@ -16,6 +16,9 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 # Where an object is that does not say its namespace.
 DEFAULT_NAMESPACE = "default"
 
+# The annotation in which ``kubectl apply`` keeps the whole manifest.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Who owns an object; ``controller`` marks the managing one."""

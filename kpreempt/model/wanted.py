@@ -24,8 +24,8 @@ class ObjectKind(msgspec.Struct, frozen=True):
 
     ``group`` is empty for the core group. ``version`` (``v1alpha1``) and ``plural`` say where a live cluster lists the
     kind; the plural is the kind in lower case and an s, unless it is given. Of a kind that every snapshot keeps only
-    kind and group count. Raises ``ValueError`` for a text that the API cannot have there, and for Secrets and
-    ConfigMaps, which nothing reads.
+    kind and group count; of Events there are those that the snapshot has. Raises ``ValueError`` for a text that the
+    API cannot have there, and for Secrets and ConfigMaps, which nothing reads.
     """
 
     kind: str

@@ -17,7 +17,7 @@ kpreempt's interface names may be added here, and none goes.
 """
 
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -115,6 +115,7 @@ __all__ = [
     "SnapshotView",
     "Status",
     "Wanted",
+    "annotations_of",
     "normalize_to_max",
     "unresolvable",
     "unschedulable",

@@ -5,7 +5,7 @@ Heavy readers (YAML, zstandard) are imported by the functions that need them.
 
 from kpreempt.snapshot.archives import name_of
 from kpreempt.snapshot.collect import Keeps
-from kpreempt.snapshot.decode import decode_object
+from kpreempt.snapshot.decode import decode_object, object_decoder
 from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.manifest import ManifestObject, parse_document, parse_yaml_value, read_document, read_manifest
@@ -31,6 +31,7 @@ __all__ = [
     "load_snapshot",
     "merge_clusters",
     "name_of",
+    "object_decoder",
     "packed",
     "parse_document",
     "parse_yaml_value",

@@ -18,6 +18,7 @@ SERVER_VERSION = "kpreempt.io/server-version"
 TAKEN_AT = "kpreempt.io/taken-at"
 SKIPPED = "kpreempt.io/skipped"
 ASSUMPTIONS = "kpreempt.io/assumptions"
+KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
 # So many objects at a time: for progress to move, and for memory.
 _BATCH = 4096
@@ -30,7 +31,7 @@ class Batch(msgspec.Struct, frozen=True):
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
     the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped`` and ``assumptions`` are what the source says of itself.
+    ``skipped`` and ``assumptions`` are what the source says of itself, ``is_own`` that it is a dump of kpreempt's.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Batch(msgspec.Struct, frozen=True):
     taken_at: str = ""
     skipped: str = ""
     assumptions: str = ""
+    is_own: bool = False
 
 
 class _ServerVersion(msgspec.Struct, frozen=True):
@@ -172,4 +174,5 @@ def batch_of_header(name: str, top: TopLevel) -> Batch:
         taken_at=taken_at,
         skipped=skipped,
         assumptions=assumptions,
+        is_own=KPREEMPT_VERSION in annotations,
     )

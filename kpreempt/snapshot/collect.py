@@ -14,17 +14,21 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, without_annotations
+from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import (
     BadObjectError,
     Json,
     Record,
+    annotations_in,
     as_served,
     decode_carefully,
     decoder_of,
+    is_later,
     parse_json,
 )
+from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
@@ -40,7 +44,6 @@ _USUAL_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
 )
 _MAX_LISTS = 20
-_LONGEST_VERSION = 20
 
 
 class _Header(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,18 +96,28 @@ class Collector:
 
     ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
     With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
-    are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data;
-    without it none are.
+    are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data,
+    beside the cluster; without it none are. What is ``wanted`` goes into the cluster itself.
     """
 
     def __init__(
-        self, *, defaults_namespace: bool, skips_bad_objects: bool = False, keeps: Keeps | None = None
+        self,
+        *,
+        defaults_namespace: bool,
+        skips_bad_objects: bool = False,
+        keeps: Keeps | None = None,
+        wanted: Wanted = NOTHING_WANTED,
     ) -> None:
         self.set_aside: list[InputError] = []
         self.assumptions: list[Assumption] = []
         self._defaults_namespace = defaults_namespace
         self._skips_bad_objects = skips_bad_objects
         self._keeps = keeps
+        self._filing = Filing(wanted, defaults_namespace=defaults_namespace)
+        self._annotates = wanted.pod_annotations
+        # Sources that kpreempt has written, and the indices of pods from there, of which most annotations are missing.
+        self._own_sources: set[str] = set()
+        self._bare_pods: set[int] = set()
         self._documents: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
         self._sharing = Sharing()
@@ -123,6 +136,8 @@ class Collector:
             self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
         if batch.assumptions:
             self.assumptions += _said(batch, batch.assumptions, list[Assumption])
+        if batch.is_own:
+            self._own_sources.add(batch.source)
         if batch.source != self._source:
             self._source = batch.source
             for shelf in self._shelves.values():
@@ -132,27 +147,41 @@ class Collector:
                 what = self._what_is(json, batch)
                 if what.shelf is None:
                     self._keep_other(what, json)
-                    self._pass_over(what.name, json, batch, index, depth)
+                    self._pass_over(what, json, batch, index, depth)
                 else:
-                    self._take(what.shelf, what.api_version, json, batch, index)
+                    self._take(what, what.shelf, json, batch, index)
             except BadObjectError as error:
                 bad = error.at(batch.source, batch.line_of(index))
                 if not self._skips_bad_objects:
                     raise bad from None
                 self.set_aside.append(bad)
 
-    def forget(self, kind: str) -> None:
+    def forget(self, kind: str, api_version: str = "") -> None:
         """Let go of all objects of a kind, because they are read anew."""
-        self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
-        shelf = self._shelves.get(kind)
-        if shelf is not None:
-            shelf.records = []
-            shelf.index_of.clear()
+        what = self._what(kind, api_version)
+        if what.shelf is not None:
+            what.shelf.records = []
+            what.shelf.index_of.clear()
+        if what.shelf is not None or (kind, _group(api_version)) == _ALSO_KEPT:
+            self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
+        if what.wanted is not None:
+            self._filing.forget(what.wanted)
 
     def cluster(self) -> ClusterSnapshot:
         """The cluster of all the objects so far."""
         records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}
-        return ClusterSnapshot(**records, version=self._version, taken_at=self._taken_at, skipped=dict(self._skipped))
+        return ClusterSnapshot(
+            **records,
+            version=self._version,
+            taken_at=self._taken_at,
+            skipped=dict(self._skipped),
+            documents=self._filing.documents(),
+        )
+
+    def lacking(self) -> list[Assumption]:
+        """What is wanted and not known because dumps that kpreempt has written do not keep it."""
+        found = self._filing.lacking() if self._own_sources else []
+        return [*found, lacking_annotations()] if self._bare_pods else found
 
     def documents(self) -> list[dict[str, Any]]:
         """The plain documents that were kept, in the order of the input, each with its kind and namespace."""
@@ -173,9 +202,10 @@ class Collector:
 
     def _what(self, name: str, api_version: str) -> _What:
         kind = find_kind(name, api_version)
-        return _What(self._shelves[kind.name] if kind else None, name, api_version)
+        wanted = self._filing.kind_of(name, api_version, kind)
+        return _What(self._shelves[kind.name] if kind else None, name, api_version, wanted)
 
-    def _take(self, shelf: _Shelf, api_version: str, json: Json, batch: Batch, index: int) -> None:
+    def _take(self, what: _What, shelf: _Shelf, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
         if shelf.kind.reasons and _reason(json) not in shelf.kind.reasons:
             self._skipped[shelf.kind.name] += 1
@@ -184,7 +214,7 @@ class Collector:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             record = decode_carefully(shelf.kind, json)
-        if api_version == "policy/v1beta1":
+        if what.api_version == "policy/v1beta1":
             record = as_served(record)
         meta = record.metadata
         if not meta.name or not meta.namespace:
@@ -192,14 +222,22 @@ class Collector:
             meta = record.metadata
         if shelf.kind.record is Pod:
             self._sharing.share(record)
+            if self._annotates:
+                self._sharing.annotate(record, annotations_in(json))
+        filed = self._filed(what, json, batch)
         records = shelf.records
         at = shelf.index_of.setdefault((meta.namespace, meta.name), len(records))
         if at == len(records):
             records.append(record)
         else:
             self._settle(shelf, at, record, batch, index)
+        if self._annotates and shelf.kind.record is Pod and records[at] is record:
+            (self._bare_pods.add if batch.source in self._own_sources else self._bare_pods.discard)(at)
         if self._keeps is not None and records[at] is record and self._keeps(shelf.kind.name, record):
-            self._keep(shelf.kind.name, api_version or batch.api_version, meta, json)
+            self._keep(shelf.kind.name, what.api_version or batch.api_version, meta, json)
+        if filed is not None:
+            kind, document = filed
+            self._filing.add_beside(kind, document, is_kept=records[at] is record)
 
     def _keep(self, kind: str, api_version: str, meta: ObjectMeta, json: Json) -> None:
         document = parse_json(json)
@@ -209,8 +247,7 @@ class Collector:
 
     def _keep_other(self, what: _What, json: Json) -> None:
         """Keep the document of an object that is passed over, where it is asked for."""
-        group = what.api_version.rpartition("/")[0]
-        if self._keeps is None or (what.name, group) != _ALSO_KEPT:
+        if self._keeps is None or (what.name, _group(what.api_version)) != _ALSO_KEPT:
             return
         try:
             record = _NAMED.decode(json)
@@ -234,47 +271,74 @@ class Collector:
 
     def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
         known = shelf.records[at]
-        if is_later(record, known):
+        is_own = batch.source in self._own_sources
+        is_same_pod = self._annotates and isinstance(record, Pod) and _is_alike(record, known)
+        if is_later(record, known) or (is_same_pod and at in self._bare_pods and not is_own):
             shelf.records[at] = record
-        elif not is_later(known, record) and record != known:
+        elif not is_later(known, record) and record != known and not (is_same_pod and is_own):
             other = shelf.source_of(at)
             there = f" and in {other}" if other != batch.source else ""
-            raise InputError(
-                f"is there twice, here{there}, with different content and no resourceVersion that tells which is later",
-                source=batch.source,
-                line=batch.line_of(index),
-                object_name=f"{shelf.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " "),
-            )
+            name = f"{shelf.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
+            raise _twice(name, there, batch, index)
 
-    def _pass_over(self, name: str, json: Json, batch: Batch, index: int, depth: int) -> None:
+    def _pass_over(self, what: _What, json: Json, batch: Batch, index: int, depth: int) -> None:
         """Count an object of a kind that is not kept, or take the items of a list within a list in."""
-        top = list_within(json) if name.endswith("List") else None
+        top = list_within(json) if what.name.endswith("List") else None
         if top is None:
-            self._skipped[name] += 1
+            self._file(what, json, batch, index)
+            self._skipped[what.name] += 1
             return
         if depth >= _MAX_LISTS:
-            raise BadObjectError(name, "", "is nested too deeply")
+            raise BadObjectError(what.name, "", "is nested too deeply")
         line = batch.line_of(index)
         for inner in batches_of_list(batch.source, top, lambda _: line):
             self.add(inner, depth=depth + 1)
 
+    def _file(self, what: _What, json: Json, batch: Batch, index: int) -> None:
+        """File an object that is passed over, where it is wanted."""
+        filed = self._filed(what, json, batch)
+        if filed is None:
+            return
+        try:
+            self._filing.add(*filed)
+        except DifferingError as error:
+            raise _twice(error.object_name, "", batch, index) from None
+
+    def _filed(self, what: _What, json: Json, batch: Batch) -> tuple[ObjectKind, Filed] | None:
+        """An object as it is filed, where it is wanted."""
+        if what.wanted is None:
+            return None
+        is_own = batch.source in self._own_sources
+        return what.wanted, self._filing.read(
+            what.wanted, what.api_version or batch.api_version, json, is_partial=is_own
+        )
+
 
 class _What(msgspec.Struct, frozen=True, gc=False):
-    """What an object is; ``shelf`` is ``None`` for kinds that are not kept."""
+    """What an object is; ``shelf`` is ``None`` for kinds that are not kept, ``wanted`` for those of no plugin."""
 
     shelf: _Shelf | None
     name: str
     api_version: str
+    wanted: ObjectKind | None
 
 
-def is_later(record: Record, than: Record) -> bool:
-    """Whether both have a numeric ``resourceVersion`` and that of ``record`` is the higher one."""
-    mine, other = record.metadata.resource_version, than.metadata.resource_version
-    return all(_is_version(each) for each in (mine, other)) and int(mine) > int(other)
+def _is_alike(pod: Pod, other: Pod) -> bool:
+    """Whether two pods differ at most in annotations, most of which a dump of kpreempt's leaves out."""
+    return without_annotations(pod) == without_annotations(other)
 
 
-def _is_version(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_VERSION
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def _twice(object_name: str, there: str, batch: Batch, index: int) -> InputError:
+    return InputError(
+        f"is there twice, here{there}, with different content and no resourceVersion that tells which is later",
+        source=batch.source,
+        line=batch.line_of(index),
+        object_name=object_name,
+    )
 
 
 def _names(json: Json, batch: Batch) -> tuple[str, str]:

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.model.empty import NO_ENTRIES
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.pod import with_annotations
 from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.wanted import Wanted
 from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_values
 
 Json = bytes | bytearray | memoryview | msgspec.Raw
 Record = Any
 
+_LONGEST_VERSION = 20
 _V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+
+
+class _AnnotatedMeta(msgspec.Struct, frozen=True):
+    annotations: dict[str, str] = NO_ENTRIES
+
+
+class _Annotated(msgspec.Struct, frozen=True):
+    """An object of which only the annotations are read."""
+
+    metadata: _AnnotatedMeta = _AnnotatedMeta()
+
+
+_ANNOTATED = msgspec.json.Decoder(_Annotated)
+
+
+class Decode(Protocol):
+    """Makes the record of an object that is plain data."""
+
+    def __call__(self, kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
+        """Decode one object."""
 
 
 class BadObjectError(Exception):
@@ -71,6 +95,41 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
         return _convert(kind, KINDS[kind].record, document)
     except BadObjectError as error:
         raise error.at(source, line) from None
+
+
+def object_decoder(wanted: Wanted) -> Decode:
+    """``decode_object``, or where the annotations of pods are wanted what keeps them as well."""
+    return _decode_annotated_object if wanted.pod_annotations else decode_object
+
+
+def annotations_in(json: Json) -> dict[str, str]:
+    """All annotations of a pod. Raises ``BadObjectError``."""
+    try:
+        return _ANNOTATED.decode(json).metadata.annotations
+    except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        found: _Annotated = _convert("Pod", _Annotated, parse_json(json))
+        return found.metadata.annotations
+
+
+def is_later(record: Record, than: Record) -> bool:
+    """Whether both have a numeric ``resourceVersion`` and that of ``record`` is the higher one."""
+    mine, other = record.metadata.resource_version, than.metadata.resource_version
+    return all(_is_version(each) for each in (mine, other)) and int(mine) > int(other)
+
+
+def _is_version(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_VERSION
+
+
+def _decode_annotated_object(kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
+    record = decode_object(kind, document, source=source, line=line)
+    if kind != "Pod":
+        return record
+    try:
+        found: _Annotated = _convert(kind, _Annotated, document)
+    except BadObjectError as error:
+        raise error.at(source, line) from None
+    return with_annotations(record, found.metadata.annotations)
 
 
 def _convert(kind: str, record: type[msgspec.Struct], document: Any) -> Record:

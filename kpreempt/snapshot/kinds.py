@@ -91,6 +91,11 @@ KINDS: dict[str, Kind] = {
 }
 
 
+def plural_of(kind: Kind) -> str:
+    """The kind's name in paths and in rules of roles."""
+    return kind.field.replace("_", "")
+
+
 def find_kind(name: str, api_version: str) -> Kind | None:
     """The kept kind of that name in that group, or ``None``. Without a version the name decides alone."""
     kind = KINDS.get(name)

@@ -11,6 +11,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
@@ -43,15 +44,16 @@ def load_snapshot(
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
+    wanted: Wanted = NOTHING_WANTED,
 ) -> Loaded:
     """Read and merge files, folders and, for ``-``, ``stdin``.
 
     ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases``
     of ``read`` and ``decode``. ``keeps`` is told the kind and the record of each object, and says whether its document
-    is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. Raises
-    ``InputError``.
+    is wanted beside the cluster, as it is written; such documents may hold secrets, and belong into no file. What is
+    ``wanted`` goes into the cluster; that dumps of kpreempt's do not keep it is an assumption. Raises ``InputError``.
     """
-    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps)
+    collector = Collector(defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     files = files_skipped = 0
     with without_collection():
         for path in paths:
@@ -71,15 +73,18 @@ def load_snapshot(
                 raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
     with phases.phase("decode"):
         cluster = collector.cluster()
-    return Loaded(cluster, collector.set_aside, files, files_skipped, collector.assumptions, collector.documents())
+    assumptions = [*collector.assumptions, *collector.lacking()]
+    return Loaded(cluster, collector.set_aside, files, files_skipped, assumptions, collector.documents())
 
 
-def cluster_from_json(items: Iterable[bytes | msgspec.Raw], source: str) -> ClusterSnapshot:
+def cluster_from_json(
+    items: Iterable[bytes | msgspec.Raw], source: str, wanted: Wanted = NOTHING_WANTED
+) -> ClusterSnapshot:
     """The cluster of objects in JSON, in their order; ``source`` is named in errors.
 
     Namespaces are taken as they are: an object without one has none. Raises ``InputError``.
     """
-    collector = Collector(defaults_namespace=False)
+    collector = Collector(defaults_namespace=False, wanted=wanted)
     collector.add(Batch(source, list(items), lambda _: 0))
     return collector.cluster()
 

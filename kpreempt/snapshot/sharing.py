@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from kpreempt.model.empty import NO_ITEMS
 from kpreempt.model.pod import (
     DEFAULT_SCHEDULER_NAME,
+    AllAnnotations,
     Container,
     ContainerStatus,
     Pod,
@@ -23,6 +24,7 @@ from kpreempt.model.pod import (
     PodSpec,
     ResourceRequirements,
     Volume,
+    all_annotations,
 )
 
 # What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
@@ -35,6 +37,7 @@ class Sharing:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._annotations: dict[PodAnnotations, PodAnnotations | None] = {PodAnnotations(): None}
+        self._all_annotations: dict[Hashable, AllAnnotations | None] = {(): None}
         self._maps: dict[Hashable, dict[str, str]] = {}
         self._lists: dict[Hashable, list[Any]] = {}
         self._containers: dict[Hashable, list[Container]] = {}
@@ -58,6 +61,14 @@ class Sharing:
             force_setattr(status, "container_statuses", self._telling(status.container_statuses))
         if status.init_container_statuses:
             force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
+
+    def annotate(self, pod: Pod, annotations: dict[str, str]) -> None:
+        """Give a pod that was just decoded all its annotations."""
+        key = tuple(annotations.items())
+        if key not in self._all_annotations:
+            made = all_annotations(annotations)
+            self._all_annotations[key] = made if made.everything else None
+        force_setattr(pod.metadata, "annotations", self._all_annotations[key])
 
     def _share_spec(self, spec: PodSpec) -> None:
         texts = self._texts.setdefault

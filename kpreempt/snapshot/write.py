@@ -12,12 +12,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot.batches import ASSUMPTIONS, SERVER_VERSION, SKIPPED, TAKEN_AT
+from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, SERVER_VERSION, SKIPPED, TAKEN_AT
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.verdict import Assumption
-
-KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
 # So many bytes are handed on together.
 _PIECE = 2**20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,7 @@ from kpreempt.analysis.rollout.pod_defaults import mapping_in, mappings_in, temp
 from kpreempt.analysis.rollout.records import ManifestDocument
 from kpreempt.analysis.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
@@ -40,7 +41,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     """What a manifest of a pod does. Raises ``InputError`` for one that the API server refuses."""
     document, metadata = given.document, given.document["metadata"]
     (template,) = pods_of(document, source=given.source, line=given.line)
-    decode("Pod", template.document, source=given.source, line=given.line)
+    wanted: Any = decode("Pod", template.document, source=given.source, line=given.line)
     subject = describe(document)
     record: Pod | None = objects.find("Pod", metadata["namespace"], metadata["name"])
     if record is None:
@@ -51,10 +52,10 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
         message = "the snapshot does not say what it was, so that the pod is taken to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
-    return _against(given, before, record, template)
+    return _against(given, before, record, template, wanted)
 
 
-def _against(given: ManifestDocument, before: Document, record: Pod, template: PodTemplate) -> PodPlan:
+def _against(given: ManifestDocument, before: Document, record: Pod, template: PodTemplate, wanted: Pod) -> PodPlan:
     document, subject = given.document, describe(given.document)
     fields = _differences(document, before)
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
@@ -67,6 +68,8 @@ def _against(given: ManifestDocument, before: Document, record: Pod, template: P
         return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **where))
     labels = {**record.metadata.labels, **mapping_in(document["metadata"], "labels")}
     relabelled = msgspec.structs.replace(record, metadata=msgspec.structs.replace(record.metadata, labels=labels))
+    if told := annotations_of(wanted):
+        relabelled = with_annotations(relabelled, {**annotations_of(record), **told})
     change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **where)
     return PodPlan(change, relabelled=relabelled)
 

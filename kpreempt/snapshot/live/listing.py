@@ -7,7 +7,7 @@ import msgspec
 from kpreempt.snapshot.kinds import Kind
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
-from kpreempt.snapshot.live.resources import CUSTOM, INDISPENSABLE, api_versions_of, path_of
+from kpreempt.snapshot.live.resources import INDISPENSABLE, api_versions_of, is_custom, path_of
 
 # As kubectl; a page of pods is some megabytes.
 PAGE_SIZE = 500
@@ -88,7 +88,7 @@ class Listing:
         Rights are checked first, so that who has none is refused (403) either way; what groups there are everybody
         may see.
         """
-        if self.kind.name not in CUSTOM:
+        if not is_custom(self.kind):
             return False
         if error.status == _FORBIDDEN:
             try:

@@ -18,13 +18,22 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import Listing, Page
-from kpreempt.snapshot.live.resources import CRON_JOBS, EVENTS, consequence_without, kinds_to_read
+from kpreempt.snapshot.live.resources import (
+    CRON_JOBS,
+    EVENTS,
+    consequence_without,
+    kinds_of_plugins,
+    kinds_to_read,
+    kinds_without_place,
+    label_of,
+)
 from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -61,21 +70,25 @@ def read_cluster(
     with_events: bool = False,
     keeps: Keeps | None = None,
     with_cron_jobs: bool = False,
+    wanted: Wanted = NOTHING_WANTED,
 ) -> Reading:
     """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
     cluster. CronJobs, of which the cluster has no records, are read only ``with_cron_jobs``, and for ``keeps`` alone.
+    What plugins have ``wanted`` is listed beside the rest, and goes into the cluster; of a kind that the server does
+    not know there is none.
     ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
     Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and ``InputError`` for
     an object that is bad, if those are not skipped.
     """
-    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps)
+    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs)
+        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs, wanted=wanted)
     cluster = _with_events_in_order(collector.cluster())
-    assumptions = [*reader.assumptions, *_inconsistencies(reader.versions, cluster)]
+    unlisted = [_unlisted(key) for key in kinds_without_place(wanted)]
+    assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
     return Reading(cluster, collector.set_aside, assumptions, collector.documents())
 
 
@@ -101,11 +114,13 @@ class _Reader:
         self._done = 0
         self._remaining: dict[str, int] = {}
 
-    def read(self, taken_at: datetime, *, with_events: bool, with_cron_jobs: bool) -> None:
+    def read(self, taken_at: datetime, *, with_events: bool, with_cron_jobs: bool, wanted: Wanted) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read()
-        if with_cron_jobs:
+        of_plugins = kinds_of_plugins(wanted)
+        if with_cron_jobs and CRON_JOBS not in of_plugins:
             others.append(CRON_JOBS)
+        others += of_plugins
         try:
             self._begin(Listing(pods, ""))
             self._submit(lambda: _server_version(self._api))
@@ -147,19 +162,20 @@ class _Reader:
 
     def _take(self, listing: Listing, page: Page) -> None:
         """Keep what is used of a page."""
+        label = label_of(listing.kind)
         if page.refusal is not None:
-            if (assumption := _without(page)) not in self.assumptions:
+            if (assumption := _without(page, label)) not in self.assumptions:
                 self.assumptions.append(assumption)
             return
         if page.begins:
-            self._collector.forget(page.kind)
+            self._collector.forget(page.kind, page.api_version)
         batch = Batch(page.source, page.items, _no_line, kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
         if page.ends and page.api_version and not listing.reason:
-            self.versions[page.kind] = listing.version
+            self.versions[label] = listing.version
         self._done += len(page.items)
-        self._remaining[page.kind] = page.remaining
+        self._remaining[label] = page.remaining
         if self._progress is not None:
             share = self._done / max(1, self._done + sum(self._remaining.values()))
             self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
@@ -183,13 +199,18 @@ def _server_version(api: Api) -> _Version:
         ) from None
 
 
-def _without(page: Page) -> Assumption:
+def _unlisted(key: str) -> Assumption:
+    message = f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}"
+    return Assumption(key, "list", message, AssumptionKind.UNREADABLE)
+
+
+def _without(page: Page, label: str) -> Assumption:
     refusal = page.refusal
     why = "may not be listed (403)" if refusal is not None and refusal.status == 403 else "is not served (404)"
-    message = f"{why}: {consequence_without(page.kind)}"
+    message = f"{why}: {consequence_without(label)}"
     # Events tell what was; no scheduler looks at them.
     kind = AssumptionKind.TOLD if page.kind == EVENTS.name else AssumptionKind.UNREADABLE
-    return Assumption(page.kind, "list", message, kind)
+    return Assumption(label, "list", message, kind)
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:

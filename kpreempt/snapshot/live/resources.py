@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.model.workloads import Job
-from kpreempt.snapshot.kinds import KINDS, Kind
+from kpreempt.snapshot.filing import is_kept_anyway
+from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
@@ -49,12 +52,52 @@ _WITHOUT = {
 
 def consequence_without(kind: str) -> str:
     """What can be different from the answer when objects of the kind were not read."""
-    return _WITHOUT[kind]
+    return _WITHOUT.get(kind, "what plugins would make of them is unknown")
 
 
-def plural_of(kind: Kind) -> str:
-    """The kind's name in paths and in rules of roles."""
-    return kind.field.replace("_", "")
+def label_of(kind: Kind) -> str:
+    """What messages call a kind; of one that only plugins read its group is told, too."""
+    return f"{kind.name}.{kind.groups[0]}" if _is_of_plugins(kind) and kind.groups[0] else kind.name
+
+
+def is_custom(kind: Kind) -> bool:
+    """Whether there are simply none where the API server does not know the kind."""
+    return kind.name in CUSTOM or _is_of_plugins(kind)
+
+
+def _is_of_plugins(kind: Kind) -> bool:
+    return KINDS.get(kind.name) is not kind and kind is not CRON_JOBS
+
+
+def kinds_of_plugins(wanted: Wanted) -> list[Kind]:
+    """The kinds that only plugins read, as they are listed; those without a version are not, as nothing says where."""
+    return [_listed(kind) for kind in _beyond_snapshots(wanted) if _has_place(kind)]
+
+
+def kinds_without_place(wanted: Wanted) -> list[str]:
+    """The keys of wanted kinds that cannot be listed, because no plugin says in which version."""
+    return [kind.key for kind in _beyond_snapshots(wanted) if not _has_place(kind)]
+
+
+def _beyond_snapshots(wanted: Wanted) -> list[ObjectKind]:
+    return [kind for kind in wanted.kinds if not is_kept_anyway(kind)]
+
+
+def _has_place(kind: ObjectKind) -> bool:
+    """Whether it is known where the kind is listed; the core group has one version only."""
+    return bool(kind.version) or not kind.group or _is_cron_job(kind)
+
+
+def _is_cron_job(kind: ObjectKind) -> bool:
+    return (kind.kind, (kind.group,)) == (CRON_JOBS.name, CRON_JOBS.groups)
+
+
+def _listed(kind: ObjectKind) -> Kind:
+    if _is_cron_job(kind):
+        return CRON_JOBS
+    return Kind(
+        kind.kind, kind.resource, ObjectMeta, (kind.group,), is_namespaced=kind.is_namespaced, version=kind.version
+    )
 
 
 def api_versions_of(kind: Kind) -> list[str]:

@@ -39,7 +39,7 @@ def test_a_kind_is_known_by_kind_and_group_and_listed_by_its_plural(kind: Object
     ],
 )
 def test_what_is_no_kind_or_must_not_be_read_is_refused(parts: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="is not the|never read"):
+    with pytest.raises(ValueError, match=r"is not the|never read"):
         ObjectKind(*parts)
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
 Answer = TypeVar("Answer")
@@ -80,7 +80,7 @@ def likeness(pod: Pod) -> bytes:
     metadata, spec = pod.metadata, pod.spec
     is_named = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes)
     identity = (metadata.name, metadata.uid) if is_named else ()
-    parts = (metadata.namespace, metadata.labels, metadata.owner_references, identity, spec)
+    parts = (metadata.namespace, metadata.labels, annotations_of(pod), metadata.owner_references, identity, spec)
     return msgspec.json.encode(parts, enc_hook=str)
 
 

@@ -1,0 +1,177 @@
+"""The objects that plugins want whole, filed by kind as they come in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.model.meta import DEFAULT_NAMESPACE, LAST_APPLIED, AnnotatedMeta
+from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.snapshot.decode import BadObjectError, Json, decode_carefully, is_later, parse_json
+from kpreempt.snapshot.kinds import KINDS, Kind, plural_of
+from kpreempt.verdict import Assumption
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What is checked of an object, whatever else it holds."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+
+
+class Filed(NamedTuple):
+    """An object: its identity, its document, and whether a dump of kpreempt's has it, which leaves most of it out."""
+
+    named: _Named
+    document: dict[str, Any]
+    is_partial: bool
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+class DifferingError(Exception):
+    """An object is there twice, and nothing tells which of both is the later one."""
+
+    def __init__(self, object_name: str) -> None:
+        super().__init__(object_name)
+        self.object_name = object_name
+
+
+class Filing:
+    """Takes in the objects of the kinds that are wanted."""
+
+    def __init__(self, wanted: Wanted, *, defaults_namespace: bool) -> None:
+        self._defaults_namespace = defaults_namespace
+        self._by_kind: dict[str, list[ObjectKind]] = {}
+        self._files: dict[str, dict[tuple[str, str], Filed]] = {}
+        for kind in wanted.kinds:
+            self._by_kind.setdefault(kind.kind, []).append(kind)
+            self._files[kind.key] = {}
+
+    def kind_of(self, name: str, api_version: str, kept: Kind | None) -> ObjectKind | None:
+        """The wanted kind of an object, of which a snapshot has a record where its kind is ``kept``.
+
+        Without a version the name decides alone, as it does for records.
+        """
+        group = api_version.rpartition("/")[0]
+        for kind in self._by_kind.get(name, ()):
+            groups = kept.groups if kept is not None else (group,)
+            if kind.group in groups or (kept is None and not api_version):
+                return kind
+        return None
+
+    def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Filed:
+        """An object, ready to be filed. Raises ``BadObjectError``."""
+        try:
+            named = _NAMED.decode(json)
+        except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+            named = decode_carefully(Kind(kind.kind, "", _Named), json)
+        meta = named.metadata
+        if not meta.name:
+            raise BadObjectError(f"{kind.kind} {meta.namespace}".rstrip(), "metadata.name", "is missing")
+        if kind.is_namespaced and self._defaults_namespace and not meta.namespace:
+            meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
+        document = parse_json(json)
+        own = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+        own["metadata"] = _metadata(document["metadata"], meta)
+        return Filed(
+            msgspec.structs.replace(named, metadata=meta),
+            {"apiVersion": api_version or _usual_version(kind), "kind": kind.kind, **own},
+            is_partial,
+        )
+
+    def add(self, kind: ObjectKind, filed: Filed) -> None:
+        """File an object of which there is no record.
+
+        Of two of one name the one with the higher ``resourceVersion`` stays, and the first of equal ones. Raises
+        ``DifferingError``.
+        """
+        file, meta = self._files[kind.key], filed.named.metadata
+        known = file.setdefault((meta.namespace, meta.name), filed)
+        if known is filed or is_later(known.named, filed.named):
+            return
+        if is_later(filed.named, known.named):
+            file[meta.namespace, meta.name] = filed
+        elif known.document != filed.document and not _is_same_version(filed, known):
+            raise DifferingError(f"{kind.kind} {meta.namespace}/{meta.name}".replace(" /", " "))
+
+    def add_beside(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
+        """File an object beside its record. ``is_kept`` says whether that is the one which stays of two of one name.
+
+        One that is equal to a record before brings what a dump of kpreempt's has left out.
+        """
+        file, meta = self._files[kind.key], filed.named.metadata
+        known = file.setdefault((meta.namespace, meta.name), filed)
+        if is_kept or (known.is_partial and not is_later(known.named, filed.named)):
+            file[meta.namespace, meta.name] = filed
+
+    def forget(self, kind: ObjectKind) -> None:
+        """Let go of all objects of a kind, because they are read anew."""
+        self._files[kind.key].clear()
+
+    def documents(self) -> dict[str, list[dict[str, Any]]]:
+        """The documents by ``ObjectKind.key``, each kind in the order of the input."""
+        return {key: [each.document for each in file.values()] for key, file in self._files.items()}
+
+    def lacking(self) -> list[Assumption]:
+        """What is not known of the wanted kinds because a dump of kpreempt's is read, which keeps no whole objects."""
+        return [
+            _lacking(kind, is_record=is_record)
+            for kinds in self._by_kind.values()
+            for kind in kinds
+            if _lacks(self._files[kind.key], is_record := is_kept_anyway(kind))
+        ]
+
+
+def is_kept_anyway(kind: ObjectKind) -> bool:
+    """Whether every snapshot has records of the kind."""
+    known = KINDS.get(kind.kind)
+    return known is not None and kind.group in known.groups
+
+
+def lacking_annotations() -> Assumption:
+    """What is not known of pods that a dump of kpreempt's has."""
+    return Assumption(
+        "Pod",
+        "metadata.annotations",
+        "a dump that kpreempt wrote keeps hardly any, so that plugins do not see the rest; what "
+        "kubectl get pods -A -o yaml prints, as a further --snapshot, brings them",
+    )
+
+
+def _lacks(file: dict[tuple[str, str], Filed], is_record: bool) -> bool:
+    return any(each.is_partial for each in file.values()) if is_record else not file
+
+
+def _lacking(kind: ObjectKind, *, is_record: bool) -> Assumption:
+    keeps = "little of each" if is_record else "none"
+    plural, is_namespaced = kind.resource, kind.is_namespaced
+    if is_record:
+        known = KINDS[kind.kind]
+        plural, is_namespaced = plural_of(known), known.is_namespaced
+    command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{' -A' if is_namespaced else ''}"
+    return Assumption(
+        kind.key,
+        "snapshot",
+        f"a dump that kpreempt wrote keeps {keeps}, so that plugins do not see {'the rest' if is_record else 'any'}; "
+        f"what {command} -o yaml prints, as a further --snapshot, brings them",
+    )
+
+
+def _metadata(own: dict[str, Any], meta: AnnotatedMeta) -> dict[str, Any]:
+    """The metadata of a document with its namespace, and without the manifest that kubectl has noted in it."""
+    metadata = {**own, "namespace": meta.namespace} if meta.namespace else dict(own)
+    if "annotations" in metadata:
+        metadata["annotations"] = {key: value for key, value in meta.annotations.items() if key != LAST_APPLIED}
+    return metadata
+
+
+def _usual_version(kind: ObjectKind) -> str:
+    version = kind.version or "v1"
+    return f"{kind.group}/{version}" if kind.group else version
+
+
+def _is_same_version(one: Filed, other: Filed) -> bool:
+    version = one.named.metadata.resource_version
+    return bool(version) and version == other.named.metadata.resource_version
