@@ -198,19 +198,19 @@ BY_EXTENDER = Status(Code.UNSCHEDULABLE, ["no"], plugin=ADDRESS)
     [
         pytest.param(
             {"n1": FIT, "n2": BY_EXTENDER},
-            ExtenderCall(ADDRESS, "filter", asked=1, refused=["n2"]),
+            ExtenderCall(ADDRESS, "filter", asked=1, refused={"n2": ""}),
             {"NodeResourcesFit", "Extender"},
             id="extenders go by one name",
         ),
         pytest.param(
             {"n1": FIT},
-            ExtenderCall(ADDRESS, "filter", asked=1, refused=["n2"]),
+            ExtenderCall(ADDRESS, "filter", asked=1, refused={"n2": ""}),
             {"NodeResourcesFit", "Extender"},
             id="also where they do not say why",
         ),
         pytest.param(
             {"n1": FIT},
-            ExtenderCall(ADDRESS, "preempt", asked=1, refused=["n1"]),
+            ExtenderCall(ADDRESS, "preempt", asked=1, dropped=["n1"]),
             {"NodeResourcesFit"},
             id="a candidate that one drops refuses nobody",
         ),
