@@ -43,6 +43,10 @@ class Scheduler(Protocol):
     def wanted(self) -> Wanted:
         """What its plugins read that a snapshot keeps only where it is asked for."""
 
+    @property
+    def tells_pods_apart(self) -> bool:
+        """Whether a verdict may hang on who a pod is, as with plugins from outside and extenders that see its name."""
+
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.pending_verdicts import likeness
+from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
@@ -78,12 +78,12 @@ class Scheduling:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
         if self._failed_at != self._world.version:
             self._failed, self._failed_at = {}, self._world.version
-        key = likeness(pod) if self._failed else b""
+        key = likeness_to(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False, is_popped=True)
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or likeness(pod)] = verdict
+            self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         return verdict
 

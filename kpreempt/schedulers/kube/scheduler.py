@@ -114,6 +114,13 @@ class KubeScheduler:
         """The names of the profiles."""
         return frozenset(profile.scheduler_name for profile in self.profiles)
 
+    @property
+    def tells_pods_apart(self) -> bool:
+        """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
+        names = {name for profile in self.profiles for name in profile.enabled_names if name in self.registry}
+        plugins = (self.registry[name].plugin for name in names)
+        return bool(self.extenders) or any(plugin is not None and plugin.is_local is not True for plugin in plugins)
+
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
     ) -> Prepared:

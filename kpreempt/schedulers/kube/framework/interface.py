@@ -151,6 +151,12 @@ class NodeToStatus:
         """The node's status, or the shared one."""
         return self.statuses.get(node_name, self.absent)
 
+    def copy(self) -> NodeToStatus:
+        """The same, to be changed without changing this one."""
+        copy = NodeToStatus()
+        copy.statuses, copy.absent = dict(self.statuses), self.absent
+        return copy
+
 
 class PreemptionEvidence(NamedTuple):
     """What a preemption looked at and decided."""

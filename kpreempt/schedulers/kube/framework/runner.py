@@ -7,9 +7,10 @@ from contextlib import nullcontext
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
+from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -93,7 +94,7 @@ class Framework:
         try:
             return self._run_pre_filter(state, pod, skipped)
         finally:
-            state.skip_filter_plugins = frozenset(skipped)
+            state.skip_filters(skipped)
 
     def _run_pre_filter(
         self, state: CycleState, pod: Pod, skipped: set[str]
@@ -187,7 +188,7 @@ class Framework:
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
         """Copies of state and node to which ``pods`` are added."""
-        state, node_info = state.clone(), node_info.snapshot()
+        state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.add_pod(info)
             self.run_pre_filter_add_pod(state, pod, info, node_info)
@@ -197,7 +198,7 @@ class Framework:
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
         """Copies of state and node from which ``pods`` are removed."""
-        state, node_info = state.clone(), node_info.snapshot()
+        state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.remove_pod(info)
             self.run_pre_filter_remove_pod(state, pod, info, node_info)
@@ -229,7 +230,7 @@ class Framework:
                 skipped.add(pre_score.name)
             elif not status.is_success:
                 raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
-        state.skip_score_plugins = frozenset(skipped)
+        state.skip_scores(skipped)
         columns: dict[str, list[int]] = {}
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
@@ -289,6 +290,15 @@ def _no_node_left(restricting: list[str]) -> Status:
     else:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+
+
+def cloned(state: CycleState) -> CycleState:
+    """A copy of the state. Raises ``FrameworkError`` where a plugin's own cannot be copied."""
+    try:
+        return state.clone()
+    except CloneError as error:
+        said = description(error.__cause__ or error, f'state "{error.key}"')
+        raise FrameworkError(Status(Code.ERROR, [f"cloning the CycleState: {readable(said)}"])) from error
 
 
 def _failed_update(update: str, plugin: str, error: PluginError) -> Status:

@@ -57,6 +57,11 @@ class LegacyScheduler:
         """The one name whose pods it schedules."""
         return frozenset([self.scheduler_name])
 
+    @property
+    def tells_pods_apart(self) -> bool:
+        """Whether extenders are asked, which are told everything about a pod."""
+        return bool(self.extenders)
+
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Cluster | None = None
     ) -> Cluster:
