@@ -147,6 +147,8 @@ def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
     subjects = [(kind.key, "snapshot") for kind in beyond.kinds]
     if beyond.pod_annotations:
         subjects.append(("Pod", "metadata.annotations"))
+    if beyond.pod_conditions:
+        subjects.append(("Pod", "status.conditions"))
     message = "the cluster was read before this line's configuration asked for them, so that plugins do not see them"
     return [Assumption(subject, field, message) for subject, field in subjects]
 

@@ -1,4 +1,4 @@
-"""What plugins read of a cluster beyond what every snapshot keeps: whole objects of some kinds, annotations of pods.
+"""What plugins read of a cluster beyond what every snapshot keeps: whole objects of some kinds, more of pods.
 
 It is read and kept only where some plugin asks for it.
 """
@@ -58,13 +58,17 @@ class ObjectKind(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The objects that are kept whole, and whether pods keep all their annotations."""
+    """The objects that are kept whole, whether pods keep all their annotations, and whether their conditions.
+
+    Without ``pod_conditions`` there are few kinds of conditions, and those that hold say not since when.
+    """
 
     kinds: tuple[ObjectKind, ...] = ()
     pod_annotations: bool = False
+    pod_conditions: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.kinds) or self.pod_annotations
+        return bool(self.kinds) or self.pod_annotations or self.pod_conditions
 
     def __or__(self, other: Wanted) -> Wanted:
         """What either wants, each kind once: as the first has it who says a version, else as the first has it."""
@@ -73,13 +77,21 @@ class Wanted(msgspec.Struct, frozen=True):
             known = kinds.get(kind.key)
             if known is None or (kind.version and not known.version):
                 kinds[kind.key] = kind
-        return Wanted(tuple(kinds.values()), self.pod_annotations or other.pod_annotations)
+        return Wanted(
+            tuple(kinds.values()),
+            self.pod_annotations or other.pod_annotations,
+            self.pod_conditions or other.pod_conditions,
+        )
 
     def beyond(self, known: Wanted) -> Wanted:
         """What this one wants and ``known`` does not."""
         keys = {kind.key for kind in known.kinds}
         kinds = tuple(kind for kind in self.kinds if kind.key not in keys)
-        return Wanted(kinds, self.pod_annotations and not known.pod_annotations)
+        return Wanted(
+            kinds,
+            self.pod_annotations and not known.pod_annotations,
+            self.pod_conditions and not known.pod_conditions,
+        )
 
 
 NOTHING_WANTED = Wanted()

@@ -18,6 +18,7 @@ kpreempt's interface names may be added here, and none goes.
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, annotations_of
+from kpreempt.model.quantity import Quantity
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -107,6 +108,7 @@ __all__ = [
     "PreFilterResult",
     "PreScorePlugin",
     "PreemptionPlugin",
+    "Quantity",
     "QueueSortPlugin",
     "QueuedPodInfo",
     "ReservePlugin",

@@ -28,7 +28,7 @@ from kpreempt.snapshot.decode import (
     is_later,
     parse_json,
 )
-from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations
+from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
@@ -115,12 +115,14 @@ class Collector:
         self._keeps = keeps
         self._filing = Filing(wanted, defaults_namespace=defaults_namespace)
         self._annotates = wanted.pod_annotations
-        # Sources that kpreempt has written, and the indices of pods from there, of which most annotations are missing.
+        self._keeps_conditions = wanted.pod_conditions
+        # Sources that kpreempt has written, and the indices of pods from there, of which annotations and times of
+        # conditions are missing.
         self._own_sources: set[str] = set()
         self._bare_pods: set[int] = set()
         self._documents: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
-        self._sharing = Sharing()
+        self._sharing = Sharing(keeps_conditions=wanted.pod_conditions)
         self._skipped: Counter[str] = Counter()
         self._known_starts: dict[bytes, _What] = {}
         self._source: str | None = None
@@ -181,7 +183,13 @@ class Collector:
     def lacking(self) -> list[Assumption]:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""
         found = self._filing.lacking() if self._own_sources else []
-        return [*found, lacking_annotations()] if self._bare_pods else found
+        if self._bare_pods and self._annotates:
+            found = [*found, lacking_annotations()]
+        return [*found, lacking_conditions()] if self._bare_pods and self._keeps_conditions else found
+
+    @property
+    def _wants_more_of_pods(self) -> bool:
+        return self._annotates or self._keeps_conditions
 
     def documents(self) -> list[dict[str, Any]]:
         """The plain documents that were kept, in the order of the input, each with its kind and namespace."""
@@ -231,7 +239,7 @@ class Collector:
             records.append(record)
         else:
             self._settle(shelf, at, record, batch, index)
-        if self._annotates and shelf.kind.record is Pod and records[at] is record:
+        if self._wants_more_of_pods and shelf.kind.record is Pod and records[at] is record:
             (self._bare_pods.add if batch.source in self._own_sources else self._bare_pods.discard)(at)
         if self._keeps is not None and records[at] is record and self._keeps(shelf.kind.name, record):
             self._keep(shelf.kind.name, what.api_version or batch.api_version, meta, json)
@@ -272,7 +280,7 @@ class Collector:
     def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
         known = shelf.records[at]
         is_own = batch.source in self._own_sources
-        is_same_pod = self._annotates and isinstance(record, Pod) and _is_alike(record, known)
+        is_same_pod = self._wants_more_of_pods and isinstance(record, Pod) and _is_alike(record, known)
         if is_later(record, known) or (is_same_pod and at in self._bare_pods and not is_own):
             shelf.records[at] = record
         elif not is_later(known, record) and record != known and not (is_same_pod and is_own):
@@ -324,8 +332,12 @@ class _What(msgspec.Struct, frozen=True, gc=False):
 
 
 def _is_alike(pod: Pod, other: Pod) -> bool:
-    """Whether two pods differ at most in annotations, most of which a dump of kpreempt's leaves out."""
-    return without_annotations(pod) == without_annotations(other)
+    """Whether two pods differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot."""
+    return _without_conditions(without_annotations(pod)) == _without_conditions(without_annotations(other))
+
+
+def _without_conditions(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[]))
 
 
 def _group(api_version: str) -> str:

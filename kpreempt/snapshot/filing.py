@@ -140,6 +140,16 @@ def lacking_annotations() -> Assumption:
     )
 
 
+def lacking_conditions() -> Assumption:
+    """What is not known of the conditions of pods that a dump of kpreempt's has."""
+    return Assumption(
+        "Pod",
+        "status.conditions",
+        "a dump that kpreempt wrote keeps few of them and hardly any times, so that plugins do not see the rest; what "
+        "kubectl get pods -A -o yaml prints, as a further --snapshot, brings them",
+    )
+
+
 def _lacks(file: dict[tuple[str, str], Filed], is_record: bool) -> bool:
     return any(each.is_partial for each in file.values()) if is_record else not file
 

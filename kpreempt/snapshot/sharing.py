@@ -32,9 +32,10 @@ _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodRe
 
 
 class Sharing:
-    """Parts that have been seen before."""
+    """Parts that have been seen before; ``keeps_conditions`` leaves those of pods as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_conditions: bool = False) -> None:
+        self._keeps_conditions = keeps_conditions
         self._texts: dict[str, str] = {}
         self._annotations: dict[PodAnnotations, PodAnnotations | None] = {PodAnnotations(): None}
         self._all_annotations: dict[Hashable, AllAnnotations | None] = {(): None}
@@ -54,7 +55,7 @@ class Sharing:
         if meta.owner_references:
             force_setattr(meta, "owner_references", self._list(meta.owner_references))
         self._share_spec(pod.spec)
-        if status.conditions:
+        if status.conditions and not self._keeps_conditions:
             conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
             force_setattr(status, "conditions", self._list(conditions))
         if status.container_statuses:

@@ -16,7 +16,8 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.victims import REASON_NO_VICTIMS, Victims
+from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
+from kpreempt.schedulers.kube.preemption.victims import Victims
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 # Up to here Go's sort keeps the order of equals.

@@ -14,6 +14,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     FrameworkError,
     Handle,
     NodeToStatus,
+    PluginError,
     PostFilterResult,
     PreemptionEvidence,
 )
@@ -159,6 +160,8 @@ class Evaluator:
             outcome = select_victims(framework, self._rules, state, pod, node_info, self._budgets, self._cluster.now)
         except FrameworkError as error:
             return Victims(error.status, [], 0, [])
+        except PluginError as error:
+            return Victims(Status(Code.ERROR, [str(error)], plugin=self._rules.name), [], 0, [])
         if outcome.status.is_success and not outcome.pods:
             reason = f'expected at least one victim pod on node "{node_info.name}"'
             return outcome._replace(status=Status(Code.ERROR, [reason]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -15,7 +16,12 @@ from kpreempt.verdict import Status
 
 
 class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
-    """Eligibility, dry run and choice, by the hooks of ``PreemptionRules``; its reasons begin with ``preemption: ``."""
+    """Eligibility, dry run and choice, by the hooks of ``PreemptionRules``; its reasons begin with ``message_prefix``.
+
+    That is DefaultPreemption's own; most plugins outside the tree say nothing before their reasons.
+    """
+
+    message_prefix: ClassVar[str] = "preemption: "
 
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
@@ -23,7 +29,7 @@ class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
         """Nominate a node, or say why no eviction helps."""
         result, status = self._evaluator.preempt(state, pod, filtered)
         if status.reasons:
-            return result, Status(status.code, [f"preemption: {status.message}"])
+            return result, Status(status.code, [f"{self.message_prefix}{status.message}"])
         return result, status
 
     @cached_property

@@ -19,6 +19,7 @@ from kpreempt.verdict import SUCCESS, Code, Eligibility, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
 REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+REASON_NO_VICTIMS = "No preemption victims found for incoming pod"
 MIN_CANDIDATE_NODES_PERCENTAGE = 10
 MIN_CANDIDATE_NODES_ABSOLUTE = 100
 
@@ -70,7 +71,8 @@ class PreemptionRules(Plugin):
 
         One that is overridden is asked of the pods of a node one after the other, the least important first; those
         that may go are off the node then, and out of ``state``. Where priority no longer decides here, the room that
-        is freed is not safe: a nomination keeps it from pods of lower priority only.
+        is freed is not safe: a nomination keeps it from pods of lower priority only. A ``PluginError`` that this hook,
+        ``is_eligible_pod`` or ``check_fit`` raises is the end of this node only: it is no candidate.
         """
         return victim.priority < pod.priority and self.is_eligible_pod(pod, victim, node_info)
 
@@ -82,8 +84,16 @@ class PreemptionRules(Plugin):
         """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
         return is_more_important(one, other, self.handle.cluster.now)
 
-    def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """What the plugin itself says to the pod on a node that the filters let pass in a dry run: Success."""
+    def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
+        """What is said of a node from which no pod may go."""
+        return REASON_NO_VICTIMS
+
+    def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo, put_back: PodInfo | None) -> Status:
+        """What the plugin itself says to the pod on a node that the filters let pass in a dry run: Success.
+
+        It is asked when all that may go are gone (``put_back`` is ``None``), where a refusal rules the node out, and
+        after each pod that is put back, where a refusal makes that pod a victim.
+        """
         return SUCCESS
 
     def ordered_score_functions(self, candidates: Mapping[str, CandidateVictims]) -> Sequence[CandidateScore]:
@@ -100,8 +110,9 @@ class PreemptionRules(Plugin):
 
     @property
     def chooses_victims(self) -> bool:
-        """Whether the victims on a node may be others than by DefaultPreemption."""
-        return any(map(self.overrides, ("may_evict", "is_eligible_pod", "is_more_important", "check_fit")))
+        """Whether a node may have other victims, or be refused in other words, than by DefaultPreemption."""
+        hooks = ("may_evict", "is_eligible_pod", "is_more_important", "check_fit", "no_victims_message")
+        return any(map(self.overrides, hooks))
 
 
 def is_terminating_by_preemption(pod: Pod) -> bool:

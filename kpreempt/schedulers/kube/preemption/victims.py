@@ -17,11 +17,9 @@ from kpreempt.schedulers.kube.framework.interface import FilterRunner, Framework
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
-from kpreempt.schedulers.kube.preemption.importance import sort_by_importance, sorted_as_in_go
+from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance, sorted_as_in_go
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
-
-REASON_NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 class Victims(NamedTuple):
@@ -61,7 +59,7 @@ def _without_those_that_may_go(
     state, node_info = state.clone(), node_info.snapshot()
     view = read_only_node(node_info)
     potential = []
-    for info in reversed(_by_importance(rules, node_info.pods, now)):
+    for info in _least_important_first(rules, node_info.pods, now):
         if rules.may_evict(state, pod, read_only_pod(info), view):
             potential.append(info)
             node_info.remove_pod(info)
@@ -81,9 +79,10 @@ def select_victims(
     """Find the victims on ``node_info``; neither it nor ``state`` is changed."""
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
-        return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICTIMS]), [], 0, [])
+        reason = rules.no_victims_message(pod, read_only_node(node_info))
+        return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
     potential, state, node_info = without
-    status = _status(framework, rules, state, pod, node_info)
+    status = _status(framework, rules, state, pod, node_info, None)
     if not status.is_success:
         return Victims(status, [], 0, [])
     counted = budgets.count(_by_importance(rules, potential, now))
@@ -104,13 +103,32 @@ def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetim
     return sorted_as_in_go(pods, lambda one, other: rules.is_more_important(read_only_pod(one), read_only_pod(other)))
 
 
+def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
+    """The pods in the order in which upstream's plugins with rules of their own look at them.
+
+    They sort by "not more important", which of two equal pods holds both ways: so this is not the other order turned
+    round where there are more pods than insertion sort is used for.
+    """
+    if not rules.overrides("is_more_important"):
+        return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
+    return sorted_as_in_go(
+        pods, lambda one, other: not rules.is_more_important(read_only_pod(one), read_only_pod(other))
+    )
+
+
 def _status(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo
+    framework: FilterRunner,
+    rules: PreemptionRules,
+    state: CycleState,
+    pod: Pod,
+    node_info: NodeInfo,
+    put_back: PodInfo | None,
 ) -> Status:
     """What the filters say of the node, and then the plugin that preempts."""
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
-        status = rules.check_fit(state, pod, read_only_node(node_info)).of_plugin(rules.name)
+        beside = None if put_back is None else read_only_pod(put_back)
+        status = rules.check_fit(state, pod, read_only_node(node_info), beside).of_plugin(rules.name)
     return status
 
 
@@ -127,7 +145,7 @@ def _reprieve(
     node_info.add_pod(info)
     framework.run_pre_filter_add_pod(state, pod, info, node_info)
     try:
-        status = _status(framework, rules, state, pod, node_info)
+        status = _status(framework, rules, state, pod, node_info, info)
     except FrameworkError as error:
         # To upstream an error here means the same as a refusal.
         status = error.status

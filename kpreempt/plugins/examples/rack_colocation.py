@@ -1,0 +1,174 @@
+"""RackColocation: the pods of a group all run in one rack, near each other. An example of ours, with no upstream.
+
+Pods of a namespace with the same value of the label ``example.com/group`` are a group; ``example.com/rack`` on nodes
+says in which rack they are. Both names can be set, and how many pods of a group a rack may hold::
+
+    pluginConfig:
+    - name: RackColocation
+      args: {groupLabel: example.com/team, topologyKey: topology.kubernetes.io/zone, maxPods: 8}
+
+PreFilter counts the group's pods in each rack, add-pod and remove-pod keep the counts exact in a dry run, Filter
+refuses, and Score prefers nodes that have pods of the group already.
+
+Which code a refusal has decides whether the scheduler tries evictions on the node. Evictions happen on one node, and
+that is in one rack. So where pods of the group are in another rack, nothing that happens on this node helps: the node
+is unresolvable. Where the rack has its number of the group's pods, evictions help only if enough of them are on this
+very node.
+
+As with Kubernetes' own pod affinity a nominated pod counts when the node that it is nominated to is looked at, and not
+before. Pods of the group on nodes without a rack are not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+
+from kpreempt.plugins import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    NodeInfo,
+    Pod,
+    PodInfo,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    Status,
+    normalize_to_max,
+    unresolvable,
+    unschedulable,
+)
+
+REASON_NO_RACK = "node(s) were in no rack"
+REASON_OTHER_RACK = "node(s) were outside the rack of the pod's group"
+REASON_FULL_RACK = "node(s) were in a rack with as many pods of the group as there may be"
+
+_MEMBERS = "RackColocation/members"
+
+
+class RackColocationArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The label that names a pod's group, the label that names a node's rack, and the most pods of a group in a rack.
+
+    ``max_pods`` 0 is no limit. Raises ``ValueError`` for a label without a name, and a negative number.
+    """
+
+    group_label: str = "example.com/group"
+    topology_key: str = "example.com/rack"
+    max_pods: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.group_label or not self.topology_key:
+            raise ValueError("groupLabel and topologyKey: Required value")
+        if self.max_pods < 0:
+            raise ValueError(f"maxPods: Invalid value: {self.max_pods}: must not be negative")
+
+
+class Members:
+    """How many pods of the group are in each rack where there are some; a state that changes, so it can be copied."""
+
+    __slots__ = ("in_rack",)
+
+    def __init__(self, in_rack: Counter[str]) -> None:
+        self.in_rack = in_rack
+
+    def clone(self) -> Members:
+        """An independent copy: the framework clones the state for each node that it tries evictions on."""
+        return Members(Counter(self.in_rack))
+
+    def change(self, rack: str, number: int) -> None:
+        """Count pods that came, or with a negative number that went; a rack that has none left is forgotten."""
+        self.in_rack[rack] += number
+        if not self.in_rack[rack]:
+            del self.in_rack[rack]
+
+
+class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Keeps the pods of a group in one rack."""
+
+    args_type = RackColocationArgs
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Count the pod's group; skip a pod that is in none, which leaves Filter, add-pod and remove-pod out, too."""
+        if not self._group(pod):
+            return None, SKIP
+        in_rack = self._in_racks.get((pod.metadata.namespace, self._group(pod)), Counter())
+        state.write(_MEMBERS, Members(Counter(in_rack)))
+        return None, SUCCESS
+
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
+        """Count a pod that came to the node."""
+        self._change(state, pod, added, node_info, 1)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
+        """Count a pod no more that went from the node."""
+        self._change(state, pod, removed, node_info, -1)
+
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+        """Refuse nodes outside the group's rack, and in a rack that has enough of the group."""
+        rack = self._rack(node_info)
+        if not rack:
+            return unresolvable(REASON_NO_RACK, label=self.args.topology_key)
+        in_rack = self._members(state).in_rack
+        elsewhere = {name: number for name, number in in_rack.items() if name != rack}
+        if elsewhere:
+            where = ", ".join(sorted(elsewhere))
+            return unresolvable(REASON_OTHER_RACK, group=self._group(pod), rack=rack, others=where)
+        too_many = in_rack[rack] + 1 - self.args.max_pods
+        if self.args.max_pods and too_many > 0:
+            here = self._members_on(node_info, pod)
+            refuse = unschedulable if here >= too_many else unresolvable
+            return refuse(REASON_FULL_RACK, group=self._group(pod), rack=rack, pods=in_rack[rack], here=here)
+        return SUCCESS
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Skip where there is nothing to be near to: no group, or none of its pods in a rack."""
+        return SUCCESS if self._group(pod) and self._members(state).in_rack else SKIP
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        """The number of the group's pods on the node."""
+        return self._members_on(node_info, pod)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
+        """100 for the node with the most of them."""
+        return normalize_to_max(scores)
+
+    @cached_property
+    def _in_racks(self) -> dict[tuple[str, str], Counter[str]]:
+        """By namespace and group the pods in each rack: counted once, as the plugin is made anew for each cluster."""
+        counts: dict[tuple[str, str], Counter[str]] = {}
+        for node_info in self.handle.snapshot.nodes:
+            if rack := self._rack(node_info):
+                for info in node_info.pods:
+                    if group := self._group(info.pod):
+                        counts.setdefault((info.pod.metadata.namespace, group), Counter())[rack] += 1
+        return counts
+
+    def _members(self, state: CycleState) -> Members:
+        members = state.read(_MEMBERS)
+        # None where this plugin is enabled at filter and not at preFilter: then no pod counts.
+        return members if isinstance(members, Members) else Members(Counter())
+
+    def _change(self, state: CycleState, pod: Pod, changed: PodInfo, node_info: NodeInfo, number: int) -> None:
+        if (rack := self._rack(node_info)) and self._is_member(changed, pod):
+            self._members(state).change(rack, number)
+
+    def _group(self, pod: Pod) -> str:
+        return pod.metadata.labels.get(self.args.group_label, "")
+
+    def _rack(self, node_info: NodeInfo) -> str:
+        return node_info.node.metadata.labels.get(self.args.topology_key, "")
+
+    def _is_member(self, info: PodInfo, pod: Pod) -> bool:
+        """Whether a pod is of the group that ``pod`` is in."""
+        return info.pod.metadata.namespace == pod.metadata.namespace and self._group(info.pod) == self._group(pod)
+
+    def _members_on(self, node_info: NodeInfo, pod: Pod) -> int:
+        return sum(self._is_member(info, pod) for info in node_info.pods)
