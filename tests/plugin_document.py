@@ -14,10 +14,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kpreempt import plugins
+from kpreempt import __version__, plugins
+from kpreempt.cli.extensions import ENTRY_POINTS
 from kpreempt.plugins import Plugin, PreemptionPlugin, PreFilterPlugin, ScorePlugin, Status
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
 
@@ -37,6 +39,7 @@ class Folder:
         self.path = path / "work"
         self._programs = path / "bin"
         self._installed = path / "installed"
+        self._announced = path / "announced"
         self.path.mkdir()
         self._programs.mkdir()
         for name in ("kpreempt", "pip"):
@@ -44,6 +47,19 @@ class Folder:
             # Without the current directory, as installed programs have it.
             program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m {name} "$@"\n', encoding="utf-8")
             program.chmod(0o755)
+        self._announce_own()
+
+    def _announce_own(self) -> None:
+        """Have kpreempt announce its plugins as ``pyproject.toml`` says, however long ago it was installed here."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        folder = self._announced / f"kpreempt-{__version__}.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.4\nName: kpreempt\nVersion: {__version__}\n", encoding="utf-8"
+        )
+        own = project["entry-points"][ENTRY_POINTS]
+        lines = "".join(f"{name} = {value}\n" for name, value in own.items())
+        (folder / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\n{lines}", encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the document."""
@@ -62,7 +78,7 @@ class Folder:
             timeout=_SECONDS,
             env={
                 "PATH": f"{self._programs}:{os.environ.get('PATH', '')}",
-                "PYTHONPATH": f"{ROOT}:{self._installed}",
+                "PYTHONPATH": f"{ROOT}:{self._announced}:{self._installed}",
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "HOME": str(self.path),
                 "COLUMNS": "80",
