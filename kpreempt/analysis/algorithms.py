@@ -88,7 +88,7 @@ def scheduler_for(
         raise UsageError(f"{asked.source}: plugins are for {DEFAULT_ALGORITHM}, and {algorithm} takes none")
     if algorithm in _LEGACY:
         package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
-        made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy)
+        made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy, connect=connect)
         return made
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"

@@ -15,6 +15,7 @@ from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
 from kpreempt.cli.pending import pending
+from kpreempt.cli.plugins import plugins
 from kpreempt.cli.queue import queue
 from kpreempt.cli.snapshot import snapshot
 from kpreempt.cli.volcano import volcano
@@ -39,6 +40,7 @@ app.command()(budgets)
 app.command()(volcano)
 app.command()(batch)
 app.command()(algorithms)
+app.command()(plugins)
 app.command()(compare)
 app.command()(completion)
 app.command()(snapshot)

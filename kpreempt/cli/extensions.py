@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
 
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
+    from kpreempt.verdict.plugin_list import AvailablePlugin
 
 ENTRY_POINTS = "kpreempt.plugins"
 _FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
+_LONGEST_MESSAGE = 300
 
 
 class Extensions(NamedTuple):
@@ -37,7 +41,7 @@ class Extensions(NamedTuple):
 
         Raises ``UsageError`` for one that is not there, cannot be imported, or is no plugin.
         """
-        found = [_asked_for(text) for text in self.plugins]
+        found = [_asked_for(text) for text in dict.fromkeys(self.plugins)]
         known = {each.name for each in found}
         installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
@@ -66,15 +70,24 @@ class InstalledPlugin(NamedTuple):
 
 
 @cache
-def installed_plugins() -> dict[str, InstalledPlugin]:
-    """The plugins that installed packages announce, by the names of their entry points."""
-    found: dict[str, InstalledPlugin] = {}
+def installed_plugins() -> dict[str, list[InstalledPlugin]]:
+    """The plugins that installed packages announce, by the names of their entry points; none is imported.
+
+    Where packages announce the same name, all of them are there, by the names of the packages.
+    """
+    found: dict[str, list[InstalledPlugin]] = {}
     for entry_point in metadata.entry_points(group=ENTRY_POINTS):
         dist = entry_point.dist
-        found.setdefault(
-            entry_point.name, InstalledPlugin(entry_point, f"{dist.name} {dist.version}" if dist is not None else "")
-        )
-    return found
+        package = f"{dist.name} {dist.version}" if dist is not None else ""
+        found.setdefault(entry_point.name, []).append(InstalledPlugin(entry_point, package))
+    return {name: sorted(found[name], key=lambda each: each.package) for name in sorted(found)}
+
+
+def available_plugins() -> list[AvailablePlugin]:
+    """The plugins that installed packages announce, to be listed."""
+    from kpreempt.verdict.plugin_list import AvailablePlugin
+
+    return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
 
 
 def _may_name_others(configuration: Mapping[str, Any]) -> bool:
@@ -106,29 +119,40 @@ def _asked_for(text: str) -> FoundPlugin:
     source = f"--plugin {text}"
     place, colon, name = text.rpartition(":")
     if not colon:
+        if text.endswith(".py"):
+            raise UsageError(f"{source}: the class is missing", hint=f"--plugin {text}:MyPlugin")
         installed = installed_plugins().get(text)
         if installed is None:
-            known = ", ".join(sorted(installed_plugins())) or "none is installed"
-            raise UsageError(f"{source}: there is no installed plugin {text!r} ({known})", hint=_FORMS)
+            known = ", ".join(installed_plugins())
+            there = f"there is {known}" if known else "none is installed"
+            raise UsageError(f"{source}: there is no installed plugin {text!r}: {there}", hint=_FORMS)
         return _installed(installed, is_asked_for=True)
-    if not place or not name:
-        raise UsageError(f"{source}: {_FORMS} is expected", hint="--plugin rack:RackColocation")
-    module = _imported(source, lambda: _module_at(place, source))
+    is_relative = place.startswith(".") and not place.endswith(".py")
+    if not place or not name or is_relative:
+        raise UsageError(f"{source}: {_FORMS} is expected", hint="--plugin rack.py:RackColocation")
+    module = _imported(source, place, lambda: _module_at(place, source))
     value = getattr(module, name, None)
     if value is None:
         raise UsageError(f"{source}: {place} has no {name}", hint=_plugins_in(module))
     return FoundPlugin(_checked(value, source), source, is_asked_for=True)
 
 
-def _installed(installed: InstalledPlugin, *, is_asked_for: bool = False) -> FoundPlugin:
+def _installed(announced: Sequence[InstalledPlugin], *, is_asked_for: bool = False) -> FoundPlugin:
+    """The plugin of an entry point, of which there is just one of that name."""
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
-    entry_point = installed.entry_point
-    source = f"entry point {entry_point.name} of {installed.package or entry_point.value}"
-    plugin = _checked(_imported(source, entry_point.load), source)
+    entry_point, package = announced[0]
+    if len(announced) > 1:
+        packages = " and by ".join(each.package or each.entry_point.value for each in announced)
+        raise UsageError(
+            f"the plugin {entry_point.name} is announced by {packages}", hint=f"--plugin {entry_point.value}"
+        )
+    source = f"entry point {entry_point.name} of {package or entry_point.value}"
+    plugin = _checked(_imported(source, entry_point.module, entry_point.load), source)
     if plugin.name != entry_point.name:
         raise UsageError(
-            f"{source}: the plugin is called {plugin.name}", hint="the entry point and the plugin need one name"
+            f"{source}: the plugin is called {plugin.name}, and both need one name",
+            hint=f'{plugin.name} = "{entry_point.value}"',
         )
     return FoundPlugin(plugin, source, is_asked_for=is_asked_for)
 
@@ -157,7 +181,7 @@ def _search(folder: str) -> None:
         sys.path.append(folder)
 
 
-def _imported(source: str, load: Callable[[], Any]) -> Any:
+def _imported(source: str, module: str, load: Callable[[], Any]) -> Any:
     """What ``load`` gives. Raises ``UsageError`` for whatever the code of a plugin raises when it is imported."""
     try:
         with redirect_stdout(sys.stderr):
@@ -165,20 +189,58 @@ def _imported(source: str, load: Callable[[], Any]) -> Any:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        at = error if isinstance(error, SyntaxError) else frame
-        place = f" ({Path(at.filename or '').name}, line {at.lineno})" if not isinstance(error, ImportError) else ""
-        said = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
-        raise UsageError(f"{source} cannot be imported: {type(error).__name__}: {said}{place}", hint=_FORMS) from None
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{module}.".startswith(f"{missing}."):
+            raise UsageError(
+                f"{source}: there is no module {missing}, neither here nor installed", hint=_FORMS
+            ) from None
+        said = f"{type(error).__name__}{_said_by(error)}{_line_of(error)}"
+        raise UsageError(f"{source} cannot be imported: {said}") from None
+
+
+def _said_by(error: BaseException) -> str:
+    """The text of an exception on one line, after a colon; nothing where it has none, or fails to tell."""
+    try:
+        said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
+    except Exception:
+        return ""
+    return f": {said[:_LONGEST_MESSAGE]}" if said else ""
+
+
+def _line_of(error: BaseException) -> str:
+    """The line of a plugin, or of what it uses, at which the exception was raised; not one of what imports it."""
+    if isinstance(error, SyntaxError):
+        return f" ({Path(error.filename or '').name}, line {error.lineno})"
+    importing = {__file__, inspect.getfile(import_module), inspect.getfile(metadata)}
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if each.filename not in importing and not each.filename.startswith("<frozen ")]
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
 
 
 def _checked(value: object, source: str) -> type[Plugin]:
+    """The class of a plugin, with attributes that are what they should be. Raises ``UsageError``."""
+    from kpreempt.model.wanted import Wanted
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
     if not (inspect.isclass(value) and issubclass(value, Plugin)):
-        raise UsageError(f"{source} is not a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin): ...")
+        raise UsageError(f"{source} is not the class of a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin)")
+    kind = value.__name__
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
-        raise UsageError(f"{source}: {value.__name__} has no {' and no '.join(missing)}")
+        methods = [f"def {name}({', '.join(inspect.signature(getattr(value, name)).parameters)})" for name in missing]
+        raise UsageError(f"{source}: {kind} has no {' and no '.join(missing)}", hint=" and ".join(methods))
+    name: object = value.name
+    if not isinstance(name, str) or name in ("", "*") or name != "".join(name.split()):
+        raise UsageError(f"{source}: the attribute name of {kind} is no name", hint=f'name = "{kind}"')
+    if not isinstance(value.wants, Wanted):
+        raise UsageError(
+            f"{source}: the attribute wants of {kind} is not a Wanted",
+            hint='wants = Wanted((ObjectKind("Namespace"),))',
+        )
+    args_type: object = value.args_type
+    if args_type is not None and not (inspect.isclass(args_type) and issubclass(args_type, msgspec.Struct)):
+        raise UsageError(
+            f"{source}: the attribute args_type of {kind} is not a msgspec.Struct", hint="class Args(msgspec.Struct)"
+        )
     # What a plugin prints while it is written must not stand in the middle of the answer.
     vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value

@@ -46,8 +46,6 @@ def _without_proxy(error: BaseException, host: str) -> str:
         return NO_HEADERS
     if any(isinstance(each, http.client.BadStatusLine) for each in chain):
         return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
-    if any(isinstance(each, urllib3_errors.InvalidChunkLength) for each in chain):
-        return "malformed chunked encoding"
     return "net/http: HTTP/1.x transport connection broken"
 
 

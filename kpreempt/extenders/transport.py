@@ -29,6 +29,7 @@ from kpreempt.schedulers.extender_protocol import (
     ExtenderError,
     ExtenderSettings,
     ExtenderStatusError,
+    is_whole,
     without_secrets,
 )
 
@@ -84,13 +85,15 @@ class _Transport:
         try:
             return exchange.answer.result(self._seconds)
         except TimeoutError:
-            words = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}"
+            words, received = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}", bytes(exchange.received)
             exchange.abandon()
-            raise ExtenderError(words) from None
+        if is_whole(received):
+            return received
+        raise ExtenderError(words)
 
 
 class _Exchange:
-    """One request and its answer. ``answer`` gets the body or an ``ExtenderError``, unless nobody waits any more."""
+    """One request and its answer. ``answer`` gets the body or an error, ``received`` what there is of it so far."""
 
     def __init__(
         self,
@@ -103,6 +106,7 @@ class _Exchange:
     ) -> None:
         self.answer: Future[bytes] = Future()
         self.has_headers = False
+        self.received = bytearray()
         self._shown = shown
         self._parts = parts
         self._body = body
@@ -132,7 +136,7 @@ class _Exchange:
     def abandon(self) -> None:
         """End the connection, and with it the thread, for which nobody waits any more."""
         # A connection has its socket from before TLS is spoken, and gives it away to an answer without a length.
-        held = [connection.sock for connection in self._connections if connection.sock is not None]
+        held = [each for connection in self._connections if (each := connection.sock) is not None]
         for each in (*held, *self._sockets):
             with suppress(OSError):
                 # TLS would say goodbye first.
@@ -178,18 +182,18 @@ class _Exchange:
             response.close()
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> bytes:
-        chunks, size = [], 0
+        """The body. What is wrong behind a whole value is not looked at, as in Go, whose decoder stops there."""
         try:
-            for chunk in response.stream(_CHUNK, decode_content=False):
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > self._max_bytes:
+            while chunk := response.read1(_CHUNK, decode_content=False):
+                self.received += chunk
+                if len(self.received) > self._max_bytes:
                     raise ExtenderError(f"{self._shown}: the answer is longer than {self._max_bytes:,} bytes")
-        except urllib3_errors.ProtocolError as error:
-            if not _is_cut_short(error):
+        except (urllib3_errors.ProtocolError, urllib3_errors.SSLError) as error:
+            # Whether half a body is enough is for the decoder to say.
+            is_cut_short = any(isinstance(each, http.client.IncompleteRead) for each in causes(error))
+            if not is_cut_short and not is_whole(bytes(self.received)):
                 raise
-            # Whether it is enough is for the decoder to say, as in Go.
-        return b"".join(chunks)
+        return bytes(self.received)
 
 
 def _manager(proxy: str, tls: dict[str, Any]) -> urllib3.PoolManager:
@@ -210,15 +214,6 @@ def _headers(parts: SplitResult) -> dict[str, str]:
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         headers |= urllib3.make_headers(basic_auth=f"{user}:{password}")
     return headers
-
-
-def _is_cut_short(error: urllib3_errors.ProtocolError) -> bool:
-    """Whether the answer just ended before its end; urllib3 has no type for that in a body of chunks."""
-    chain = causes(error)
-    if any(isinstance(each, urllib3_errors.InvalidChunkLength) for each in chain):
-        return False
-    is_incomplete = any(isinstance(each, http.client.IncompleteRead) for each in chain)
-    return is_incomplete or "ended prematurely" in str(error)
 
 
 def _split(url: str) -> SplitResult:

@@ -15,6 +15,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
 from kpreempt.verdict.budget_audit import BudgetAudit
 from kpreempt.verdict.check import Check
+from kpreempt.verdict.plugin_list import SchedulerPlugins
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
 Answer = (
@@ -28,6 +29,7 @@ Answer = (
     | GangAnswer
     | GangAnswers
     | Check
+    | SchedulerPlugins
 )
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 # What only the answer of check has a module of its own for.
@@ -54,7 +56,8 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
     preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks
     end, of an audit the budgets about which there is something to say; its ``jsonl`` ends with the
-    workloads without a budget. Of ``check``, ``jsonl`` has the findings and ``name`` the victims.
+    workloads without a budget. Of ``check``, ``jsonl`` has the findings and ``name`` the victims; of a list of plugins
+    they have the profiles, and the bare names of the plugins that run.
     Raises ``UsageError`` for a format that there is not.
     """
     if format == "json":
@@ -69,7 +72,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
         return "".join(f"{encode_json(item)}\n" for item in _items(answer))
     if format == "name":
         kind = _kind_of_names(answer)
-        return "".join(f"{kind}/{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
+        return "".join(f"{kind}{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
     formats = CHECK_FORMATS if isinstance(answer, Check) else ANSWER_FORMATS
     if format not in formats:
         raise UsageError(f"there is no output format {format!r}", hint=", ".join(formats))
@@ -101,6 +104,10 @@ def _text(answer: Answer, options: RenderOptions) -> str:
         from kpreempt.report.budgets_text import render_budgets  # noqa: PLC0415 - loaded when it is asked for
 
         return render_budgets(answer, options)
+    if isinstance(answer, SchedulerPlugins):
+        from kpreempt.report.plugins_text import render_plugins  # noqa: PLC0415 - loaded when it is asked for
+
+        return render_plugins(answer, options)
     if isinstance(answer, Comparison):
         from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
 
@@ -123,9 +130,12 @@ def _text(answer: Answer, options: RenderOptions) -> str:
 
 
 def _kind_of_names(answer: Answer) -> str:
+    """What stands before a name; nothing before what is no object."""
+    if isinstance(answer, SchedulerPlugins):
+        return ""
     if isinstance(answer, BudgetAudit):
-        return "poddisruptionbudget.policy"
-    return "node" if isinstance(answer, GangAnswer | GangAnswers) else "pod"
+        return "poddisruptionbudget.policy/"
+    return "node/" if isinstance(answer, GangAnswer | GangAnswers) else "pod/"
 
 
 def _items(answer: Answer) -> Sequence[msgspec.Struct]:
@@ -137,10 +147,14 @@ def _items(answer: Answer) -> Sequence[msgspec.Struct]:
         return [answer]
     if isinstance(answer, BudgetAudit):
         return [*answer.items, *answer.unprotected]
+    if isinstance(answer, SchedulerPlugins):
+        return answer.profiles
     return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
 
 
 def _names(answer: Answer) -> list[str]:
+    if isinstance(answer, SchedulerPlugins):
+        return list(dict.fromkeys(name for profile in answer.profiles for name in profile.names))
     if isinstance(answer, Check):
         return list(dict.fromkeys(victim.pod for victim in answer.play.displaced))
     if isinstance(answer, PreemptionsOfPod):

@@ -9,6 +9,7 @@ from kpreempt.report.changes_section import describe_answer, describe_changes, j
 from kpreempt.report.choice_section import describe_choice
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe
+from kpreempt.report.extenders_section import describe_call
 from kpreempt.report.failures import name_some
 from kpreempt.report.grouping import group_by_reasons
 from kpreempt.report.headline import headline, pod_facts, pod_name
@@ -45,6 +46,9 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
         blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
         blocks += _filters(story.evaluation)
         blocks += _changes(f"Changes with which {code(story.node)} would be chosen", story.proposals)
+    if verdict.extender_calls:
+        calls = [f"- {emphasised(describe_call(each))}" for each in verdict.extender_calls]
+        blocks.append("\n".join(["**Extenders:**", "", *calls]))
     if verdict.assumptions:
         blocks.append(
             "\n".join(

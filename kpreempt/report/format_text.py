@@ -15,6 +15,7 @@ from kpreempt.report.closing_section import (
     add_nearest_section,
 )
 from kpreempt.report.dry_run_section import add_dry_run_section, add_eligibility_section
+from kpreempt.report.extenders_section import add_extenders_section
 from kpreempt.report.filter_section import add_filter_section
 from kpreempt.report.headline import cluster_facts, headline, pod_facts, pod_name
 from kpreempt.report.layout import Page, Phrase, Span, to_plain
@@ -58,6 +59,7 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
         add_eligibility_section(page, verdict)
         add_dry_run_section(page, verdict, options)
         add_choice_section(page, verdict, options)
+        add_extenders_section(page, verdict, options)
         add_victims_section(page, verdict, options)
         add_nearest_section(page, verdict, options)
         add_changes_section(page, verdict, options)

@@ -20,6 +20,7 @@ from kpreempt.verdict import (
 )
 from kpreempt.verdict.budget_audit import BudgetAudit
 from kpreempt.verdict.check import Check
+from kpreempt.verdict.plugin_list import SchedulerPlugins
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer, SessionVerdict
 
 SCHEMA_FILE = "verdict.schema.json"
@@ -35,6 +36,7 @@ _DOCUMENTS: dict[type[msgspec.Struct], str] = {
     Check: "Check",
     SchedulingQueueState: "SchedulingQueue",
     Comparison: "Comparison",
+    SchedulerPlugins: "SchedulerPlugins",
     SessionVerdict: "VolcanoSessionVerdict",
     SessionAnswer: "VolcanoSession",
     GangAnswer: "VolcanoJobVerdict",

@@ -6,6 +6,7 @@ Schedulers return these and reports render them; nothing here computes or prints
 
 from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
 from kpreempt.verdict.details import Detail
+from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.preempted import (
     Evidence,
@@ -35,7 +36,6 @@ from kpreempt.verdict.records import (
     ClusterSummary,
     Effect,
     Eligibility,
-    ExtenderCall,
     Odds,
     OddsGroup,
     PodSummary,

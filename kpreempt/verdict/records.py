@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
 from kpreempt.verdict.status import Status
@@ -69,23 +70,6 @@ class AssumptionKind(StrEnum):
     SET_ASIDE = "SetAside"
     UNCERTAIN = "Uncertain"
     TOLD = "Told"
-
-
-class ExtenderCall(_Record, frozen=True, omit_defaults=True):
-    """A call of an extender, by its address, and what came of it.
-
-    ``verb`` is ``filter``, ``prioritize`` or ``preempt``; ``asked`` how many nodes it was asked about, of which it
-    ``refused`` some and ``changed`` the victims on others. ``error`` says how the call failed, and ``ignored`` that
-    scheduling went on without it.
-    """
-
-    extender: str
-    verb: str
-    asked: int = 0
-    refused: list[str] = []
-    changed: list[str] = []
-    error: str = ""
-    ignored: bool = False
 
 
 class Assumption(_Record, frozen=True, omit_defaults=True):
@@ -234,8 +218,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     end with. Where the pod fits, ``chosen_nodes`` tie for the best score, and it ``lands_on`` one of these, or on its
     nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
     scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
-    node. ``nominations_to_clear`` are pods that lose their nomination (1.13 and 1.18). ``extender_calls`` are in
-    their order. ``message`` is the text of the FailedScheduling event.
+    node. ``nominations_to_clear`` are pods that lose their nomination (1.13 and 1.18). ``message`` is the text of the
+    FailedScheduling event. ``extender_calls`` are those of extenders, which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -267,9 +251,9 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominated_nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
     nominations_to_clear: list[str] = []
-    extender_calls: list[ExtenderCall] = []
     effects: list[Effect] = []
     message: str = ""
+    extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_story: NodeStory | None = None
     proposals: list[Proposal] = []

@@ -68,6 +68,7 @@ class FakeExtender:
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         self.is_ignorable = bool(case.get("ignorable"))
+        self.is_prioritizer = False
         self.supports_preemption = bool(case.get("supportsPreemption"))
         self._is_interested = not case.get("unInterested")
         self._predicates: Sequence[str] = case["predicates"]
@@ -79,7 +80,9 @@ class FakeExtender:
         passing = [node_info.name for node_info in nodes if self._fits(node_info.name)]
         return Filtered(passing, {info.name: "refused" for info in nodes if info.name not in passing})
 
-    def process_preemption(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
+    ) -> dict[str, Victims]:
         return {node: victims for node, victims in candidates.items() if self._fits(node)}
 
     def _fits(self, node: str) -> bool:

@@ -1,33 +1,37 @@
-"""The golden answers with the worked examples of plugins: a folder of ``fixtures/plugins`` each.
-
-A folder holds ``cluster.yaml``, ``pod.yaml``, ``scheduler.yaml``, which enables the plugin, and ``report.txt``.
-"""
+"""The golden lists of plugins: files of ``fixtures/plugin-list``."""
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
+from unittest import mock
 
-from tests.golden.answers import written_by
-from tests.golden.cases import NOW
+from kpreempt.cli.extensions import ENTRY_POINTS, InstalledPlugin
+from tests.golden.answers import FIXTURES, written_by
 
-ROOT = Path(__file__).parents[2] / "fixtures" / "plugins"
-_EXAMPLES = "kpreempt.plugins.examples"
+ROOT = FIXTURES / "plugin-list"
+_CONFIGURED = ["plugins", "--scheduler-config", str(ROOT / "config.yaml"), "--plugin", "tests.golden.outside:Evicting"]
+# What is installed, whatever is installed where the tests run.
+_INSTALLED = {
+    name: [
+        InstalledPlugin(metadata.EntryPoint(name, f"tests.golden.outside:{name}", ENTRY_POINTS), package)
+        for package in packages
+    ]
+    for name, packages in {"RackAware": ["racks 1.4"], "Twice": ["first 0.1", "second 2.0"]}.items()
+}
 
-# The plugin of each answer, by the answer's file.
-ANSWERS = {
-    "capacity-scheduling/report.txt": f"{_EXAMPLES}.capacity_scheduling:CapacityScheduling",
-    "preemption-toleration/report.txt": f"{_EXAMPLES}.preemption_toleration:PreemptionToleration",
-    "rack-colocation/report.txt": f"{_EXAMPLES}.rack_colocation:RackColocation",
+# The arguments of each list, by its file.
+ANSWERS: dict[str, list[str]] = {
+    "default.txt": ["plugins"],
+    "configured.txt": _CONFIGURED,
+    "configured-called.txt": [*_CONFIGURED, "--call-extenders", "--feature-gates", "GenericWorkload=true"],
+    "configured.json": [*_CONFIGURED, "-o", "json"],
+    "configured.md": [*_CONFIGURED, "-o", "markdown"],
+    "configured-name.txt": [*_CONFIGURED, "-o", "name"],
 }
 
 
-def arguments(name: str) -> list[str]:
-    """What kpreempt is asked."""
-    case = (ROOT / name).parent
-    files = ["-f", str(case / "pod.yaml"), "--snapshot", str(case / "cluster.yaml"), "--now", NOW]
-    return ["explain", *files, "--scheduler-config", str(case / "scheduler.yaml"), "--plugin", ANSWERS[name]]
-
-
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
-    return written_by(arguments(name), folder / Path(name).name)
+    """What kpreempt lists now, at 80 columns; it goes through a file in ``folder``."""
+    with mock.patch("kpreempt.cli.extensions.installed_plugins", lambda: _INSTALLED):
+        return written_by(ANSWERS[name], folder / name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import checks, plugins, volcano
+from tests.golden import checks, examples, plugins, volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -34,8 +34,13 @@ def test_an_answer_about_a_change_is_the_recorded_one(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", plugins.ANSWERS)
-def test_an_answer_with_a_plugin_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+def test_a_list_of_plugins_is_the_recorded_one(name: str, tmp_path: Path) -> None:
     assert plugins.answer(name, tmp_path) == (plugins.ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", examples.ANSWERS)
+def test_an_answer_with_a_plugin_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+    assert examples.answer(name, tmp_path) == (examples.ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_scenario_of_volcano_is_shown() -> None:

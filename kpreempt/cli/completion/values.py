@@ -16,7 +16,7 @@ NO_FILES = 4
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 # The commands whose answers are not verdicts.
-_WITH_ANSWERS = ("at-risk", "budgets", "compare", "pending", "queue", "volcano", "who-preempted")
+_WITH_ANSWERS = ("at-risk", "budgets", "compare", "pending", "plugins", "queue", "volcano", "who-preempted")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
 _COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}

@@ -3,7 +3,7 @@
 Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` makes real ones).
 """
 
-from kpreempt.schedulers.extender_protocol.answers import HostPriority
+from kpreempt.schedulers.extender_protocol.answers import HostPriority, is_whole
 from kpreempt.schedulers.extender_protocol.dialect import V1_8, V1_13, V1_18, V1_36, Dialect
 from kpreempt.schedulers.extender_protocol.documents import uid_of
 from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
@@ -40,6 +40,7 @@ __all__ = [
     "HttpExtender",
     "NodeVictims",
     "TlsSettings",
+    "is_whole",
     "read_settings",
     "uid_of",
     "with_ignorable_last",

@@ -112,6 +112,15 @@ def read_priorities(body: bytes) -> list[HostPriority]:
     return found
 
 
+def is_whole(body: bytes) -> bool:
+    """Whether the body begins with a whole value, which is all that is read of it."""
+    try:
+        _raw_value(body.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _meta_victims(value: Any, path: str) -> MetaVictims:
     fields = _fields(value, "v1.MetaVictims", path)
     pods, place = _last(fields, "pods"), "NodeNameToMetaVictims.Pods"
@@ -127,13 +136,17 @@ def _meta_victims(value: Any, path: str) -> MetaVictims:
 
 def _decode(body: bytes) -> Any:
     text = body.decode("utf-8", "replace")
-    start = len(text) - len(text.lstrip(" \t\r\n"))
     try:
-        value, _ = _DECODER.raw_decode(text, start)
+        return _raw_value(text)
     except RecursionError:
         raise ExtenderError(problem_of(text) or "the answer is nested too deeply") from None
     except ValueError:
         raise ExtenderError(problem_of(text) or "the answer is not JSON") from None
+
+
+def _raw_value(text: str) -> Any:
+    """The first value of a text. Raises ``ValueError`` and ``RecursionError``."""
+    value, _ = _DECODER.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))
     return value
 
 

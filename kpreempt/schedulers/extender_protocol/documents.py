@@ -6,6 +6,7 @@ It holds no environment of containers and no annotation but those that a record 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -20,11 +21,27 @@ def uid_of(pod: Pod) -> str:
 
 
 def pod_document(pod: Pod) -> dict[str, Any]:
-    """A pod, with a UID and with the scheduler's name even where that is the usual one."""
-    document: dict[str, Any] = msgspec.to_builtins(pod, enc_hook=str)
+    """A pod, with a UID, and with what the API server fills in and the records leave out: ``protocol: TCP``."""
+    document: dict[str, Any] = _plain(pod)
     document["metadata"] = {**document.get("metadata", {}), "uid": uid_of(pod)}
-    document["spec"] = {"containers": [], **document.get("spec", {}), "schedulerName": pod.spec.scheduler_name}
+    document["spec"] = {"containers": [], **document.get("spec", {})}
     return {"status": {}, **document}
+
+
+def _plain(value: Any) -> Any:
+    """Plain data with all that is not empty, where the records' own encoding leaves every default out."""
+    if isinstance(value, msgspec.Struct):
+        named = [(name, getattr(value, attribute), default) for attribute, name, default in _fields(type(value))]
+        return {name: _plain(each) for name, each, default in named if each != default or (each and _plain(each))}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return msgspec.to_builtins(value, enc_hook=str)
+
+
+@cache
+def _fields(record: type[msgspec.Struct]) -> list[tuple[str, str, object]]:
+    """Attribute, name and default of each field."""
+    return [(each.name, each.encode_name, each.default) for each in msgspec.structs.fields(record)]
 
 
 def node_list(nodes: Sequence[Node]) -> dict[str, Any]:

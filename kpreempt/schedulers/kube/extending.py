@@ -64,8 +64,18 @@ class Extending:
                 for name, message in refused.items():
                     statuses.statuses[name] = Status(code, [message], plugin=extender.name)
             left = {node_info.name for node_info in nodes}
-            refused_names = [node_info.name for node_info in asked if node_info.name not in left]
-            self.calls.append(ExtenderCall(extender.name, "filter", asked=len(asked), refused=refused_names))
+            reasons = found.failed | found.unresolvable
+            names = [node_info.name for node_info in asked]
+            self.calls.append(
+                ExtenderCall(
+                    extender.name,
+                    "filter",
+                    asked=len(asked),
+                    refused={name: reasons.get(name, "") for name in names if name not in left},
+                    unresolvable=[name for name in names if name in found.unresolvable],
+                    let_in=[node_info.name for node_info in nodes if node_info.name not in names],
+                )
+            )
         return nodes
 
     def _filtered(self, extender: HttpExtender, nodes: Sequence[NodeInfo]) -> tuple[FilterAnswer, list[NodeInfo]]:
@@ -104,7 +114,8 @@ class Extending:
                 if each.host in names:
                     of_node = scores[each.host]
                     of_node[extender.name] = of_node.get(extender.name, 0) + each.score * factor
-            self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes)))
+            scored = {each.host: each.score for each in given if each.host in names}
+            self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
         return scores
 
     def process_preemption(self, candidates: Mapping[str, CandidateVictims]) -> dict[str, CandidateVictims]:
@@ -129,8 +140,13 @@ class Extending:
                     extender.name,
                     "preempt",
                     asked=len(asked),
-                    refused=[node for node in asked if node not in left],
-                    changed=[node for node, victims in left.items() if _keys(victims) != _keys(asked.get(node))],
+                    dropped=[node for node in asked if node not in left],
+                    let_in=[node for node in left if node not in asked],
+                    changed={
+                        node: [pod.key for pod in victims.pods]
+                        for node, victims in left.items()
+                        if _keys(victims) != _keys(asked.get(node))
+                    },
                 )
             )
         return {node: CandidateVictims(list(each.pods), each.num_violations) for node, each in left.items()}

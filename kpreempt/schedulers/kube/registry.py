@@ -121,9 +121,10 @@ Registry = Mapping[str, Registration]
 REGISTRY: Registry = {name: each._replace(points=IN_TREE[name]) for name, each in _FACTORIES.items()}
 
 # Enabled at every extension point that they implement, in this order. PrioritySort and DefaultBinder take no part in
-# a what-if: the one orders the queue, the other binds.
+# the cycles of a what-if: the one orders the queue, the other binds.
 DEFAULT_PLUGINS: tuple[EnabledPlugin, ...] = (
     EnabledPlugin("SchedulingGates"),
+    EnabledPlugin("PrioritySort"),
     EnabledPlugin("NodeUnschedulable"),
     EnabledPlugin("NodeName"),
     EnabledPlugin("TaintToleration", 3),
@@ -140,5 +141,6 @@ DEFAULT_PLUGINS: tuple[EnabledPlugin, ...] = (
     EnabledPlugin("DefaultPreemption"),
     EnabledPlugin("NodeResourcesBalancedAllocation", 1),
     EnabledPlugin("ImageLocality", 1),
+    EnabledPlugin("DefaultBinder"),
     EnabledPlugin("NodeDeclaredFeatures"),
 )

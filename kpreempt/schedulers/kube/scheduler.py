@@ -40,6 +40,7 @@ from kpreempt.verdict import (
 )
 
 if TYPE_CHECKING:
+    from kpreempt.schedulers.extender_protocol import ExtenderSettings
     from kpreempt.schedulers.kube.bulk import LatestTable
 
 ALGORITHM = "kube-1.36"
@@ -90,12 +91,15 @@ class KubeScheduler:
         registry: Registry = REGISTRY,
         wanted: Wanted = NOTHING_WANTED,
         extenders: Sequence[HttpExtender] = (),
+        extender_settings: Sequence[ExtenderSettings] = (),
     ) -> None:
         """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
 
-        ``extenders`` are those that may be called, in the order in which they are.
+        ``extenders`` are those that may be called, in the order in which they are;
+        ``extender_settings`` are of all that the configuration has, in its order.
         """
         self.extenders = list(extenders)
+        self.extender_settings = list(extender_settings)
         self.features = features or FeatureGates()
         self.registry = registry
         self.wanted = wanted

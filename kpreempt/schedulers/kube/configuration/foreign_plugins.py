@@ -41,7 +41,7 @@ def registry_with(found: Iterable[FoundPlugin]) -> Registry:
             other = known.source if known is not None and known.source else "kube-scheduler itself"
             raise ConfigurationError(
                 f"a plugin named {each.name} has been registered already: by {other}, and by {each.source}",
-                hint="the class attribute name is what a configuration calls the plugin",
+                hint=f'another name = "..." in class {each.plugin.__name__}',
             )
         points = points_of(each.plugin)
         if not points:
@@ -86,7 +86,10 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
 
 
 def decoded_args(name: str, registration: Registration, args: object) -> Any:
-    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``."""
+    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``.
+
+    The record is the plugin's own code, too, and may raise anything.
+    """
     if not isinstance(args, Mapping):
         raise ConfigurationError(f"decoding args for plugin {name}: expected an object")
     own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
@@ -95,8 +98,10 @@ def decoded_args(name: str, registration: Registration, args: object) -> Any:
         return own
     try:
         return msgspec.convert(own, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except msgspec.ValidationError as error:
         raise ConfigurationError(f"decoding args for plugin {name}: {error}") from None
+    except Exception as error:
+        raise ConfigurationError(f"decoding args for plugin {name}: {type(error).__name__}: {error}") from None
 
 
 def wanted_by(registrations: Iterable[Registration]) -> Wanted:

@@ -38,10 +38,8 @@ from kpreempt.verdict import Assumption
 
 _SUBJECT = KIND
 _FIT = "NodeResourcesFit"
-# Enabled by default, for the queue's order and the binding, in which a what-if takes no part.
-_QUEUE_SORT = EnabledPlugin("PrioritySort")
-_BINDER = EnabledPlugin("DefaultBinder")
-_NO_PART = frozenset((_QUEUE_SORT.name, _BINDER.name))
+# For the queue's order and the binding, in which the cycles of a what-if take no part.
+_NO_PART = frozenset(("PrioritySort", "DefaultBinder"))
 
 
 def scheduler_from_configuration(
@@ -69,33 +67,34 @@ def scheduler_from_configuration(
         return KubeScheduler(features=features, assumptions=assumptions)
     decoded = decode_configuration(configuration_running(asked_for) if document is None else document)
     check_asked_for(asked_for, decoded.get("profiles", ()))
-    all_default = _with_queue_sort_and_binder(default_plugins(features))
-    configuration = with_defaults(decoded, all_default, features)
+    configuration = with_defaults(decoded, default_plugins(features), features)
     validate_configuration(configuration, features)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
     profiles = [_profile(profile, configuration, registry) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
         assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry)
+    settings = read_settings(extenders)
     called: list[HttpExtender] = []
     if connect is None:
         assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
     else:
-        called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(read_settings(extenders))]
+        called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(settings)]
     enabled = {name: registry[name] for profile in profiles for name in profile.enabled_names if name in registry}
     assumptions += filter(None, (not_run(name, each) for name, each in enabled.items() if each.plugin is not None))
     wanted = wanted_by(enabled.values())
     if called:
         # Pods are sent with their annotations, which are all that some extenders go by.
         wanted |= Wanted(pod_annotations=True)
-    return KubeScheduler(profiles, features, assumptions, registry=registry, wanted=wanted, extenders=called)
-
-
-def _with_queue_sort_and_binder(plugins: tuple[EnabledPlugin, ...]) -> tuple[EnabledPlugin, ...]:
-    """The default plugins with the two that take no part, in upstream's order."""
-    gated = [plugin for plugin in plugins if plugin.name == "NodeDeclaredFeatures"]
-    others = [plugin for plugin in plugins if plugin.name != "NodeDeclaredFeatures"]
-    return (others[0], _QUEUE_SORT, *others[1:], _BINDER, *gated)
+    return KubeScheduler(
+        profiles,
+        features,
+        assumptions,
+        registry=registry,
+        wanted=wanted,
+        extenders=called,
+        extender_settings=settings,
+    )
 
 
 def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequence[Mapping[str, Any]]) -> None:

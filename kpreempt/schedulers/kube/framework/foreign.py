@@ -177,7 +177,7 @@ def _description(error: BaseException, plugin: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = ""
     # The first frames are ours; the last one may be in a library that the plugin uses.
-    own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame.filename.replace("\\", "/")] or frames
+    own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame.filename.replace("\\", "/")]
     if own:
         name = own[0].filename.replace("\\", "/").rpartition("/")[2]
         place = f" ({name}, line {own[0].lineno})"

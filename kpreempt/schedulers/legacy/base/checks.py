@@ -36,10 +36,10 @@ def refusal(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE)
 
 
 def insufficient_resources(
-    request: Amounts, node_info: NodeInfo, always: Iterable[str] = ()
+    request: Amounts, node_info: NodeInfo, always: Iterable[str] = (), ignored: frozenset[str] = frozenset()
 ) -> InsufficientResources | None:
     """What the node has too little of, the number of pods first, or ``None``; see ``names_to_compare``."""
-    names = names_to_compare(request, always)
+    names = names_to_compare(request, always, ignored)
     short = shortfalls(request, node_info.requested, node_info.allocatable, names)
     count = len(node_info.pods)
     if count + 1 > node_info.allowed_pods:

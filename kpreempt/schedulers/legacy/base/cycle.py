@@ -17,7 +17,7 @@ from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.effects import with_effects
-from kpreempt.schedulers.legacy.base.extenders import Extender, lets_pass_without, process_preemption
+from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyError, State
 from kpreempt.schedulers.legacy.base.messages import NO_NODES, aggregate
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
@@ -61,12 +61,15 @@ class Cycle:
     ) -> None:
         self._version = version
         self._extenders = extenders
+        self._asking = Asking(extenders, version, cluster, pod)
         self._cluster = cluster
         self._pod = pod
         self._info = PodInfo(pod, cluster.accounting)
         self._frame = frame
         self._phases = phases
         self._no_preemption = no_preemption
+        # Statuses of nodes that only an extender names.
+        self._strangers: dict[str, Status] = {}
         self.fits = FilterRun(
             filters,
             cluster,
@@ -88,11 +91,11 @@ class Cycle:
                 errors = [status.message for status in evaluated.values() if status.code == Code.ERROR]
                 if errors:
                     raise LegacyError(aggregate(errors))
-                self._ask_extenders_to_filter(evaluated)
+                feasible, evaluated, self._strangers = self._asking.filter_nodes(evaluated)
         except LegacyError as error:
             return self._verdict(Outcome.NEVER_LANDS, reason=_ERROR, message=str(error), filter=evaluated)
-        if any(status.is_success for status in evaluated.values()):
-            return self._land(evaluated)
+        if feasible:
+            return self._land(evaluated, feasible)
         return self._preempt(state, evaluated)
 
     def _filter(self, state: State) -> dict[str, Status]:
@@ -104,38 +107,20 @@ class Cycle:
                 evaluated[node_info.name] = Status(Code.ERROR, [str(error)])
         return evaluated
 
-    def _ask_extenders_to_filter(self, evaluated: dict[str, Status]) -> None:
-        """Have the extenders refuse some of the nodes that fit."""
-        for extender in self._extenders:
-            fitting = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
-            if not fitting:
-                break
-            knows_interest = not self._version.asks_extenders_after_choice
-            if knows_interest and not extender.is_interested(self._pod):
-                continue
-            try:
-                answer = extender.filter(self._pod, fitting)
-            except LegacyError:
-                if knows_interest and extender.is_ignorable:
-                    continue
-                raise
-            for info in fitting:
-                if info.name not in answer.passing:
-                    reason = answer.failed.get(info.name, "")
-                    evaluated[info.name] = self._version.extender_refusal(extender.name, reason)
-
-    def _land(self, evaluated: dict[str, Status]) -> Verdict:
-        feasible = [node for node, status in evaluated.items() if status.is_success]
-        assumptions = []
+    def _land(self, evaluated: dict[str, Status], feasible: list[str]) -> Verdict:
+        about, assumptions = f"Pod {self._pod.key}", []
         if len(feasible) > 1:
-            assumptions = [
-                Assumption(
-                    f"Pod {self._pod.key}",
-                    "spec",
-                    f"it fits on {len(feasible)} nodes, whose scores are not computed for {self._version.algorithm}",
-                    AssumptionKind.UNCERTAIN,
-                )
+            problem = f"it fits on {len(feasible)} nodes, whose scores are not computed for {self._version.algorithm}"
+            assumptions.append(Assumption(about, "spec", problem, AssumptionKind.UNCERTAIN))
+            assumptions += [
+                Assumption(f"Extender {each.name}", "prioritizeVerb", f"it is not asked how it scores {about}")
+                for each in self._extenders
+                if each.is_prioritizer
             ]
+        unknown = [node for node in feasible if node not in self._cluster.by_name]
+        if unknown:
+            problem = f"an extender lets in node {unknown[0]}, which is not in the cluster"
+            assumptions.append(Assumption(about, "spec", problem, AssumptionKind.UNCERTAIN))
         return self._verdict(
             Outcome.LANDS,
             assumptions,
@@ -150,7 +135,7 @@ class Cycle:
         return self._preempt(self._version.prepare_pod(self._cluster, self._info), evaluated)
 
     def _preempt(self, state: State, evaluated: dict[str, Status]) -> Verdict:
-        message = self._version.message(len(evaluated), evaluated)
+        message = self._version.message(len(evaluated), evaluated | self._strangers)
         eligibility = self._version.eligibility(self._cluster, self._info)
         if self._no_preemption:
             eligibility = Eligibility(False, self._no_preemption)
@@ -204,7 +189,7 @@ class Cycle:
         """The candidates that are left, how the choice went, and the nodes that it can end with."""
         criteria = self._version.criteria(self._cluster.now)
         if not self._version.asks_extenders_after_choice:
-            candidates = process_preemption(self._extenders, self._pod, candidates)
+            candidates = self._asking.process_preemption(candidates)
             if not candidates:
                 return candidates, None, []
             selection = choose(candidates, criteria)
@@ -220,7 +205,7 @@ class Cycle:
         return candidates, None, []
 
     def _passes_extenders(self, node: str, victims: Victims) -> bool:
-        return lets_pass_without(self._extenders, self._pod, self._cluster.by_name[node], victims.pods)
+        return self._asking.lets_pass_without(self._cluster.by_name[node], victims.pods)
 
     def _nominations_to_clear(self, potential: list[NodeInfo], nominated: list[str]) -> list[str]:
         """Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope."""
@@ -238,7 +223,11 @@ class Cycle:
     def _verdict(self, outcome: Outcome, assumptions: Sequence[Assumption] = (), **parts: object) -> Verdict:
         about = self._version.assumptions_about(self._cluster, self._pod)
         verdict = msgspec.structs.replace(
-            self._frame, outcome=outcome, assumptions=[*self._frame.assumptions, *about, *assumptions], **parts
+            self._frame,
+            outcome=outcome,
+            extender_calls=self._asking.calls,
+            assumptions=[*self._frame.assumptions, *about, *assumptions],
+            **parts,
         )
         return with_effects(verdict, self._pod, self._version, self._cluster)
 

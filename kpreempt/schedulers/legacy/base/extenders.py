@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
+
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import Victims
+from kpreempt.verdict import ExtenderCall, Status
 
 
 class Filtered(NamedTuple):
-    """An extender's answer: the nodes that it lets pass, and why it refuses others."""
+    """An extender's answer: the nodes that it lets pass, and why it refuses others.
+
+    ``returned`` are whole nodes as they came back, where they do. ``was_asked`` says whether there was a call at all.
+    """
 
     passing: list[str]
     failed: dict[str, str]
+    returned: Mapping[str, Node] = {}
+    was_asked: bool = True
 
 
 class Extender(Protocol):
@@ -33,46 +44,160 @@ class Extender(Protocol):
     def supports_preemption(self) -> bool:
         """Whether it has a verb for preemption (1.13 and 1.18)."""
 
+    @property
+    def is_prioritizer(self) -> bool:
+        """Whether it scores nodes."""
+
     def is_interested(self, pod: Pod) -> bool:
         """Whether the pod uses a resource that it manages, or it manages all pods (1.13 and 1.18)."""
 
     def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered:
         """Which of the nodes it lets pass, each with the pods that would be on it."""
 
-    def process_preemption(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
-        """The candidates that it leaves, whose victims it may have changed."""
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
+    ) -> dict[str, Victims]:
+        """The candidates that it leaves, whose victims it may have changed; ``node_infos`` are all that there are."""
 
 
-def process_preemption(
-    extenders: Sequence[Extender], pod: Pod, candidates: Mapping[str, Victims]
-) -> dict[str, Victims]:
-    """The candidates that all extenders leave, which are asked before the choice (1.13 and 1.18).
+class AskedNodes(NamedTuple):
+    """What the extenders made of the nodes that fit.
 
-    One that fails is passed over where it may be ignored; otherwise its ``LegacyError`` ends the preemption.
+    ``fitting`` are the nodes that they leave, be it others than they were asked about. ``statuses`` are those of all
+    nodes of the cluster, ``strangers`` those of nodes that are not in it but were named as failing.
     """
-    left = dict(candidates)
-    for extender in extenders:
-        if not left:
-            break
-        if extender.supports_preemption and extender.is_interested(pod):
+
+    fitting: list[str]
+    statuses: dict[str, Status]
+    strangers: dict[str, Status]
+
+
+class Asking:
+    """Asks extenders about one pod, and keeps what they say in ``calls``."""
+
+    def __init__(self, extenders: Sequence[Extender], version: Version, cluster: Cluster, pod: Pod) -> None:
+        self.calls: list[ExtenderCall] = []
+        self._extenders = extenders
+        self._version = version
+        self._cluster = cluster
+        self._pod = pod
+
+    def filter_nodes(self, evaluated: Mapping[str, Status]) -> AskedNodes:
+        """Have the extenders refuse some of the nodes that fit, one after the other.
+
+        One that fails is passed over where it may be ignored; otherwise its ``LegacyError`` ends the attempt.
+        """
+        infos = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
+        failures = {name: status for name, status in evaluated.items() if not status.is_success}
+        dropped_by: dict[str, str] = {}
+        knows_interest = not self._version.asks_extenders_after_choice
+        for extender in self._extenders:
+            if not infos:
+                break
+            if knows_interest and not extender.is_interested(self._pod):
+                continue
             try:
-                left = extender.process_preemption(pod, left)
+                answer = self._filter(extender, infos, can_ignore=knows_interest)
             except LegacyError:
+                if knows_interest and extender.is_ignorable:
+                    continue
+                raise
+            for name, reason in answer.failed.items():
+                failures[name] = self._refused(failures.get(name), extender, reason)
+            dropped_by |= {info.name: extender.name for info in infos if info.name not in answer.passing}
+            infos = [self._info(name, answer) for name in dict.fromkeys(answer.passing)]
+        fitting = [info.name for info in infos]
+        statuses = dict(evaluated)
+        for name, status in evaluated.items():
+            if name in failures and not (status.is_success and name in fitting):
+                statuses[name] = failures[name]
+            elif status.is_success and name not in fitting:
+                statuses[name] = self._version.extender_refusal(dropped_by[name], "")
+        strangers = {name: status for name, status in failures.items() if name not in evaluated}
+        return AskedNodes(fitting, statuses, strangers)
+
+    def process_preemption(self, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        """The candidates that all extenders leave, which are asked before the choice (1.13 and 1.18).
+
+        One that fails is passed over where it may be ignored; otherwise its ``LegacyError`` ends the preemption.
+        """
+        left = dict(candidates)
+        for extender in self._extenders:
+            if not left:
+                break
+            if not extender.supports_preemption or not extender.is_interested(self._pod):
+                continue
+            call = ExtenderCall(extender.name, "preempt", asked=len(left))
+            try:
+                after = extender.process_preemption(self._pod, left, self._cluster.by_name)
+            except LegacyError as error:
+                self._note(call, error=str(error), ignored=extender.is_ignorable)
                 if not extender.is_ignorable:
                     raise
-    return left
+                continue
+            keys = {node: [info.key for info in each.pods] for node, each in after.items()}
+            self._note(
+                call,
+                dropped=[node for node in left if node not in after],
+                let_in=[node for node in after if node not in left],
+                changed={
+                    node: pods
+                    for node, pods in keys.items()
+                    if node not in left or pods != [info.key for info in left[node].pods]
+                },
+            )
+            left = after
+        return left
 
+    def lets_pass_without(self, node_info: NodeInfo, victims: Sequence[PodInfo]) -> bool:
+        """Whether all extenders let the node pass once the victims are off it (1.8, after the choice)."""
+        node_info = node_info.clone()
+        for victim in victims:
+            node_info.remove_pod(victim)
+        for extender in self._extenders:
+            try:
+                answer = self._filter(extender, [node_info], can_ignore=False, without_victims=True)
+            except LegacyError:
+                return False
+            if node_info.name in answer.failed or not answer.passing:
+                return False
+        return True
 
-def lets_pass_without(extenders: Sequence[Extender], pod: Pod, node_info: NodeInfo, victims: Sequence[PodInfo]) -> bool:
-    """Whether all extenders let the node pass once the victims are off it (1.8, after the choice)."""
-    node_info = node_info.clone()
-    for victim in victims:
-        node_info.remove_pod(victim)
-    for extender in extenders:
+    def _filter(
+        self, extender: Extender, infos: Sequence[NodeInfo], *, can_ignore: bool, without_victims: bool = False
+    ) -> Filtered:
+        call = ExtenderCall(extender.name, "filter", asked=len(infos), without_victims=without_victims)
         try:
-            answer = extender.filter(pod, [node_info])
-        except LegacyError:
-            return False
-        if node_info.name in answer.failed or not answer.passing:
-            return False
-    return True
+            answer = extender.filter(self._pod, infos)
+            for name in answer.passing:
+                if name not in self._cluster.by_name and name not in answer.returned:
+                    # The real scheduler takes a node from its cache that is not there, and panics.
+                    raise LegacyError(
+                        f'extender {extender.name} names node "{name}", which the scheduler does not know; '
+                        f"{self._version.algorithm} panics there"
+                    )
+        except LegacyError as error:
+            self._note(call, error=str(error), ignored=can_ignore and extender.is_ignorable)
+            raise
+        if answer.was_asked:
+            names = [info.name for info in infos]
+            self._note(
+                call,
+                refused={name: answer.failed.get(name, "") for name in names if name not in answer.passing},
+                let_in=[name for name in dict.fromkeys(answer.passing) if name not in names],
+            )
+        return answer
+
+    def _note(self, call: ExtenderCall, **found: object) -> None:
+        self.calls.append(msgspec.structs.replace(call, **found))
+
+    def _refused(self, before: Status | None, extender: Extender, reason: str) -> Status:
+        """A node's status once an extender refuses it, which others may have done before."""
+        if before is None:
+            return self._version.extender_refusal(extender.name, reason)
+        return msgspec.structs.replace(before, reasons=[*before.reasons, *([reason] if reason else [])])
+
+    def _info(self, name: str, answer: Filtered) -> NodeInfo:
+        """The node with its pods; one that only the extender knows has none."""
+        known = self._cluster.by_name.get(name)
+        return known if known is not None else NodeInfo(answer.returned[name], [], self._cluster.accounting)

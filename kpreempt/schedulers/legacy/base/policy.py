@@ -8,13 +8,20 @@ but their names and weights: scores are not computed for the old schedulers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
+from kpreempt.schedulers.legacy.base.policy_extenders import (
+    ExtenderConfig,
+    ReadExtenders,
+    extender_problems,
+    read_extenders,
+    with_usual_names,
+)
 from kpreempt.verdict import Assumption
 
 KIND = "Policy"
@@ -70,25 +77,6 @@ class Priority(msgspec.Struct, frozen=True):
     argument: dict[str, Any] | None = None
 
 
-class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource that an extender looks after."""
-
-    name: str = ""
-    ignored_by_scheduler: bool = False
-
-
-class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """An extender, and the calls that it answers."""
-
-    url_prefix: str = ""
-    filter_verb: str = ""
-    preempt_verb: str = ""
-    prioritize_verb: str = ""
-    bind_verb: str = ""
-    weight: int = 0
-    managed_resources: list[ManagedResource] | None = None
-
-
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
     """A Policy file; ``None`` where a list is left out."""
 
@@ -99,33 +87,16 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     always_check_all_predicates: bool = False
 
 
-class Dialect(NamedTuple):
-    """What a version knows of Policy files.
-
-    ``priorities`` are the names of its priority functions, ``priority_arguments`` the arguments of those of one's own.
-    ``quotes`` says how a name stands in its messages. ``extender_weight_always`` refuses an extender without a weight
-    even where it scores nothing; ``has_preempt_verb`` says whether extenders are asked about victims. ``names_fields``
-    says that it refuses fields that there are not, and names the field in what it says of the others (1.18).
-    """
-
-    algorithm: str
-    priorities: frozenset[str]
-    priority_arguments: tuple[str, ...]
-    quotes: Callable[[str], str] = str
-    extender_weight_always: bool = False
-    has_preempt_verb: bool = True
-    names_fields: bool = False
-
-
 class ReadPolicy(NamedTuple):
-    """A Policy file that the version takes, and what of it is not modelled."""
+    """A Policy file that the version takes, with its extenders, and what of it is not modelled."""
 
     policy: Policy
+    extenders: ReadExtenders
     assumptions: list[Assumption]
 
 
-def read_policy(document: Mapping[str, Any], dialect: Dialect) -> ReadPolicy:
-    """A Policy file from plain data.
+def read_policy(document: Mapping[str, Any], dialect: Dialect, *, calls_extenders: bool = False) -> ReadPolicy:
+    """A Policy file from plain data. Where extenders are not called, each is an assumption.
 
     Raises ``ConfigurationError`` for what is none, and with the scheduler's own words for one that it refuses.
     """
@@ -139,7 +110,10 @@ def read_policy(document: Mapping[str, Any], dialect: Dialect) -> ReadPolicy:
     if unknown and dialect.names_fields:
         raise ConfigurationError(f'invalid policy: strict decoder error: unknown field "{unknown[0]}"')
     try:
-        policy = msgspec.convert({key: value for key, value in document.items() if value is not None}, Policy)
+        fields = {key: value for key, value in document.items() if value is not None}
+        if isinstance(fields.get("extenders"), list):
+            fields["extenders"] = [with_usual_names(each, dialect) for each in fields["extenders"]]
+        policy = msgspec.convert(fields, Policy)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"invalid policy: {error}") from None
     problems = list(_problems(policy, dialect))
@@ -152,7 +126,8 @@ def read_policy(document: Mapping[str, Any], dialect: Dialect) -> ReadPolicy:
     ignored = [
         Assumption(KIND, field, f"{dialect.algorithm} has no such field, and passes over it") for field in unknown
     ]
-    return ReadPolicy(policy, [*ignored, *_assumptions(policy, dialect)])
+    extenders = read_extenders(policy.extenders or [], dialect, KIND, are_called=calls_extenders)
+    return ReadPolicy(policy, extenders, [*ignored, *_assumptions(policy, dialect), *extenders.assumptions])
 
 
 def check_name(name: str) -> None:
@@ -172,17 +147,8 @@ def _problems(policy: Policy, dialect: Dialect) -> Iterator[str]:
     for priority in policy.priorities or ():
         if not 0 < priority.weight < _WEIGHT_LIMIT:
             yield f"Priority {priority.name} should have a positive weight applied to it or it has overflown"
-    extenders = policy.extenders or []
+    yield from extender_problems(policy.extenders or [], dialect)
     named = dialect.names_fields
-    for index, extender in enumerate(extenders):
-        if extender.weight <= 0 and (extender.prioritize_verb or dialect.extender_weight_always):
-            field = f"extenders[{index}].weight: Invalid value: {extender.weight}: must have a positive weight"
-            words = f"Priority for extender {_address(extender)} should have a positive weight"
-            yield f"{field if named else words} applied to it"
-    binders = sum(bool(extender.bind_verb) for extender in extenders)
-    if binders > 1:
-        field = f'extenders: Invalid value: "found {binders} extenders implementing bind": only one extender can '
-        yield f"{field}implement bind" if named else f"Only one extender can implement bind, found {binders}"
     weight = policy.hard_pod_affinity_symmetric_weight
     if weight and not 1 <= weight <= 100:
         field = f"hardPodAffinitySymmetricWeight: Invalid value: {weight}: not in valid range [0-100]"
@@ -218,33 +184,3 @@ def _assumptions(policy: Policy, dialect: Dialect) -> Iterator[Assumption]:
     if policy.priorities:
         problem = f"known to {algorithm}, but scores are not computed for it; they choose among nodes that fit"
         yield Assumption(KIND, "priorities", problem)
-    for index, extender in enumerate(policy.extenders or ()):
-        where = f"extenders[{index}]"
-        yield Assumption(KIND, where, f"{_address(extender)} is not called: {_powers(extender, dialect)}")
-        for resource in extender.managed_resources or ():
-            if resource.ignored_by_scheduler:
-                problem = f"{resource.name} is left to it by the scheduler, but looked at here like any resource"
-                yield Assumption(KIND, f"{where}.managedResources", problem)
-
-
-def _powers(extender: ExtenderConfig, dialect: Dialect) -> str:
-    """What the extender's answers could change."""
-    powers = []
-    if extender.filter_verb:
-        powers.append("it could refuse nodes")
-        if not dialect.has_preempt_verb:
-            powers.append("and the node that is chosen for preemption, so that the next best is taken")
-    if extender.preempt_verb and dialect.has_preempt_verb:
-        powers.append("it could strike nodes from the candidates and change their victims")
-    if extender.prioritize_verb:
-        powers.append("it could score nodes that fit")
-    return ", ".join(powers) or "it has no part in who is evicted"
-
-
-def _address(extender: ExtenderConfig) -> str:
-    """Where the extender is, without a user's name and password."""
-    try:
-        parts = urlsplit(extender.url_prefix)
-    except ValueError:
-        return "an extender"
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl() or "an extender"

@@ -35,17 +35,28 @@ class Affinity(Protocol):
 
 
 class Metadata:
-    """The pod, what it requests, and what the predicates know of it beforehand (``predicateMetadata``)."""
+    """The pod, what it requests, and what the predicates know of it beforehand (``predicateMetadata``).
 
-    def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, affinity: Affinity) -> None:
+    ``ignored`` are resources that are left to extenders (1.13).
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        pod: PodInfo,
+        request: Amounts,
+        affinity: Affinity,
+        ignored: frozenset[str] = frozenset(),
+    ) -> None:
         self.cluster = cluster
         self.pod = pod
         self.request = request
         self.affinity = affinity
+        self.ignored = ignored
 
     def clone(self) -> Metadata:
         """A copy that can be changed without touching this one."""
-        return Metadata(self.cluster, self.pod, self.request, self.affinity.clone())
+        return Metadata(self.cluster, self.pod, self.request, self.affinity.clone(), self.ignored)
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """A pod was put on the node."""
@@ -91,7 +102,7 @@ def pod_fits_resources(always: Iterable[str] = ()) -> Check:
     compared = tuple(always)
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        short = insufficient_resources(meta.request, node_info, compared)
+        short = insufficient_resources(meta.request, node_info, compared, meta.ignored)
         if short is None:
             return PASSES
         return refusal(*(f"Insufficient {each.resource}" for each in short.shortfalls), detail=short)

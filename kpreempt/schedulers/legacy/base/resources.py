@@ -79,11 +79,11 @@ def shortfalls(request: Amounts, used: Amounts, allocatable: Amounts, names: Ite
     ]
 
 
-def names_to_compare(request: Amounts, more: Iterable[str] = ()) -> list[str]:
+def names_to_compare(request: Amounts, more: Iterable[str] = (), ignored: frozenset[str] = frozenset()) -> list[str]:
     """CPU, memory, ephemeral storage and ``more``, asked for or not, then what else is; nothing for no request at all.
 
-    An over-committed node so refuses a pod that asks for something else only.
+    An over-committed node so refuses a pod that asks for something else only, be that ``ignored`` or not.
     """
     always = (*_ALWAYS_COUNTED, *more)
     others = [name for name in request if name not in always]
-    return [*always, *others] if others or any(request.values()) else []
+    return [*always, *(name for name in others if name not in ignored)] if others or any(request.values()) else []

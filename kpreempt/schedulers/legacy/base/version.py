@@ -66,8 +66,11 @@ class Version(ABC):
         """What the filters need to know of the pod; raises ``LegacyError`` where the cycle ends there."""
 
     def extender_refusal(self, extender: str, reason: str) -> Status:
-        """A node's status where an extender refuses it; evictions may mend that, for all the scheduler knows."""
-        return Status(Code.NONE, [reason or f"refused by the extender {extender}"], extender)
+        """A node's status where an extender refuses it; evictions may mend that, for all the scheduler knows.
+
+        Without a reason the event's text does not count the node.
+        """
+        return Status(Code.NONE, [reason], extender) if reason else Status(Code.UNSCHEDULABLE, [], extender)
 
     @abstractmethod
     def may_help(self, status: Status) -> bool:

@@ -5,8 +5,10 @@ Predicates run in the order of ``predicatesOrdering``, whatever that of the file
 
 from __future__ import annotations
 
+from kpreempt.schedulers.extender_protocol import V1_13
 from kpreempt.schedulers.legacy.base.filtering import Filter
-from kpreempt.schedulers.legacy.base.policy import KIND, Dialect, Policy
+from kpreempt.schedulers.legacy.base.policy import KIND, Policy
+from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
 from kpreempt.schedulers.legacy.base.policy_predicates import SERVICE_AFFINITY, named_filters
 from kpreempt.schedulers.legacy.v1_13.predicates import (
     LABELS_NOT_PRESENT,
@@ -36,6 +38,7 @@ DIALECT = Dialect(
         )
     ),
     priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
+    protocol=V1_13,
 )
 _TAINTS = "PodToleratesNodeTaints"
 

@@ -76,9 +76,9 @@ def is_counted(name: str) -> bool:
 ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counted), addressed_ports)
 
 
-def metadata(cluster: Cluster, pod: PodInfo) -> Metadata:
-    """What the predicates know of a pod beforehand."""
-    return Metadata(cluster, pod, largest_request(pod.pod, is_counted), Affinity(pod, cluster))
+def metadata(cluster: Cluster, pod: PodInfo, ignored: frozenset[str] = frozenset()) -> Metadata:
+    """What the predicates know of a pod beforehand; resources that are ``ignored`` are left to extenders."""
+    return Metadata(cluster, pod, largest_request(pod.pod, is_counted), Affinity(pod, cluster), ignored)
 
 
 def check_node_unschedulable(meta: Metadata, node_info: NodeInfo) -> Status:

@@ -53,6 +53,8 @@ class Version113(Version):
     default_filters = predicates.default_predicates()
     budget_rule = staticmethod(mark_violations)
     words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
+    # Resources that extenders look after, and no predicate.
+    ignored_resources: frozenset[str] = frozenset()
 
     def requests(self, pod: Pod) -> Amounts:
         """All containers, or an init container that asks for more."""
@@ -64,7 +66,7 @@ class Version113(Version):
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
         """The predicates' metadata."""
-        return predicates.metadata(cluster, pod)
+        return predicates.metadata(cluster, pod, self.ignored_resources)
 
     def may_help(self, status: Status) -> bool:
         """Whether none of the reasons is on the list."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.schedulers.legacy.base.policy import Dialect, Predicate, type_not_found
+from kpreempt.schedulers.extender_protocol import V1_18
+from kpreempt.schedulers.legacy.base.policy import Predicate, type_not_found
+from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
 from kpreempt.schedulers.legacy.base.policy_predicates import SERVICE_AFFINITY, no_service_affinity
 from kpreempt.schedulers.legacy.v1_18.framework import FilterPlugin
 from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
@@ -62,6 +64,7 @@ DIALECT = Dialect(
     priority_arguments=("serviceAntiAffinity", "labelPreference", "requestedToCapacityRatioArguments"),
     quotes='"{}"'.format,
     names_fields=True,
+    protocol=V1_18,
 )
 
 # In the order in which they run.
@@ -103,10 +106,15 @@ _ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 
 
 def plugins_of_policy(
-    predicates: Sequence[Predicate] | None, *, counts_overhead: bool = True, spreads_pods: bool = True
+    predicates: Sequence[Predicate] | None,
+    *,
+    counts_overhead: bool = True,
+    spreads_pods: bool = True,
+    ignored: frozenset[str] = frozenset(),
 ) -> list[FilterPlugin]:
     """The plugins for the ``predicates`` of a Policy file, or for the default ones where it has none.
 
+    Resources that are ``ignored`` are left to extenders.
     Raises ``ConfigurationError`` where the real scheduler ends at once.
     """
     labels = NodeLabel()
@@ -119,7 +127,7 @@ def plugins_of_policy(
     plugins: list[FilterPlugin] = []
     for name in filter(names.__contains__, _PLUGINS):
         made = [
-            NodeResourcesFit(counts_overhead=counts_overhead) if make is NodeResourcesFit else make()
+            NodeResourcesFit(counts_overhead=counts_overhead, ignored=ignored) if make is NodeResourcesFit else make()
             for make in _PLUGINS[name]
         ]
         plugins += [labels] if name == LABEL_PRESENCE else made

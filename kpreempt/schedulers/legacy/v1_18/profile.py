@@ -19,11 +19,16 @@ from kpreempt.schedulers.legacy.v1_18.volume_limits import AzureDiskLimits, CSIL
 from kpreempt.schedulers.legacy.v1_18.volume_zone import VolumeZone
 
 
-def default_plugins(*, counts_overhead: bool = True, spreads_pods: bool = True) -> list[FilterPlugin]:
-    """The default profile. The gates PodOverhead and EvenPodsSpread, both on by default, take something out of it."""
+def default_plugins(
+    *, counts_overhead: bool = True, spreads_pods: bool = True, ignored: frozenset[str] = frozenset()
+) -> list[FilterPlugin]:
+    """The default profile. The gates PodOverhead and EvenPodsSpread, both on by default, take something out of it.
+
+    Resources that are ``ignored`` are left to extenders.
+    """
     plugins: list[FilterPlugin] = [
         NodeUnschedulable(),
-        NodeResourcesFit(counts_overhead=counts_overhead),
+        NodeResourcesFit(counts_overhead=counts_overhead, ignored=ignored),
         NodeName(),
         NodePorts(),
         NodeAffinity(),

@@ -68,12 +68,16 @@ class RequestState(PodState):
 
 
 class NodeResourcesFit(FilterPlugin):
-    """Refuses nodes that have too little left of what the pod asks for, or no place for another pod."""
+    """Refuses nodes that have too little left of what the pod asks for, or no place for another pod.
+
+    Resources that are ``ignored`` are left to extenders.
+    """
 
     name = "NodeResourcesFit"
 
-    def __init__(self, *, counts_overhead: bool = True) -> None:
+    def __init__(self, *, counts_overhead: bool = True, ignored: frozenset[str] = frozenset()) -> None:
         self._counts_overhead = counts_overhead
+        self._ignored = ignored
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> RequestState:
         """Compute what the pod asks for."""
@@ -81,7 +85,7 @@ class NodeResourcesFit(FilterPlugin):
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
         """Every resource that is short is a reason; none is for good, be the node ever so small."""
-        short = insufficient_resources(state.of(RequestState).requests, node_info)
+        short = insufficient_resources(state.of(RequestState).requests, node_info, ignored=self._ignored)
         if short is None:
             return SUCCESS
         names = [shortfall.resource for shortfall in short.shortfalls]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kpreempt.schedulers.extender_protocol import Connect, ExtenderSettings
 from kpreempt.schedulers.legacy.base.extenders import Extender
 from kpreempt.schedulers.legacy.base.gate_names import GATES_1_8
+from kpreempt.schedulers.legacy.base.http_extenders import http_extenders
 from kpreempt.schedulers.legacy.base.policy import read_policy
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.switches import read_switches
@@ -27,8 +29,11 @@ def scheduler(
     *,
     policy: Mapping[str, Any] | None = None,
     extenders: Sequence[Extender] = (),
+    connect: Connect | None = None,
 ) -> LegacyScheduler:
     """The scheduler with these settings, as plain data. ``policy`` is a Policy file, ``extenders`` are to be asked.
+
+    With ``connect`` the extenders of the configuration are asked, too; otherwise each is an assumption.
 
     Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` and ``read_policy`` do.
     """
@@ -40,14 +45,16 @@ def scheduler(
     # With taints in their place, conditions alone keep no pod off; pressure still does.
     by_taints = switches.gates[BY_TAINTS]
     filters = [each for each in DEFAULT_PREDICATES if not (by_taints and each.name == "CheckNodeCondition")]
+    configured: Sequence[ExtenderSettings] = ()
     if policy is not None:
-        read = read_policy(policy, DIALECT)
+        read = read_policy(policy, DIALECT, calls_extenders=connect is not None)
+        configured = read.extenders.settings
         filters = filters_of_policy(read.policy, taint_nodes_by_condition=by_taints)
         assumptions += read.assumptions
     return LegacyScheduler(
         Version18(),
         filters=filters,
-        extenders=extenders,
+        extenders=[*extenders, *http_extenders(configured, DIALECT.protocol, connect)],
         scheduler_name=switches.scheduler_name,
         no_preemption=switches.no_preemption,
         assumptions=assumptions,

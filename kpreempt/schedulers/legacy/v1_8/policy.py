@@ -5,8 +5,10 @@ A missing list of predicates is an empty one here: then only the mandatory predi
 
 from __future__ import annotations
 
+from kpreempt.schedulers.extender_protocol import V1_8
 from kpreempt.schedulers.legacy.base.filtering import Filter
-from kpreempt.schedulers.legacy.base.policy import Dialect, Policy
+from kpreempt.schedulers.legacy.base.policy import Policy
+from kpreempt.schedulers.legacy.base.policy_dialect import Dialect
 from kpreempt.schedulers.legacy.base.policy_predicates import named_filters
 from kpreempt.schedulers.legacy.v1_8.predicates import LABELS_NOT_PRESENT, PREDICATES
 
@@ -30,6 +32,8 @@ DIALECT = Dialect(
     priority_arguments=("serviceAntiAffinity", "labelPreference"),
     extender_weight_always=True,
     has_preempt_verb=False,
+    folds_case=False,
+    protocol=V1_8,
 )
 _CONDITION = "CheckNodeCondition"
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, settings
 from msgspec.structs import replace
 
-from kpreempt.model.pod import Container, Pod, ResourceRequirements
+from kpreempt.model.pod import Container, ContainerPort, Pod, ResourceRequirements, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.extender_protocol import (
     V1_8,
@@ -21,8 +23,12 @@ from kpreempt.schedulers.extender_protocol import (
     ExtenderStatusError,
     HttpExtender,
     NodeVictims,
+    uid_of,
 )
+from kpreempt.schedulers.extender_protocol.documents import pod_document
+from kpreempt.snapshot import decode_object
 from tests.factories import make_node, make_pod
+from tests.strategies import incoming_pods
 
 DIALECTS = {"1.8": V1_8, "1.13": V1_13, "1.18": V1_18, "1.36": V1_36}
 ALL = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
@@ -299,3 +305,28 @@ def test_scores() -> None:
     asked, said = extender(V1_36, [{"Host": "n2", "Score": 7}])
     assert asked.prioritize(POD, NODES) == [("n2", 7)]
     assert said.asked[0][0].endswith("/v1/prioritize")
+
+
+def test_a_pod_is_sent_with_what_the_api_server_fills_in() -> None:
+    spread = TopologySpreadConstraint(max_skew=1, topology_key="zone")
+    container = Container(name="app", ports=[ContainerPort(container_port=80)], image="app:1")
+    pod = make_pod("p", priority=0, containers=[container], topology_spread_constraints=[spread])
+    sent = pod_document(pod)
+    assert sent["spec"]["containers"] == [
+        {"name": "app", "image": "app:1", "ports": [{"containerPort": 80, "protocol": "TCP"}]}
+    ]
+    assert sent["spec"]["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "DoNotSchedule"
+    assert (sent["spec"]["priority"], sent["spec"]["schedulerName"]) == (0, "default-scheduler")
+    assert decode_object("Pod", sent) == pod
+
+
+@given(incoming_pods(4, rich=True))
+@settings(max_examples=60)
+def test_a_pod_that_is_sent_says_all_that_the_record_does(document: dict[str, Any]) -> None:
+    pod = decode_object("Pod", document)
+    assert isinstance(pod, Pod)
+    sent = json.loads(msgspec.json.encode(pod_document(pod)))
+    read = decode_object("Pod", sent)
+    assert isinstance(read, Pod)
+    assert read.metadata.uid == uid_of(pod)
+    assert replace(read, metadata=replace(read.metadata, uid=pod.metadata.uid)) == pod

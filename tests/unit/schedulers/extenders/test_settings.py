@@ -8,6 +8,7 @@ import pytest
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.extender_protocol import ExtenderSettings, TlsSettings, read_settings, with_ignorable_last
+from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 
 
 def test_the_fields_of_todays_configuration() -> None:
@@ -96,3 +97,17 @@ def test_nothing_secret_is_shown() -> None:
 def test_those_that_may_be_ignored_come_last_and_keep_their_order() -> None:
     extenders = read_settings([{"ignorable": number in (0, 2)} for number in range(4)])
     assert [each.index for each in with_ignorable_last(extenders)] == [1, 3, 0, 2]
+
+
+def test_a_decoded_configuration_of_today_is_read() -> None:
+    configuration = decode_configuration(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "extenders": [
+                {"urlPrefix": "x", "httpTimeout": "250ms", "enableHTTPS": True, "tlsConfig": {"caData": "Q0E="}}
+            ],
+        }
+    )
+    [read] = read_settings(configuration["extenders"])
+    assert (read.http_timeout, read.enable_https, read.tls) == (0.25, True, TlsSettings(ca_data=b"CA"))

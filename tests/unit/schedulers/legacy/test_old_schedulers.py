@@ -320,6 +320,7 @@ class Refusing:
 
     name = "gpu"
     supports_preemption = True
+    is_prioritizer = False
 
     def __init__(self, *refused: str, fails: bool = False, is_ignorable: bool = False) -> None:
         self._refused = refused
@@ -335,7 +336,9 @@ class Refusing:
         failed = {node_info.name: "no GPU" for node_info in nodes if node_info.name in self._refused}
         return Filtered([info.name for info in nodes if info.name not in failed], failed)
 
-    def process_preemption(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
+    ) -> dict[str, Victims]:
         if self._fails:
             raise LegacyError("it is down")
         return {node: victims for node, victims in candidates.items() if node not in self._refused}

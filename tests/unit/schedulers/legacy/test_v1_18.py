@@ -341,6 +341,7 @@ class OnlyNode:
 
     name = "only"
     supports_preemption = True
+    is_prioritizer = False
 
     def __init__(self, node: str, *, is_ignorable: bool = False) -> None:
         self._node = node
@@ -353,7 +354,9 @@ class OnlyNode:
         names = [info.name for info in nodes]
         return Filtered([name for name in names if name == self._node], dict.fromkeys(names, "not this one"))
 
-    def process_preemption(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
+    ) -> dict[str, Victims]:
         if not self._node:
             raise LegacyError("out of order")
         return {node: victims for node, victims in candidates.items() if node == self._node}

@@ -1,0 +1,121 @@
+"""What a scheduler runs, told without a cluster: no plugin is made, and no extender called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+
+from kpreempt.schedulers.extender_protocol import with_ignorable_last
+from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
+from kpreempt.schedulers.kube.profile import Profile, default_profile, plugins_at, points_in, weights_of
+from kpreempt.schedulers.kube.registry import IN_TREE, Registry
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.verdict.plugin_list import (
+    AvailablePlugin,
+    DisabledPlugin,
+    LeftOutPlugin,
+    ListedExtender,
+    ListedPlugin,
+    ListedPoint,
+    ListedProfile,
+    SchedulerPlugins,
+)
+
+OWN_SOURCE = "kube-scheduler"
+# Modelled, and no class: the queues have the order of the one in themselves, and the other comes after the choice.
+_WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
+
+
+def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin]) -> SchedulerPlugins:
+    """The scheduler's plugins by profile and extension point of a scheduling cycle, and its extenders.
+
+    ``installed`` are plugins that could be enabled.
+    """
+    enabled = {name for profile in scheduler.profiles for name in profile.enabled_names}
+    from_outside = {name for name, each in scheduler.registry.items() if each.plugin is not None}
+    return SchedulerPlugins(
+        algorithm=scheduler.algorithm,
+        profiles=[_listed(profile, scheduler) for profile in scheduler.profiles],
+        extenders=_extenders(scheduler),
+        available=[each for each in installed if each.name not in enabled & from_outside],
+        assumptions=[each for each in scheduler.assumptions if each.subject == "scheduler"],
+    )
+
+
+def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
+    registry, weights = scheduler.registry, weights_of(profile)
+    points = []
+    left_out: dict[str, list[str]] = {name: [] for name in profile.enabled_names if not _has_part(name, registry)}
+    for point in EXTENSION_POINTS:
+        here = []
+        for name in plugins_at(profile, point, registry):
+            if _is_modelled(name, point, registry):
+                here.append(ListedPlugin(name, _source(name, registry), weights[name] if point == "score" else None))
+            else:
+                left_out.setdefault(name, []).append(point)
+        if here:
+            points.append(ListedPoint(point, point not in NOT_RUN, here))
+    return ListedProfile(
+        scheduler_name=profile.scheduler_name,
+        points=points,
+        left_out=[LeftOutPlugin(name, at, name in IN_TREE) for name, at in left_out.items()],
+        disabled=_disabled(profile, scheduler),
+    )
+
+
+def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin]:
+    """The default plugins that the profile does without, in their order."""
+    usual, registry = default_profile(scheduler.features), scheduler.registry
+    enabled = {point: plugins_at(profile, point, registry) for point in EXTENSION_POINTS}
+    disabled = []
+    for name in usual.enabled_names:
+        implemented = [point for point in EXTENSION_POINTS if point in points_in(registry, name)]
+        without = [point for point in implemented if name not in enabled[point]]
+        if without:
+            disabled.append(DisabledPlugin(name, without, without == implemented))
+    return disabled
+
+
+def _has_part(name: str, registry: Registry) -> bool:
+    """Whether the plugin is modelled at all, or from outside and there."""
+    return name in registry or name in _WITHOUT_CLASS
+
+
+def _is_modelled(name: str, point: str, registry: Registry) -> bool:
+    """Whether the plugin runs here at the point, or has nothing to do there in a what-if."""
+    if not _has_part(name, registry):
+        return False
+    if point in NOT_RUN or name in _WITHOUT_CLASS:
+        return True
+    registration = registry[name]
+    if registration.plugin is not None:
+        return True
+    made: object = registration.factory
+    return inspect.isclass(made) and issubclass(made, EXTENSION_POINTS[point])
+
+
+def _source(name: str, registry: Registry) -> str:
+    return (registry[name].source if name in registry else "") or OWN_SOURCE
+
+
+def _extenders(scheduler: KubeScheduler) -> list[ListedExtender]:
+    may_be_called = {each.settings.index for each in scheduler.extenders}
+    return [
+        ListedExtender(
+            index=each.index,
+            url=each.address,
+            is_called=each.index in may_be_called
+            and bool(each.filter_verb or each.prioritize_verb or each.preempt_verb),
+            filter_verb=each.filter_verb,
+            prioritize_verb=each.prioritize_verb,
+            preempt_verb=each.preempt_verb,
+            bind_verb=each.bind_verb,
+            weight=each.weight,
+            timeout_seconds=each.http_timeout,
+            is_ignorable=each.ignorable,
+            is_node_cache_capable=each.node_cache_capable,
+            managed_resources=list(each.managed_resources),
+            ignored_resources=list(each.ignored_resources),
+        )
+        for each in with_ignorable_last(scheduler.extender_settings)
+    ]
