@@ -66,8 +66,8 @@ spec: {max: {"cpu\\e[31m": "\\e]0;title\\a"}}
     bad.write_text(quota, encoding="utf-8")
     plugin = "kpreempt.plugins.examples.capacity_scheduling:CapacityScheduling"
     files = ["-f", str(case / "pod.yaml"), "--snapshot", str(case / "cluster.yaml"), "--snapshot", str(bad)]
-    process.run(["explain", *files, "--plugin", plugin, "--now", "2026-11-21T03:12:00Z"])
+    assert process.run(["explain", *files, "--plugin", plugin, "--now", "2026-11-21T03:12:00Z"]) == 0
     said = capsys.readouterr()
-    assert "ElasticQuota other/evil" in said.out + said.err
-    assert "\x1b" not in said.out + said.err
-    assert "\x07" not in said.out + said.err
+    assert "research/train is not placed: the scheduler ends in an error." in said.out
+    assert "ElasticQuota other/evil" in " ".join(said.out.split())
+    assert not {"\x1b", "\x07"} & set(said.out + said.err)
