@@ -42,6 +42,10 @@ class Scheduler(Protocol):
     def wanted(self) -> Wanted:
         """What its plugins read that a snapshot keeps only where it is asked for."""
 
+    @property
+    def tells_pods_apart(self) -> bool:
+        """Whether it may say other things of pods that differ in nothing but who they are: name, UID, times."""
+
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.
 

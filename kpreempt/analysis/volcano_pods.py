@@ -50,6 +50,7 @@ class VolcanoOfPods:
     algorithm = VOLCANO
     scheduler_names = frozenset({VOLCANO_SCHEDULER_NAME})
     wanted = NOTHING_WANTED
+    tells_pods_apart = False
 
     def __init__(self, configuration: VolcanoConfiguration, decode: Decode) -> None:
         self._configuration = configuration

@@ -67,12 +67,13 @@ class Scheduling:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
         if self._failed_at != self._world.version:
             self._failed, self._failed_at = {}, self._world.version
-        key = likeness(pod) if self._failed else b""
+        is_named = self._scheduler.tells_pods_apart
+        key = likeness(pod, is_named=is_named) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False)
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or likeness(pod)] = verdict
+            self._failed[key or likeness(pod, is_named=is_named)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         return verdict
 

@@ -111,6 +111,12 @@ class KubeScheduler:
         """The names of the profiles."""
         return frozenset(profile.scheduler_name for profile in self.profiles)
 
+    @property
+    def tells_pods_apart(self) -> bool:
+        """Whether plugins from outside run, which may look at a pod's name and put it into their messages."""
+        enabled = (self.registry.get(name) for profile in self.profiles for name in profile.enabled_names)
+        return any(each is not None and each.plugin is not None for each in enabled)
+
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
     ) -> Prepared:

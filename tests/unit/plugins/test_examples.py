@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -51,6 +52,30 @@ def test_only_a_preemption_that_goes_not_by_priority_says_that_nominations_prote
     report = (PROJECT / "fixtures" / "plugins" / name / "report.txt").read_text(encoding="utf-8")
     assert ("so the nomination protects nothing" in report) == warns
     assert "2 ELIGIBLE  yes" in report
+
+
+def test_pending_pods_that_are_alike_are_each_refused_by_their_own_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reason of CapacityScheduling has the pod's name in it."""
+    case = PROJECT / "fixtures" / "plugins" / "capacity-scheduling"
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "research"},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}]},
+        }
+        for name in ("one", "two")
+    ]
+    waiting = tmp_path / "waiting.json"
+    waiting.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}), encoding="utf-8")
+    snapshots = ["--snapshot", str(case / "cluster.yaml"), "--snapshot", str(waiting)]
+    plugin = "kpreempt.plugins.examples.capacity_scheduling:CapacityScheduling"
+    process.run(["pending", *snapshots, "--plugin", plugin, "--now", "2026-11-21T03:12:00Z", "-o", "json"])
+    said = capsys.readouterr().out
+    for name in ("one", "two"):
+        assert f"Pod research/{name} is rejected in PreFilter because ElasticQuota research is more than Max" in said
 
 
 def test_names_in_a_bad_quota_are_shown_harmless(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ class LegacyScheduler:
     """
 
     wanted = NOTHING_WANTED
+    tells_pods_apart = False
 
     def __init__(
         self,
