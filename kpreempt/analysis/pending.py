@@ -70,13 +70,14 @@ def explain_pending(
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
     Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
-    count to; ``now`` stands for missing start times. Pods that are not asked about keep their places in the queue.
-    ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot order the pods.
+    count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
+    places in the queue. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
+    order the pods.
     """
     attempts = FailedAttempts(cluster.events)
     asked = [pod for pod in pending_pods(cluster) if is_asked(pod)]
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=now)
+        prepared = scheduler.prepare(cluster, now=at)
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
     verdicts = {id(pod): verdict for pod, verdict in decided}
     context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)

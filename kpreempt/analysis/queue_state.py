@@ -38,7 +38,7 @@ class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     ``make`` makes an empty one that started at a time, with what plugins from outside make of it. ``scheduler`` says
     that, and which plugins refuse a pod; it is ``None`` for queues that do not ask. ``at`` is the time of the snapshot,
-    ``now`` stands for missing start times.
+    and stands for missing start times.
     """
 
     algorithm: str
@@ -46,7 +46,6 @@ class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_names: frozenset[str]
     scheduler: Scheduler | None
     at: datetime
-    now: datetime
 
 
 def scheduling_queue(
@@ -66,14 +65,14 @@ def scheduling_queue(
     """
     start = min([question.at, *(event.time for event in events[:1])])
     world = World(cluster, decode)
-    rules = _rules(question.scheduler, world, question.now, phases) if question.scheduler else NO_RULES
+    rules = _rules(question.scheduler, world, question.at, phases) if question.scheduler else NO_RULES
     filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
     ours = [pod for pod in pending if pod.spec.scheduler_name in question.scheduler_names and not _is_leaving(pod)]
     tried = list(filter(filling.was_tried, ours))
     filling.fill(ours, _plugins_of(tried, cluster, question, spread, phases))
-    rejectors = _rejectors(question.scheduler, question.now) if question.scheduler else None
+    rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
     player = QueuePlayer(queue, world, question.scheduler_names, rejectors)
     with phases.phase("play"):
         steps = list(player.play(events))
@@ -161,7 +160,7 @@ def _plugins_of(
     if question.scheduler is None or not tried:
         return {}
     with phases.phase("prepare"):
-        prepared = question.scheduler.prepare(cluster, now=question.now)
+        prepared = question.scheduler.prepare(cluster, now=question.at)
     verdicts = decide_pending(tried, question.scheduler, prepared, spread=spread, phases=phases)
     return {
         pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)

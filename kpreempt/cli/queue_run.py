@@ -51,7 +51,6 @@ def run_queue(request: QueueRequest) -> int:
         scheduler_names=scheduler.scheduler_names,
         scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
         at=at,
-        now=now,
     )
     answer = scheduling_queue(
         loaded.cluster,
