@@ -48,7 +48,8 @@ def pods_at_risk(
 ) -> PodsAtRisk:
     """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
 
-    First come those that a pending pod would evict, by its place in the queue, then the least important ones.
+    First come those that a pending pod would evict, by its place in the queue, then the least important ones. Raises
+    ``PluginFailedError`` where a plugin cannot order that queue.
     """
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
@@ -57,7 +58,8 @@ def pods_at_risk(
         prepared = scheduler.prepare(cluster, now=now)
     pending = pending_pods(cluster) if asked else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
-    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
+    rules = scheduler.queue_rules(lambda: prepared, phases)
+    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
     threats = _threats(decided, positions)
     ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
     orders = _orders(ranked, scheduler, prepared)

@@ -85,7 +85,8 @@ def audit_budgets(
 
     ``cluster`` has a status for every budget (``fill_budget_statuses``), and ``assumptions`` say which were filled in.
     All pending pods are asked, wherever they are: ``now`` stands for missing start times, ``at`` is the time that the
-    answer is for. ``spread`` does that work for several pods.
+    answer is for. ``spread`` does that work for several pods. Raises ``PluginFailedError`` where a plugin cannot order
+    the queue.
     """
     said = list(assumptions)
     with phases.phase("audit"):
@@ -103,7 +104,8 @@ def audit_budgets(
         with phases.phase("prepare"):
             prepared = scheduler.prepare(cluster, now=now)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
-        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
+        rules = scheduler.queue_rules(lambda: prepared, phases)
+        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
         for key, breaches in breaches_of(decided, positions, protection).items():
             if key in items:
                 items[key] = with_breaches(items[key], breaches)

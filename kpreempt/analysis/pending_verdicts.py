@@ -48,7 +48,7 @@ def decide_pending(
 
     The effects of a shared verdict are left out: they name the pod.
     """
-    keys = [likeness(pod, is_named=scheduler.tells_pods_apart) for pod in pods]
+    keys = [likeness_to(scheduler, pod) for pod in pods]
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
 
     def decide(pod: Pod) -> Verdict:
@@ -59,15 +59,18 @@ def decide_pending(
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
 
 
-def likeness(pod: Pod, *, is_named: bool = False) -> bytes:
+def likeness_to(scheduler: Scheduler, pod: Pod) -> bytes:
+    """Equal for pods on which one verdict of this scheduler does; for one that tells all apart who the pod is."""
+    return pod.key.encode() if scheduler.tells_pods_apart else likeness(pod)
+
+
+def likeness(pod: Pod) -> bytes:
     """Equal for pods that the scheduler cannot tell apart but for who they are.
 
     Left out are identity, times, and what the scheduler itself wrote. The name stays where claims or volumes are named
-    after the pod, or where it ``is_named``, because who a pod is matters to the scheduler.
+    after the pod.
     """
-    is_named = (
-        is_named or bool(pod.spec.resource_claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
-    )
+    is_named = bool(pod.spec.resource_claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
     metadata = msgspec.structs.replace(
         pod.metadata,
         name=pod.metadata.name if is_named else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
@@ -22,6 +22,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._start = perf_counter()
+        self._parts: set[str] = set()
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -33,9 +34,21 @@ class Stopwatch:
         finally:
             self.add({name: perf_counter() - start})
 
-    def part(self, name: str, /) -> AbstractContextManager[None]:
-        """Add the time of the block to that of a plugin or an extender."""
-        return self.phase(f"{_PART}{name}")
+    @contextmanager
+    def part(self, name: str, /) -> Iterator[None]:
+        """Add the time of the block to that of a plugin or an extender, once where it is within another of its own.
+
+        So it is with a plugin that preempts and filters: its preemption runs the filters.
+        """
+        if name in self._parts:
+            yield
+            return
+        self._parts.add(name)
+        try:
+            with self.phase(f"{_PART}{name}"):
+                yield
+        finally:
+            self._parts.remove(name)
 
     def add(self, seconds: Mapping[str, float]) -> None:
         """Add what was measured elsewhere."""

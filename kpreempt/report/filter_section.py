@@ -29,7 +29,8 @@ def _summary(verdict: Verdict) -> Phrase:
     total = len(verdict.filter)
     fitting = sum(status.is_success for status in verdict.filter.values())
     if not total:
-        return (Span(verdict.reason or "the cluster has no nodes", "bad"),)
+        ended = "the scheduler ends in an error before it has looked at all nodes"
+        return (Span(ended if verdict.cluster.nodes else "the cluster has no nodes", "bad"),)
     if verdict.pre_filter is not None:
         return (Span("the pod is refused before any node is looked at", "bad"),)
     if not fitting:

@@ -158,7 +158,7 @@ def _named_budgets(budgets: Sequence[str]) -> str:
 
 def _never(verdict: Verdict) -> Phrase:
     name = strong(pod_name(verdict))
-    if not verdict.filter and not verdict.reason:
+    if not verdict.cluster.nodes:
         return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
@@ -217,6 +217,8 @@ def _for_many(clause: str) -> str:
 
 def _not_scheduled(verdict: Verdict) -> Phrase:
     reason = verdict.reason or verdict.message or "the scheduler does not look at it"
+    if verdict.held_by:
+        reason = f"plugin {verdict.held_by} holds it back: {reason}"
     return (strong(pod_name(verdict)), Span(" is not scheduled", "warn"), ": ", reason.rstrip("."), ".")
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conformance import upstream_cycles as cycles
+from tests.conformance import upstream_hooks as hooks
+from tests.conformance import upstream_schedule as schedule
 from tests.conformance import upstream_topology as topology
 from tests.conformance import upstream_values as values
 from tests.conformance import upstream_volumes as volumes
@@ -36,7 +38,6 @@ NO_POD_GROUPS = "pod groups and gangs are not modelled"
 NO_EXTENDERS = "extenders are not called"
 NO_CLAIMS = "the allocation of resource claims is not modelled"
 NO_QUEUE = "about the scheduling queue, not about a verdict"
-NO_CALLBACKS = "about Go callbacks of out-of-tree builds"
 NO_LIMITS = "limits take no part in scheduling"
 
 TOPOLOGY_PACKAGES = frozenset(["interpodaffinity", "podtopologyspread"])
@@ -86,15 +87,8 @@ LEFT_OUT: dict[str, str] = {
     ),
     "defaultpreemption/TestPreEnqueue": NO_QUEUE,
     "noderesources/TestHaveAnyRequestedResourcesIncreased": NO_QUEUE,
-    **dict.fromkeys(("defaultpreemption/TestCustomOrdering", "defaultpreemption/TestCustomSelection"), NO_CALLBACKS),
-    "preemption/TestDryRunPreemption": "with a victim selector made up for the test",
-    "preemption/TestSelectCandidate": "with a victim selector made up for the test",
     "resource/TestPodResourceLimits": NO_LIMITS,
-    "scheduler/TestFindFitPredicateCallCounts": "counts calls of a filter",
-    "scheduler/TestPreferNominatedNodeFilterCallCounts": "counts calls of a filter",
-    "runtime/TestFilterPluginsWithNominatedPods": "with plugins made up for the test",
     "helper/TestDoNotScheduleTaintsFilterFunc": "about a function value",
-    "scheduler/Test_prioritizeNodes": "with score plugins and extenders made up for the test",
 }
 
 RUN: dict[str, Callable[[Case], list[str]]] = {
@@ -138,8 +132,16 @@ RUN: dict[str, Callable[[Case], list[str]]] = {
     "defaultpreemption/TestPodEligibleToPreemptOthers": cycles.run_eligibility,
     "defaultpreemption/TestPreempt": cycles.run_preempt,
     "framework/TestNodesForStatusCode": cycles.run_potential_nodes,
-    "scheduler/TestFindFitAllError": cycles.run_fit_error,
-    "scheduler/TestSchedulerSchedulePod": cycles.run_fit_error,
+    "defaultpreemption/TestCustomOrdering": hooks.run_custom_ordering,
+    "defaultpreemption/TestCustomSelection": hooks.run_custom_selection,
+    "preemption/TestDryRunPreemption": hooks.run_first_pods,
+    "preemption/TestSelectCandidate": hooks.run_best_candidate,
+    "scheduler/TestFindFitAllError": schedule.run_fit_error,
+    "scheduler/TestFindFitPredicateCallCounts": schedule.run_call_counts,
+    "scheduler/TestPreferNominatedNodeFilterCallCounts": schedule.run_call_counts,
+    "scheduler/TestSchedulerSchedulePod": schedule.run_schedule_pod,
+    "scheduler/Test_prioritizeNodes": schedule.run_prioritize,
+    "runtime/TestFilterPluginsWithNominatedPods": schedule.run_nominated,
     "nodeaffinity/TestNodeAffinity": cycles.run_filters,
     "nodename/TestNodeName": cycles.run_filters,
     "nodeports/TestFits": cycles.run_filters,
@@ -175,8 +177,6 @@ def reason_left_out(case: Case) -> str | None:
         return NO_CLAIMS
     if "schedulingGroup" in ((case.get("pod") or {}).get("spec") or {}):
         return NO_POD_GROUPS
-    if not cycles.names_only_known_plugins(case):
-        return "with plugins made up for the test"
     if case["test"] == "TestNodesForStatusCode" and given["code"] != "Unschedulable":
         return "about a code that preemption does not look for"
     if case.get("replay", {}).get("defaultGates") == "differs" and not case.get("featureGates"):

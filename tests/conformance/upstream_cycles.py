@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.model.pod import Pod
@@ -10,121 +11,62 @@ from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_res
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
+    EXTENSION_POINTS,
     FrameworkError,
     Handle,
     NodeToStatus,
-    PluginArgs,
-    PluginError,
     PostFilterResult,
-    PreFilterPlugin,
-    PreFilterResult,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
-from kpreempt.schedulers.kube.profile import Profile, build_plugins
-from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin
-from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.schedulers.kube.profile import PointConfig, Profile, build_plugins
+from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin, Registry
+from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.conformance.made_up_plugins import WEIGHTS, made_up_args, registry_of
 from tests.conformance.statuses import same_status, status_of
 from tests.conformance.upstream_values import differ
 
 Case = dict[str, Any]
 
-REASON_FAKE = "Nodes failed the fake plugin"
-
-
-class FakeFilter(FilterPlugin):
-    """Fails the nodes that a case names."""
-
-    name = "FakeFilter"
-
-    def __init__(self, codes: Mapping[str, str], pod_name: str) -> None:
-        self._codes = codes
-        self._pod_name = pod_name
-
-    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        code = Code(self._codes.get(node_info.name, "Success"))
-        return SUCCESS if code == Code.SUCCESS else Status(code, [f"injecting failure for pod {pod.metadata.name}"])
-
-
-class NamedFilter(FilterPlugin):
-    """Upstream's filters that look at names only."""
-
-    def __init__(self, kind: str) -> None:
-        self.name = kind
-
-    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        fits = {
-            "TrueFilter": True,
-            "FalseFilter": False,
-            "MatchFilter": node_info.name == pod.metadata.name,
-            "NoPodsFilter": not node_info.pods,
-        }[self.name]
-        return SUCCESS if fits else Status(Code.UNSCHEDULABLE, [REASON_FAKE])
-
-
-class FailingUpdates(PreFilterPlugin):
-    """A plugin whose updates fail on nodes with the label ``error=true``."""
-
-    name = "test-plugin"
-
-    def pre_filter(
-        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
-    ) -> tuple[PreFilterResult | None, Status]:
-        return None, SUCCESS
-
-    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        if node_info.node.labels.get("error") == "true":
-            raise PluginError(f"failed to add pod: {pod.metadata.name}")
-
-    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        if node_info.node.labels.get("error") == "true":
-            raise PluginError(f"failed to remove pod: {pod.metadata.name}")
-
-
-FAKES = {"TrueFilter", "FalseFilter", "MatchFilter", "NoPodsFilter", "FakeFilter", "test-plugin"}
-
-
-def names_only_known_plugins(case: Case) -> bool:
-    """Whether every plugin of the case is modelled here."""
-    return all(name in REGISTRY or name in FAKES for name in case.get("plugins") or [])
-
 
 class Bench:
     """A framework of the case's plugins over its objects, with its gates and arguments."""
 
-    def __init__(self, case: Case, *, extra: Sequence[str] = ()) -> None:
+    def __init__(self, case: Case) -> None:
         self.features: FeatureGates = gates_of(case.get("featureGates"))
         snapshot = cluster_of(case["objects"])
         self.cluster = ClusterState(
             snapshot, self.features, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
         )
         self.handle = Handle(self.cluster, self.features)
-        names = [*(case.get("plugins") or []), *extra]
-        args: dict[str, PluginArgs] = {name: each for name, each in (case.get("config") or {}).items() if each}
-        real = [name for name in names if name in REGISTRY]
-        profile = Profile(plugins=[EnabledPlugin(name) for name in real], plugin_args=args)
-        plugins = build_plugins(profile, self.handle)
-        for name in names:
-            if name == "test-plugin":
-                plugins.pre_filters.append(FailingUpdates({}, self.handle))
-            elif name == "FakeFilter":
-                plugins.filters.append(FakeFilter(_fake_codes(case), ""))
-            elif name in FAKES:
-                plugins.filters.append(NamedFilter(name))
-        self.framework = Framework(plugins, self.cluster)
+        profile, registry = profile_of(case)
+        self.framework = Framework(build_plugins(profile, self.handle, registry), self.cluster)
         self.handle.framework = self.framework
 
 
-def _fake_codes(case: Case) -> Mapping[str, str]:
-    given = case["input"]
-    if "nodesForFakeFilter" in given:
-        return dict.fromkeys(given["nodesForFakeFilter"] or [], given["fakeFilterReturnCode"])
-    return (given.get("fakePlugins") or {}).get("FakeFilter", {}).get("failedNodeReturnCodeMap") or {}
+def profile_of(case: Case, scheduler_name: str = "") -> tuple[Profile, Registry]:
+    """The case's plugins, each at the extension points that the case names, or else at all that it has."""
+    names = case.get("plugins") or []
+    made_up = made_up_args(case)
+    registry = registry_of(names, made_up)
+    stated = (case.get("input") or {}).get("pluginExtensionPoints") or {}
+    points = {
+        point: PointConfig(
+            [
+                EnabledPlugin(name, WEIGHTS.get(name, 1))
+                for name in names
+                if point in (stated.get(name) or registry[name].points)
+            ]
+        )
+        for point in EXTENSION_POINTS
+    }
+    args = {name: each for name, each in (case.get("config") or {}).items() if each}
+    args |= {name: made_up.get(name, {}) for name in names if name not in REGISTRY}
+    return Profile(scheduler_name=scheduler_name, plugins=(), points=points, plugin_args=args), registry
 
 
 def unassigned(document: dict[str, Any]) -> Pod:
@@ -247,12 +189,18 @@ def node_to_status(document: dict[str, Any]) -> NodeToStatus:
     return statuses
 
 
+def all_refused() -> NodeToStatus:
+    """Every node refused in a way that evictions may mend."""
+    filtered = NodeToStatus()
+    filtered.absent = Status(Code.UNSCHEDULABLE)
+    return filtered
+
+
 def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
     """A preemption on all nodes, as if each had been refused."""
     state = CycleState()
     bench.framework.run_pre_filter(state, pod)
-    filtered = NodeToStatus()
-    filtered.absent = Status(Code.UNSCHEDULABLE)
+    filtered = all_refused()
     result, _ = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, filtered)
     assert result is not None
     return result
@@ -279,7 +227,35 @@ def run_dry_runs(case: Case) -> list[str]:
         found += differ(f"cycle {index}", want, {node: got.get(node) for node in want})
         if given["numCandidates"] >= len(bench.cluster.node_infos):
             found += differ(f"cycle {index} nodes", sorted(want), sorted(got))
+        looked_at = _looked_at_by_upstream(bench, given, evidence.candidates)
+        calls = calls_of_fake_filter(bench.framework.plugins)
+        found += differ(f"cycle {index} calls", cycle["numFilterCalled"], sum(calls[name] for name in looked_at))
     return found
+
+
+def _looked_at_by_upstream(bench: Bench, given: dict[str, Any], candidates: Sequence[Candidate]) -> list[str]:
+    """The nodes up to the last that upstream looks at, one after the other; where it looks at several at a time, all.
+
+    It goes on until it has as many candidates as are asked for, and among them one that violates no budget.
+    """
+    names = sorted(node_info.name for node_info in bench.cluster.node_infos)
+    offset = given["offset"] % len(names)
+    by_node = {each.node: each for each in candidates}
+    seen: list[str] = []
+    for name in (*names[offset:], *names[:offset]):
+        seen.append(name)
+        there = [by_node[each] for each in seen if each in by_node]
+        if len(there) >= given["numCandidates"] and not all(each.num_pdb_violations for each in there):
+            break
+    return seen
+
+
+def calls_of_fake_filter(plugins: ProfilePlugins) -> Counter[str]:
+    """How often FakeFilter was asked about each node."""
+    (plugin,) = (each for each in plugins.filters if each.name == "FakeFilter")
+    assert isinstance(plugin, ForeignPlugin)
+    calls: Counter[str] = plugin.plugin.calls
+    return calls
 
 
 def run_selection(case: Case) -> list[str]:
@@ -320,24 +296,3 @@ def run_potential_nodes(case: Case) -> list[str]:
     statuses = node_to_status(case["input"]["nodeStatuses"])
     got = [node_info.name for node_info in potential_nodes(bench.cluster.node_infos, statuses)]
     return differ("nodes", sorted(case["expect"]["nodes"]), sorted(got))
-
-
-def run_fit_error(case: Case) -> list[str]:
-    """A cycle in which no node fits, or that some node wins."""
-    bench = Bench(case)
-    pod = unassigned(case["pod"])
-    state = CycleState()
-    _, status, _ = bench.framework.run_pre_filter(state, pod)
-    got: dict[str, Status] = {}
-    for node_info in bench.cluster.node_infos if status.is_success else []:
-        got[node_info.name] = bench.framework.run_filters_with_nominated_pods(state, pod, node_info)
-    fitting = [name for name, each in got.items() if each.is_success]
-    if "fitError" not in case["expect"]:
-        missing = [host for host in case["expect"].get("suggestedHostAnyOf") or [] if host not in fitting]
-        return differ("hosts that do not fit", [], missing)
-    want = case["expect"]["fitError"]["diagnosis"]["nodeToStatus"]["nodes"] or {}
-    return differ("fitting", [], fitting) + [
-        f"{name}: want {each}, got {got.get(name)}"
-        for name, each in want.items()
-        if name not in got or not same_status(each, got[name])
-    ]

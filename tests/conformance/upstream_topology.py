@@ -13,7 +13,9 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.default_selector import default_selector, services_of
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState as AffinityState
+from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import SpreadConstraint
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import LowestCounts
@@ -69,7 +71,7 @@ def _status_on(bench: Bench, state: CycleState, pod: Pod, node_name: str) -> Sta
 
 def _affinity_counts(case: Case, bench: Bench, state: CycleState, pod: Pod) -> list[str]:
     expect, given = case["expect"], case.get("input") or {}
-    counts = state.read("PreFilterInterPodAffinity")
+    counts = state.read(inter_pod_affinity.PRE_FILTER_KEY)
     found: list[str] = []
     for key, attribute in (("affinityCounts", "affinity"), ("antiAffinityCounts", "anti_affinity")):
         if key in expect:
@@ -81,7 +83,7 @@ def _affinity_counts(case: Case, bench: Bench, state: CycleState, pod: Pod) -> l
         added = PodInfo(pod_of(given["addedPod"]), bench.features)
         node_info = bench.cluster.by_name[added.pod.spec.node_name]
         bench.framework.run_pre_filter_add_pod(changed, pod, added, node_info)
-        after = changed.read("PreFilterInterPodAffinity")
+        after = changed.read(inter_pod_affinity.PRE_FILTER_KEY)
         assert isinstance(after, AffinityState)
         found += differ("affinityCountsAfterAdd", _pairs(expect["affinityCountsAfterAdd"]), after.affinity)
         found += differ("antiAffinityCountsAfterAdd", _pairs(expect["antiAffinityCountsAfterAdd"]), after.anti_affinity)
@@ -111,7 +113,7 @@ def _spread_counts(case: Case, bench: Bench, state: CycleState, pod: Pod) -> lis
 
 
 def _spread_state_differences(want: dict[str, Any], state: CycleState) -> list[str]:
-    got = state.read("PreFilterPodTopologySpread")
+    got = state.read(pod_topology_spread.PRE_FILTER_KEY)
     assert isinstance(got, SpreadState)
     found = differ("constraints", want["constraints"], [_constraint(each) for each in got.constraints])
     found += differ("counts", want["tpValueToMatchNum"], got.counts)
@@ -163,7 +165,7 @@ def _scoring(case: Case) -> list[str]:
 
 
 def _score_state_differences(want: dict[str, Any], state: CycleState) -> list[str]:
-    got = state.read("PreScorePodTopologySpread")
+    got = state.read(pod_topology_spread.PRE_SCORE_KEY)
     assert isinstance(got, ScoreState)
     return (
         differ("constraints", want["constraints"], [_constraint(each) for each in got.constraints])

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import Handle
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState as AffinityState
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.conformance.cases import NOW, cluster_of, pod_of
@@ -26,9 +28,9 @@ MANY = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 Plugin = InterPodAffinity | PodTopologySpread
-KEYS: dict[type[Plugin], str] = {
-    InterPodAffinity: "PreFilterInterPodAffinity",
-    PodTopologySpread: "PreFilterPodTopologySpread",
+KEYS: dict[type[Plugin], TreeKey] = {
+    InterPodAffinity: inter_pod_affinity.PRE_FILTER_KEY,
+    PodTopologySpread: pod_topology_spread.PRE_FILTER_KEY,
 }
 
 

@@ -10,17 +10,21 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
+from kpreempt.schedulers.kube.framework.foreign import speaking
 from kpreempt.schedulers.kube.framework.interface import (
     FrameworkError,
     NodeToStatus,
+    PluginError,
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -67,6 +71,10 @@ class Cycle:
         self._state = state
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
+        # The plugins whose PreFilter left only some nodes to look at.
+        self._restricting: list[str] = []
+        # Every node's status, once the filters have looked at all.
+        self._evaluated: dict[str, Status] = {}
 
     def run(self) -> Verdict:
         """Filter, then score or preempt."""
@@ -74,16 +82,23 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
         try:
             with self._state.phases.phase("filter"):
-                node_names, pre_filter, restricting = self._framework.run_pre_filter(self._state, self._pod)
+                node_names, pre_filter, self._restricting = self._framework.run_pre_filter(self._state, self._pod)
                 if pre_filter.is_success:
-                    filtered, feasible, evaluated = self._filter(node_names, restricting)
+                    filtered, feasible, evaluated = self._filter(node_names)
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
+            self._evaluated = evaluated
             if feasible:
                 return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
-            return self._verdict(Outcome.NEVER_LANDS, reason="the scheduler ends in an error", message=str(error))
+            return self._verdict(
+                Outcome.NEVER_LANDS,
+                reason=f"the scheduler ends in an error: {error}",
+                message=str(error),
+                filter=self._evaluated,
+                feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
+            )
 
     def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
         filtered = NodeToStatus()
@@ -91,13 +106,11 @@ class Cycle:
         evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
         return self._preempt(filtered, evaluated, pre_filter)
 
-    def _filter(
-        self, node_names: frozenset[str] | None, restricting: list[str]
-    ) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
+    def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
         """Every node's status, and the nodes that fit."""
         filtered = NodeToStatus()
         if node_names is not None:
-            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(restricting)}]"
+            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]"
             filtered.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
         evaluated: dict[str, Status] = {}
         feasible: list[NodeInfo] = []
@@ -199,6 +212,7 @@ class Cycle:
         return self._verdict(
             _outcome(nominated, candidates),
             _unprotected(self._framework.plugins, self._pod, status.plugin, victims),
+            reason=f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else "",
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
@@ -214,9 +228,15 @@ class Cycle:
         )
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
-        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt."""
+        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
         rules = preemption_rules(self._framework.plugins)
-        return rules.eligibility(self._state, self._pod, filtered) if rules else None
+        if rules is None:
+            return None
+        try:
+            with speaking(rules.name):
+                return checked_eligibility(rules.eligibility(self._state, frozen(self._pod), filtered.copy()))
+        except PluginError:
+            return None
 
     def _verdict(
         self,
@@ -231,6 +251,7 @@ class Cycle:
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=Outcome.UNCERTAIN if claims else outcome,
+            restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
                 *_nomination_assumptions(self._pod, self._cluster),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.foreign import speaking
@@ -55,7 +56,9 @@ def _without_evictable(
             state, node_info = framework.without_pods(state, pod, node_info, potential)
         else:
             with speaking(rules.name):
-                without = without_potential_victims(framework, rules, state, pod, node_info, framework.cluster.now)
+                without = without_potential_victims(
+                    framework, rules, state, frozen(pod), node_info, framework.cluster.now
+                )
             if without is None:
                 return [], []
             potential, state, node_info = without

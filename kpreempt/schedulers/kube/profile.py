@@ -140,7 +140,7 @@ def _made(name: str, registration: Registration, profile: Profile, handle: Handl
         return registration.factory(given or registration.default_args(), handle)
     try:
         with speaking(name):
-            return ForeignPlugin(registration.factory(given, handle), handle.cluster)
+            return ForeignPlugin(name, registration.factory(given, handle), handle.cluster)
     except PluginError as error:
         where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
         raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error

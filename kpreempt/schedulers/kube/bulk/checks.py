@@ -18,7 +18,7 @@ from kpreempt.schedulers.kube.framework.resources import Resource
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_name import NodeName
-from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.schedulers.kube.plugins.node_resources_fit import STATE_KEY, NodeResourcesFit
 from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
@@ -53,7 +53,7 @@ def _limits_of(
 ) -> PluginLimits | None:
     cluster = table.cluster
     if isinstance(plugin, NodeResourcesFit):
-        requested = state.read(plugin.name)
+        requested = state.read(STATE_KEY)
         asked = np.array([cluster.position[node_info.name] for node_info in nodes], dtype=np.int64)
         return resource_limits(plugin, requested, table, asked) if isinstance(requested, Resource) else None
     if isinstance(plugin, pod_topology_spread.PodTopologySpread):

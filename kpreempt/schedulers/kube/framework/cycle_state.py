@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kpreempt.phases import NO_PHASES, Phases
@@ -9,6 +10,27 @@ from kpreempt.schedulers.kube.framework.memory import Findings
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.extending import Extending
+
+
+class TreeKey:
+    """A key of a plugin in the tree. None but its own module has it, so that no other plugin writes there."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __str__(self) -> str:
+        """The key upstream."""
+        return self._name
+
+
+class CloneError(Exception):
+    """What a plugin keeps could not be cloned; ``key`` is what it keeps it under, and the cause is what was raised."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
 
 
 class CycleState:
@@ -22,12 +44,12 @@ class CycleState:
 
     __slots__ = (
         "_data",
+        "_skip_filter_plugins",
+        "_skip_score_plugins",
         "extending",
         "findings",
         "phases",
         "records_steps",
-        "skip_filter_plugins",
-        "skip_score_plugins",
     )
 
     def __init__(
@@ -37,28 +59,51 @@ class CycleState:
         self.findings = findings
         self.records_steps = records_steps
         self.extending: Extending | None = None
-        self._data: dict[str, object] = {}
-        self.skip_filter_plugins: frozenset[str] = frozenset()
-        self.skip_score_plugins: frozenset[str] = frozenset()
+        self._data: dict[str | TreeKey, object] = {}
+        self._skip_filter_plugins: frozenset[str] = frozenset()
+        self._skip_score_plugins: frozenset[str] = frozenset()
 
-    def write(self, key: str, state: object) -> None:
+    @property
+    def skip_filter_plugins(self) -> frozenset[str]:
+        """The plugins whose PreFilter said that their Filter need not run."""
+        return self._skip_filter_plugins
+
+    @property
+    def skip_score_plugins(self) -> frozenset[str]:
+        """The plugins whose PreScore said that their Score need not run."""
+        return self._skip_score_plugins
+
+    def skip_filters(self, plugins: Iterable[str]) -> None:
+        """Say which filters need not run."""
+        self._skip_filter_plugins = frozenset(plugins)
+
+    def skip_scores(self, plugins: Iterable[str]) -> None:
+        """Say which scores need not be asked for."""
+        self._skip_score_plugins = frozenset(plugins)
+
+    def write(self, key: str | TreeKey, state: object) -> None:
         """Keep ``state`` under ``key``."""
         self._data[key] = state
 
-    def read(self, key: str) -> object | None:
+    def read(self, key: str | TreeKey) -> object | None:
         """The state under ``key``, or ``None``."""
         return self._data.get(key)
 
     def clone(self) -> CycleState:
-        """A copy whose mutable states are independent of this one's."""
+        """A copy whose mutable states are independent of this one's. Raises ``CloneError``."""
         copy = CycleState(records_steps=self.records_steps, phases=self.phases, findings=self.findings)
-        copy._data = {key: _copied(state) for key, state in self._data.items()}
-        copy.skip_filter_plugins = self.skip_filter_plugins
-        copy.skip_score_plugins = self.skip_score_plugins
+        copy._data = {key: _copied(key, state) for key, state in self._data.items()}
+        copy._skip_filter_plugins = self._skip_filter_plugins
+        copy._skip_score_plugins = self._skip_score_plugins
         copy.extending = self.extending
         return copy
 
 
-def _copied(state: object) -> object:
-    clone = getattr(state, "clone", None)
-    return state if clone is None else clone()
+def _copied(key: str | TreeKey, state: object) -> object:
+    try:
+        clone = getattr(state, "clone", None)
+        return state if clone is None else clone()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise CloneError(str(key)) from error

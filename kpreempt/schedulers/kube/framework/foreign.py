@@ -7,12 +7,29 @@ Go could not have done to the scheduler: any exception, and results of other typ
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
+import msgspec
+
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.kube.framework.answers import (
+    CODES_OF_FILTER,
+    CODES_OF_PRE_FILTER,
+    CODES_OF_PRE_SCORE,
+    checked_evidence,
+    checked_status,
+    integer,
+    names_of_nodes,
+    of_type,
+    pair_with_status,
+    readable,
+    scores_of,
+    shown,
+)
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -36,8 +53,6 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_nodes, read_only_pod
 from kpreempt.verdict import Candidate, Code, Eligibility, Status
 
-_T = TypeVar("_T")
-
 _LONGEST_MESSAGE = 300
 
 
@@ -46,29 +61,34 @@ class ForeignPlugin(
 ):
     """A plugin from outside, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""
 
-    def __init__(self, plugin: Plugin, cluster: ClusterState) -> None:
+    def __init__(self, name: str, plugin: Plugin, cluster: ClusterState) -> None:
+        """``name`` is the one by which it is enabled. Raises whatever ``plugin`` does when it is asked about itself."""
+        if plugin.name != name:
+            raise PluginError(f"it is enabled as {name}, and calls itself {shown(plugin.name)}")
         self.plugin: Any = plugin
-        self.name = plugin.name
-        self.is_local = plugin.is_local
+        self.name = name
+        self.is_local = of_type(bool, plugin.is_local, "is_local")
         self._cluster = cluster
+        self._has_extensions = isinstance(plugin, PreFilterPlugin) and bool(plugin.has_extensions)
+        self._latest: tuple[Pod, Pod] | None = None
 
     @property
     def has_extensions(self) -> bool:
         """Whether the plugin has any."""
-        return bool(self.plugin.has_extensions)
+        return self._has_extensions
 
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         """Whether ``one`` is tried before ``other``; raises ``FrameworkError``."""
         try:
             with speaking(self.name):
-                return _of_type(bool, self.plugin.less(one, other), "less")
+                return of_type(bool, self.plugin.less(one, other), "less")
         except PluginError as error:
             reason = f'comparing pods by QueueSort plugin "{self.name}": {error}'
             raise FrameworkError(Status(Code.ERROR, [reason], plugin=self.name)) from error
 
     def pre_enqueue(self, pod: Pod) -> Status:
         """The plugin's status, or the Error that it ends in."""
-        return self._status(lambda: self.plugin.pre_enqueue(pod), "pre_enqueue")
+        return self._status(lambda: self.plugin.pre_enqueue(self._shown(pod)), "pre_enqueue", CODES_OF_FILTER)
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -76,10 +96,11 @@ class ForeignPlugin(
         """What the plugin says of the pod."""
         try:
             with self._at_work(state.phases):
-                result, status = _pair(self.plugin.pre_filter(state, pod, read_only_nodes(nodes)), "pre_filter")
+                answer = self.plugin.pre_filter(state, self._shown(pod), read_only_nodes(nodes))
+                result, status = pair_with_status(answer, "pre_filter", CODES_OF_PRE_FILTER)
                 if result is not None:
-                    names = _of_type(PreFilterResult, result, "pre_filter").node_names
-                    result = PreFilterResult(frozenset(_of_type(str, name, "pre_filter") for name in names))
+                    names = names_of_nodes(of_type(PreFilterResult, result, "pre_filter").node_names, "pre_filter")
+                    result = PreFilterResult(frozenset(names))
                 return result, status
         except PluginError as error:
             return None, Status(Code.ERROR, [str(error)])
@@ -87,17 +108,18 @@ class ForeignPlugin(
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Have the plugin bring its state up to date."""
         with self._at_work(state.phases):
-            self.plugin.add_pod(state, pod, read_only_pod(added), read_only_node(node_info))
+            self.plugin.add_pod(state, self._shown(pod), read_only_pod(added), read_only_node(node_info))
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
         """Have the plugin bring its state up to date."""
         with self._at_work(state.phases):
-            self.plugin.remove_pod(state, pod, read_only_pod(removed), read_only_node(node_info))
+            self.plugin.remove_pod(state, self._shown(pod), read_only_pod(removed), read_only_node(node_info))
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """What the plugin says of the node."""
         with self._at_work(state.phases):
-            return _of_type(Status, self.plugin.filter(state, pod, read_only_node(node_info)), "filter")
+            answer = self.plugin.filter(state, self._shown(pod), read_only_node(node_info))
+            return checked_status(answer, "filter", CODES_OF_FILTER)
 
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
@@ -105,9 +127,10 @@ class ForeignPlugin(
         """What the plugin makes of the pod, or the Error that it ends in."""
         try:
             with self._at_work(state.phases):
-                result, status = _pair(self.plugin.post_filter(state, pod, filtered), "post_filter")
+                answer = self.plugin.post_filter(state, self._shown(pod), filtered.copy())
+                result, status = pair_with_status(answer, "post_filter", CODES_OF_FILTER)
                 if result is not None:
-                    result = self._checked(_of_type(PostFilterResult, result, "post_filter"))
+                    result = self._checked(of_type(PostFilterResult, result, "post_filter"))
                 return result, status
         except PluginError as error:
             return None, Status(Code.ERROR, [f'running PostFilter plugin "{self.name}": {error}'])
@@ -115,97 +138,99 @@ class ForeignPlugin(
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """The plugin's status, or the Error that it ends in."""
         with state.phases.part(self.name):
-            return self._status(lambda: self.plugin.pre_score(state, pod, read_only_nodes(nodes)), "pre_score")
+            return self._status(
+                lambda: self.plugin.pre_score(state, self._shown(pod), read_only_nodes(nodes)),
+                "pre_score",
+                CODES_OF_PRE_SCORE,
+            )
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The plugin's score of the node."""
         with self._at_work(state.phases):
-            return _integer(self.plugin.score(state, pod, read_only_node(node_info)), "score")
+            return integer(self.plugin.score(state, self._shown(pod), read_only_node(node_info)), "score")
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """The plugin's scores of all nodes."""
         with self._at_work(state.phases):
-            found = self.plugin.normalize_scores(state, pod, list(scores), read_only_nodes(nodes))
-            if not isinstance(found, Sequence) or len(found) != len(nodes):
-                raise PluginError(f"normalize_scores gave {_shown(found)}, not a score for each of {len(nodes)} nodes")
-            return [_integer(score, "normalize_scores") for score in found]
+            found = self.plugin.normalize_scores(state, self._shown(pod), list(scores), read_only_nodes(nodes))
+            return scores_of(found, len(nodes), "normalize_scores")
+
+    def _shown(self, pod: Pod) -> Pod:
+        """The pod as the plugin gets it; it is asked about one pod many times."""
+        if self._latest is None or self._latest[0] is not pod:
+            self._latest = (pod, frozen(pod))
+        return self._latest[1]
 
     @contextmanager
     def _at_work(self, phases: Phases) -> Iterator[None]:
         with phases.part(self.name), speaking(self.name):
             yield
 
-    def _status(self, ask: Callable[[], object], point: str) -> Status:
+    def _status(self, ask: Callable[[], object], point: str, codes: Collection[Code]) -> Status:
         try:
             with speaking(self.name):
-                return _of_type(Status, ask(), point)
+                return checked_status(ask(), point, codes)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
 
     def _checked(self, result: PostFilterResult) -> PostFilterResult:
         """The result, whose nodes and victims there are, and with a candidate for each node that it nominates."""
-        names = result.nominated_node_names
-        if names is None:
-            return result
-        evidence = result.evidence or PreemptionEvidence(Eligibility(True), list(names), {}, [], None)
+        nodes = self._cluster.by_name
+        evidence = None if result.evidence is None else checked_evidence(result.evidence, nodes)
+        if result.nominated_node_names is None:
+            return PostFilterResult(None, evidence)
+        names = names_of_nodes(result.nominated_node_names, "post_filter")
+        for name in names:
+            if name not in nodes:
+                raise PluginError(f"post_filter nominates {shown(name)}, which is not a node")
+        evidence = evidence or PreemptionEvidence(Eligibility(True), list(names), {}, [], None)
         known = {candidate.node for candidate in evidence.candidates}
         candidates = [*evidence.candidates, *(Candidate(name, [], 0, []) for name in names if name not in known)]
-        for candidate in candidates:
-            node_info = self._cluster.by_name.get(candidate.node)
-            if node_info is None:
-                raise PluginError(f"post_filter nominates {_shown(candidate.node)}, which is not a node")
-            there = {pod_info.key for pod_info in node_info.pods}
-            strangers = [victim for victim in candidate.victims if victim not in there]
-            if strangers:
-                raise PluginError(f"post_filter evicts {_shown(strangers[0])}, which is not on node {candidate.node}")
-        return PostFilterResult(list(names), evidence._replace(candidates=candidates))
+        return PostFilterResult(names, evidence._replace(candidates=list(map(self._checked_candidate, candidates))))
+
+    def _checked_candidate(self, candidate: Candidate) -> Candidate:
+        node_info = self._cluster.by_name.get(candidate.node)
+        if node_info is None:
+            raise PluginError(f"post_filter tells of {shown(candidate.node)}, which is not a node")
+        there = {pod_info.key for pod_info in node_info.pods}
+        strangers = [victim for victim in candidate.victims if victim not in there]
+        if strangers:
+            raise PluginError(f"post_filter evicts {shown(strangers[0])}, which is not on node {candidate.node}")
+        return msgspec.structs.replace(candidate, victims=list(dict.fromkeys(candidate.victims)))
 
 
 @contextmanager
 def speaking(plugin: str) -> Iterator[None]:
-    """Turn whatever a plugin raises into a ``PluginError`` with its name and the line in its own code."""
+    """Turn whatever a plugin raises into a ``PluginError`` with its name and the line in its own code.
+
+    What it says itself by a ``PluginError`` stays as it is. The user's interrupt is no failure of the plugin.
+    """
     try:
         yield
-    except (PluginError, FrameworkError):
+    except (FrameworkError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(_description(error, plugin)) from error
+    except PluginError as error:
+        raise PluginError(_text_of(error)) from error
+    except BaseException as error:
+        raise PluginError(description(error, plugin)) from error
 
 
-def _description(error: BaseException, plugin: str) -> str:
+def description(error: BaseException, plugin: str) -> str:
     """``RackColocation raised KeyError: 'rack' (rack.py, line 12)``."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = ""
+    frames = [
+        (frame.f_code.co_filename.replace("\\", "/"), line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
     # The first frames are ours; the last one may be in a library that the plugin uses.
-    own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame.filename.replace("\\", "/")]
-    if own:
-        name = own[0].filename.replace("\\", "/").rpartition("/")[2]
-        place = f" ({name}, line {own[0].lineno})"
-    said = " ".join(str(error).split())
-    said = f": {said[:_LONGEST_MESSAGE]}" if said else ""
-    return f"{plugin} raised {type(error).__name__}{said}{place}"
+    own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame[0]]
+    place = f" ({own[0][0].rpartition('/')[2]}, line {own[0][1]})" if own else ""
+    said = " ".join(_text_of(error)[:_LONGEST_MESSAGE].split())
+    return f"{plugin} raised {type(error).__name__}{f': {said}' if said else ''}{readable(place)}"
 
 
-def _pair(value: object, point: str) -> tuple[Any, Status]:
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Status):
-        return value[0], value[1]
-    raise PluginError(f"{point} gave {_shown(value)}, not a result and a Status")
-
-
-def _of_type(kind: type[_T], value: object, point: str) -> _T:
-    if isinstance(value, kind):
-        return value
-    raise PluginError(f"{point} gave {_shown(value)}, not a {kind.__name__}")
-
-
-def _integer(value: object, point: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise PluginError(f"{point} gave {_shown(value)}, not an integer")
-
-
-def _shown(value: object) -> str:
-    """A value in few words: its type, and text itself."""
-    if value is None:
-        return "nothing"
-    return repr(value[:_LONGEST_MESSAGE]) if isinstance(value, str) else f"a {type(value).__name__}"
+def _text_of(error: BaseException) -> str:
+    try:
+        return readable(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return "what it says cannot be read"

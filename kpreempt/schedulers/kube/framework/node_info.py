@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from kpreempt.model.frozen import frozen
 from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.framework.affinity_terms import (
@@ -35,6 +36,7 @@ class PodInfo:
     __slots__ = (
         "_features",
         "_pod_resource",
+        "frozen_pod",
         "host_ports",
         "key",
         "pod",
@@ -55,6 +57,8 @@ class PodInfo:
     # Terms that add their weight per matching pod, or take it away.
     preferred_affinity_terms: list[WeightedAffinityTerm]
     preferred_anti_affinity_terms: list[WeightedAffinityTerm]
+    # The pod with lists and maps that cannot be changed, for plugins from outside.
+    frozen_pod: Pod
     _pod_resource: PodResource
 
     def __init__(self, pod: Pod, features: FeatureGates) -> None:
@@ -136,6 +140,7 @@ def _preferred_anti_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
 
 
 _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
+    "frozen_pod": lambda info: frozen(info.pod),
     "key": lambda info: info.pod.key,
     "host_ports": lambda info: host_ports_of(info.pod),
     "required_affinity_terms": _required_affinity,
@@ -167,6 +172,7 @@ class NodeInfo:
         "_assigned",
         "_features",
         "allocatable",
+        "frozen_node",
         "image_states",
         "node",
         "non_zero_memory",
@@ -187,6 +193,8 @@ class NodeInfo:
     non_zero_memory: int
     used_ports: HostPorts
     pvc_ref_counts: dict[str, int]
+    # The node with lists and maps that cannot be changed, for plugins from outside.
+    frozen_node: Node
 
     def __init__(self, node: Node, assigned: Sequence[Pod] = (), features: FeatureGates | None = None) -> None:
         self.node = node
@@ -204,6 +212,8 @@ class NodeInfo:
             self._list_pods()
         elif name in _TOTALS:
             self._add_up()
+        elif name == "frozen_node":
+            self.frozen_node = frozen(self.node)
         else:
             raise AttributeError(name)
         return object.__getattribute__(self, name)

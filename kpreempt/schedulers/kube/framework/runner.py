@@ -7,9 +7,10 @@ from contextlib import nullcontext
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
+from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -66,10 +67,16 @@ class Framework:
         self.memory = memory
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
 
-    def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES) -> Status:
-        """The first status that is not Success, named after its plugin."""
+    def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
+        """The first status that is not Success, named after its plugin.
+
+        ``is_popped`` says that the queue has asked the plugins from outside before it let the pod in.
+        """
         for plugin in self.plugins.pre_enqueues:
-            with phases.part(plugin.name) if isinstance(plugin, ForeignPlugin) else nullcontext():
+            is_foreign = isinstance(plugin, ForeignPlugin)
+            if is_foreign and is_popped:
+                continue
+            with phases.part(plugin.name) if is_foreign else nullcontext():
                 status = plugin.pre_enqueue(pod)
             if status.code == Code.ERROR:
                 return wrapped(f'running PreEnqueue plugin "{plugin.name}"', status, plugin.name)
@@ -87,7 +94,7 @@ class Framework:
         try:
             return self._run_pre_filter(state, pod, skipped)
         finally:
-            state.skip_filter_plugins = frozenset(skipped)
+            state.skip_filters(skipped)
 
     def _run_pre_filter(
         self, state: CycleState, pod: Pod, skipped: set[str]
@@ -181,7 +188,7 @@ class Framework:
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
         """Copies of state and node to which ``pods`` are added."""
-        state, node_info = state.clone(), node_info.snapshot()
+        state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.add_pod(info)
             self.run_pre_filter_add_pod(state, pod, info, node_info)
@@ -191,7 +198,7 @@ class Framework:
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
         """Copies of state and node from which ``pods`` are removed."""
-        state, node_info = state.clone(), node_info.snapshot()
+        state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.remove_pod(info)
             self.run_pre_filter_remove_pod(state, pod, info, node_info)
@@ -223,7 +230,7 @@ class Framework:
                 skipped.add(pre_score.name)
             elif not status.is_success:
                 raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
-        state.skip_score_plugins = frozenset(skipped)
+        state.skip_scores(skipped)
         columns: dict[str, list[int]] = {}
         for plugin in self.plugins.scores:
             if plugin.name in skipped:
@@ -283,6 +290,15 @@ def _no_node_left(restricting: list[str]) -> Status:
     else:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+
+
+def cloned(state: CycleState) -> CycleState:
+    """A copy of the state. Raises ``FrameworkError`` where a plugin's own cannot be copied."""
+    try:
+        return state.clone()
+    except CloneError as error:
+        said = description(error.__cause__ or error, f'state "{error.key}"')
+        raise FrameworkError(Status(Code.ERROR, [f"cloning the CycleState: {readable(said)}"])) from error
 
 
 def _failed_update(update: str, plugin: str, error: PluginError) -> Status:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     NodeToStatus,
@@ -29,6 +29,9 @@ REASON_NO_CLAIMS = "no new claims to deallocate"
 REASON_NO_STATE = "not found"
 
 
+_STATE_KEY = TreeKey("DynamicResources")
+
+
 class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin):
     """Claims are left out of account; what remains are the message and the zero score."""
 
@@ -39,7 +42,7 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Note that this point was reached; the filter has nothing to do."""
-        state.write(self.name, True)
+        state.write(_STATE_KEY, True)
         return None, SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -51,7 +54,7 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
         """Nothing to deallocate; an error where PreFilter rejected the pod before this plugin's turn."""
-        if state.read(self.name) is None:
+        if state.read(_STATE_KEY) is None:
             return None, Status(Code.ERROR, [REASON_NO_STATE])
         return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS])
 
@@ -61,5 +64,5 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         return 0
 
     def _check_state(self, state: CycleState) -> None:
-        if state.read(self.name) is None:
+        if state.read(_STATE_KEY) is None:
             raise PluginError(REASON_NO_STATE)

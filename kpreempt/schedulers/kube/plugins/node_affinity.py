@@ -21,7 +21,7 @@ from kpreempt.model.affinity import (
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -39,6 +39,9 @@ from kpreempt.verdict.status import SKIP
 REASON_POD = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT = "pod affinity terms conflict"
+
+
+_STATE_KEY = TreeKey("NodeAffinity")
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -102,12 +105,12 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return SKIP
         if not all(_is_valid_term(term.preference) for term in preferred if term.weight):
             return Status(Code.ERROR, ["a preferred node affinity term is invalid"])
-        state.write(self.name, [*self._added_preferred, *preferred])
+        state.write(_STATE_KEY, [*self._added_preferred, *preferred])
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The sum of the weights of the preferences that match."""
-        terms = state.read(self.name)
+        terms = state.read(_STATE_KEY)
         if not isinstance(terms, list):
             # Without PreScore the preferences are taken from the pod.
             terms = [*self._added_preferred, *_preferred_of(pod)]

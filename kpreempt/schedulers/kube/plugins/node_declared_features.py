@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -46,6 +46,9 @@ FEATURES: Mapping[str, Callable[[Pod], bool] | None] = {
 }
 
 
+_STATE_KEY = TreeKey("NodeDeclaredFeatures")
+
+
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Compares the features that the pod's spec needs with those in the node's status."""
 
@@ -68,12 +71,12 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         needed = [name for name, is_needed in self._features.items() if is_needed is not None and is_needed(pod)]
         if not needed:
             return None, SKIP
-        state.write(self.name, needed)
+        state.write(_STATE_KEY, needed)
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse nodes that lack a needed feature."""
-        needed = state.read(self.name)
+        needed = state.read(_STATE_KEY)
         assert isinstance(needed, list)
         declared = known_features(self._known, node_info.node.status.declared_features)
         missing = [name for name in needed if name not in declared]

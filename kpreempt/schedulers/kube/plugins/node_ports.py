@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import ContainerPort, Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
@@ -18,6 +18,9 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
+
+
+_STATE_KEY = TreeKey("NodePorts")
 
 
 class NodePorts(PreFilterPlugin, FilterPlugin):
@@ -33,12 +36,12 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         ports = host_ports_of(pod)
         if not ports:
             return None, SKIP
-        state.write(self.name, ports)
+        state.write(_STATE_KEY, ports)
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node at the first port that is taken."""
-        ports = state.read(self.name)
+        ports = state.read(_STATE_KEY)
         if not isinstance(ports, list):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
         for port in ports:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
@@ -19,6 +19,8 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
 from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 from kpreempt.verdict import SUCCESS, Status
 from kpreempt.verdict.status import SKIP
+
+_STATE_KEY = TreeKey("NodeResourcesBalancedAllocation")
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
@@ -40,14 +42,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         requests = self._scorer.requests_of(pod)
         if not any(requests):
             return SKIP
-        state.write(self.name, requests)
+        state.write(_STATE_KEY, requests)
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """50 to 100; 75 where the pod changes nothing."""
-        requests = state.read(self.name)
-        # Without PreScore the requests are computed here.
-        return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
+        requests = state.read(_STATE_KEY)
+        if not isinstance(requests, list):
+            # A configuration may leave PreScore out: nobody has looked at the requests then.
+            requests = self._scorer.requests_of(pod)
+            if not any(requests):
+                return 0
+        return self._scorer.score(requests, node_info)
 
 
 def default_args() -> PluginArgs:

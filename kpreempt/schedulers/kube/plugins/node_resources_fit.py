@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -41,6 +41,10 @@ REASON_TOO_MANY_PODS = "Too many pods"
 REASON_SIDECARS_DISABLED = "Pod has a restartable init container and the SidecarContainers feature is disabled"
 
 
+STATE_KEY = TreeKey("NodeResourcesFit")
+_PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
+
+
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Requests against what the node has left; the score follows the configured strategy."""
 
@@ -65,12 +69,12 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         ):
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_SIDECARS_DISABLED])
         requests = pod_requests(pod, pod_level=self._features.pod_level_resources)
-        state.write(self.name, Resource.from_nano(requests))
+        state.write(STATE_KEY, Resource.from_nano(requests))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node for every resource that is short; for good where one asks for more than the whole node."""
-        requested = state.read(self.name)
+        requested = state.read(STATE_KEY)
         if not isinstance(requested, Resource):
             raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
@@ -124,12 +128,12 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Compute the requests with which the pod counts in scores."""
-        state.write(f"PreScore{self.name}", self._scorer.requests_of(pod))
+        state.write(_PRE_SCORE_KEY, self._scorer.requests_of(pod))
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """How well the node's fill level suits the strategy, 0 to 100."""
-        requests = state.read(f"PreScore{self.name}")
+        requests = state.read(_PRE_SCORE_KEY)
         # Without PreScore the requests are computed here.
         return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 

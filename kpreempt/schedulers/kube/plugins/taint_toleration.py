@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -25,6 +25,9 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 REASON_UNTOLERATED_TAINT = "node(s) had untolerated taint(s)"
 REFUSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 SOFT_EFFECT = "PreferNoSchedule"
+
+
+_STATE_KEY = TreeKey("TaintToleration")
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -55,13 +58,13 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Keep the tolerations that can cover soft taints."""
         state.write(
-            self.name, [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", SOFT_EFFECT)]
+            _STATE_KEY, [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", SOFT_EFFECT)]
         )
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The number of soft taints that the pod does not tolerate."""
-        tolerations = state.read(self.name)
+        tolerations = state.read(_STATE_KEY)
         if not isinstance(tolerations, list):
             raise PluginError(f'failed to read "PreScore{self.name}" from cycleState: not found')
         return sum(

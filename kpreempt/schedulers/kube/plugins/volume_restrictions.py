@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import GCEPersistentDisk, ISCSIVolume, Pod, RBDVolume, Volume
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -28,7 +28,7 @@ REASON_READ_WRITE_ONCE_POD = (
 )
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
-_STATE_KEY = "PreFilterVolumeRestrictions"
+_STATE_KEY = TreeKey("PreFilterVolumeRestrictions")
 
 
 class ClaimsForOnePod:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -46,6 +46,9 @@ class VolumeTopology(NamedTuple):
         return value is not None and value in self.values
 
 
+_STATE_KEY = TreeKey("VolumeZone")
+
+
 class VolumeZone(PreFilterPlugin, FilterPlugin):
     """Compares the zone and region labels of bound volumes with the node's."""
 
@@ -64,7 +67,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             return None, problem
         if not topologies:
             return None, SKIP
-        state.write(self.name, topologies)
+        state.write(_STATE_KEY, topologies)
         return None, SUCCESS
 
     def topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
@@ -109,7 +112,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         labels = node_info.node.labels
         if not has_topology(labels):
             return SUCCESS
-        topologies = state.read(self.name)
+        topologies = state.read(_STATE_KEY)
         assert isinstance(topologies, list)
         for topology in topologies:
             if not topology.admits(labels):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.answers import checked_eligibility, integer
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
@@ -58,7 +60,7 @@ class Evaluator:
         Returns Success with the nodes that the choice can end with; Unschedulable with no node where nothing helps,
         which clears an earlier nomination; Unschedulable and no nomination result where the pod may not preempt now.
         """
-        eligibility = self._rules.eligibility(state, pod, filtered)
+        eligibility = checked_eligibility(self._rules.eligibility(state, pod, filtered))
         if not eligibility.eligible:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
@@ -95,7 +97,7 @@ class Evaluator:
                 evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
                 return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
-            own = criteria_of(self._rules.ordered_score_functions(victims))
+            own = self._own_criteria(victims)
             criteria = own or usual_criteria(self._cluster.now)
             selection = select_nodes(victims, criteria)
         if not state.records_steps:
@@ -108,11 +110,20 @@ class Evaluator:
         evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, odds)
         return PostFilterResult(selection.tied, evidence), SUCCESS
 
+    def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
+        """The plugin's rules of the choice, if it has any."""
+        if not self._rules.overrides("ordered_score_functions"):
+            return ()
+        frozen_victims = {node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()}
+        return criteria_of(self._rules.ordered_score_functions(frozen_victims))
+
     def _odds(
         self, potential: list[str], candidates: dict[str, CandidateVictims], criteria: Sequence[Criterion]
     ) -> Odds | None:
         """How the start of the real search decides, where that stops before it has seen all nodes."""
-        wanted = self._rules.num_candidates(len(potential))
+        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
+        if wanted < 0:
+            raise PluginError(f"num_candidates gave {wanted}, which is no number of candidates")
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.answers import integer, of_type, readable, shown
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.node_info import start_of
 from kpreempt.schedulers.kube.preemption.rules import CandidateScore, CandidateVictims
@@ -67,19 +68,20 @@ def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
     )
 
 
-def criteria_of(scores: Sequence[CandidateScore]) -> tuple[Criterion, ...]:
-    """The rules of a plugin. Their functions raise ``PluginError`` for a score that is no integer."""
-    return tuple(_of_plugin(each) for each in scores)
+def criteria_of(scores: object) -> tuple[Criterion, ...]:
+    """The rules of a plugin. Raises ``PluginError`` where they are none, and so do their functions."""
+    if isinstance(scores, str) or not isinstance(scores, Sequence):
+        raise PluginError(f"ordered_score_functions gave {shown(scores)}, not a list of rules")
+    return tuple(_of_plugin(of_type(CandidateScore, each, "ordered_score_functions")) for each in scores)
 
 
 def _of_plugin(rule: CandidateScore) -> Criterion:
-    def score(node: str, _: CandidateVictims) -> int:
-        found = rule.score(node)
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise PluginError(f"score function {rule.name} gives {type(found).__name__}, not an integer")
-        return found
+    name = readable(of_type(str, rule.name, "ordered_score_functions: the name of a rule"))
 
-    return Criterion(rule.name, score, score)
+    def score(node: str, _: CandidateVictims) -> int:
+        return integer(rule.score(node), f"score function {name}")
+
+    return Criterion(name, score, score)
 
 
 def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:

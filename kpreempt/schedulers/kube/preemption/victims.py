@@ -12,10 +12,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.answers import checked_status, of_type
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
+from kpreempt.schedulers.kube.framework.runner import cloned
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance, sorted_as_in_go
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
@@ -48,7 +50,11 @@ def without_potential_victims(
     potential = [info for info in node_info.pods if info.priority < pod.priority]
     if rules.overrides("is_eligible_pod"):
         view = read_only_node(node_info)
-        potential = [info for info in potential if rules.is_eligible_pod(pod, read_only_pod(info), view)]
+        potential = [
+            info
+            for info in potential
+            if of_type(bool, rules.is_eligible_pod(pod, read_only_pod(info), view), "is_eligible_pod")
+        ]
     return WithoutVictims(potential, *framework.without_pods(state, pod, node_info, potential)) if potential else None
 
 
@@ -56,11 +62,11 @@ def _without_those_that_may_go(
     framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
 ) -> WithoutVictims | None:
     """Where the plugin decides: one after the other, as what is gone may matter to it."""
-    state, node_info = state.clone(), node_info.snapshot()
+    state, node_info = cloned(state), node_info.snapshot()
     view = read_only_node(node_info)
     potential = []
     for info in _least_important_first(rules, node_info.pods, now):
-        if rules.may_evict(state, pod, read_only_pod(info), view):
+        if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
             potential.append(info)
             node_info.remove_pod(info)
             framework.run_pre_filter_remove_pod(state, pod, info, node_info)
@@ -100,7 +106,7 @@ def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetim
     """The pods, most important first."""
     if not rules.overrides("is_more_important"):
         return sort_by_importance(pods, now)
-    return sorted_as_in_go(pods, lambda one, other: rules.is_more_important(read_only_pod(one), read_only_pod(other)))
+    return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
 
 def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
@@ -111,9 +117,11 @@ def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now:
     """
     if not rules.overrides("is_more_important"):
         return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
-    return sorted_as_in_go(
-        pods, lambda one, other: not rules.is_more_important(read_only_pod(one), read_only_pod(other))
-    )
+    return sorted_as_in_go(pods, lambda one, other: not _is_more_important(rules, one, other))
+
+
+def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
+    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
 
 
 def _status(
@@ -128,7 +136,8 @@ def _status(
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
         beside = None if put_back is None else read_only_pod(put_back)
-        status = rules.check_fit(state, pod, read_only_node(node_info), beside).of_plugin(rules.name)
+        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
+        status = checked_status(said, "check_fit").of_plugin(rules.name)
     return status
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -33,8 +33,8 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.scoring import (
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
-_PRE_FILTER_KEY = "PreFilterInterPodAffinity"
-_PRE_SCORE_KEY = "PreScoreInterPodAffinity"
+PRE_FILTER_KEY = TreeKey("PreFilterInterPodAffinity")
+PRE_SCORE_KEY = TreeKey("PreScoreInterPodAffinity")
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -74,7 +74,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             counts.add_all(nodes, self._handle.pod_table, refusing=self.nodes_with_anti_affinity(nodes))
         if counts.is_indifferent:
             return None, SKIP
-        state.write(_PRE_FILTER_KEY, counts)
+        state.write(PRE_FILTER_KEY, counts)
         return None, SUCCESS
 
     def nodes_with_anti_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
@@ -118,14 +118,14 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
         if not preferences.weights:
             return SKIP
-        state.write(_PRE_SCORE_KEY, preferences.weights)
+        state.write(PRE_SCORE_KEY, preferences.weights)
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The node's weight, which may be negative."""
-        weights = state.read(_PRE_SCORE_KEY)
+        weights = state.read(PRE_SCORE_KEY)
         if not isinstance(weights, dict):
-            raise PluginError(f'failed to read "{_PRE_SCORE_KEY}" from cycleState: not found')
+            raise PluginError(f'failed to read "{PRE_SCORE_KEY}" from cycleState: not found')
         return node_weight(weights, node_info)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
@@ -140,7 +140,7 @@ def default_args() -> PluginArgs:
 
 def filter_state_of(state: CycleState) -> FilterState:
     """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
-    counts = state.read(_PRE_FILTER_KEY)
+    counts = state.read(PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
-        raise PluginError(f'error reading "{_PRE_FILTER_KEY}" from cycleState: not found')
+        raise PluginError(f'error reading "{PRE_FILTER_KEY}" from cycleState: not found')
     return counts

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
@@ -35,8 +35,8 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreSt
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
-_PRE_FILTER_KEY = "PreFilterPodTopologySpread"
-_PRE_SCORE_KEY = "PreScorePodTopologySpread"
+PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
+PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -70,7 +70,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return None, SKIP
         counts = FilterState(pod, constraints, NodeInclusion(pod, self._features))
         counts.add_all(nodes, self._handle.pod_table, state.findings)
-        state.write(_PRE_FILTER_KEY, counts)
+        state.write(PRE_FILTER_KEY, counts)
         return None, SUCCESS
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
@@ -97,7 +97,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
         scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys, findings=state.findings)
         scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._features))
-        state.write(_PRE_SCORE_KEY, scoring)
+        state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
@@ -136,14 +136,14 @@ def default_args() -> PluginArgs:
 
 def filter_state_of(state: CycleState) -> FilterState:
     """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
-    counts = state.read(_PRE_FILTER_KEY)
+    counts = state.read(PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
-        raise PluginError(f'reading "{_PRE_FILTER_KEY}" from cycleState: not found')
+        raise PluginError(f'reading "{PRE_FILTER_KEY}" from cycleState: not found')
     return counts
 
 
 def _score_state(state: CycleState) -> ScoreState:
-    scoring = state.read(_PRE_SCORE_KEY)
+    scoring = state.read(PRE_SCORE_KEY)
     if not isinstance(scoring, ScoreState):
-        raise PluginError(f'error reading "{_PRE_SCORE_KEY}" from cycleState: not found')
+        raise PluginError(f'error reading "{PRE_SCORE_KEY}" from cycleState: not found')
     return scoring

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -45,6 +45,9 @@ class BindingState:
         self.by_node: dict[str, PodVolumes] = {}
 
 
+_STATE_KEY = TreeKey("VolumeBinding")
+
+
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Claims must be bound to volumes that the node reaches, or such volumes must exist or be possible to make."""
 
@@ -73,7 +76,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             first = sorted_claims.immediate[0]
             conflict = VolumeConflict(claim=first.key, problem=problem_of_immediate(first, self._cluster))
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_UNBOUND_IMMEDIATE], detail=conflict)
-        state.write(self.name, BindingState(sorted_claims))
+        state.write(_STATE_KEY, BindingState(sorted_claims))
         return None, SUCCESS if claims else SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -109,6 +112,6 @@ def default_args() -> PluginArgs:
 
 
 def _state_of(state: CycleState) -> BindingState:
-    binding = state.read(VolumeBinding.name)
+    binding = state.read(_STATE_KEY)
     assert isinstance(binding, BindingState)
     return binding

@@ -1,0 +1,81 @@
+"""Upstream's table cases about preemptions that a build changes: who may go, who goes first, and what is best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kpreempt.model.pod import Pod
+from kpreempt.plugins import PreemptionPlugin
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.interface import Handle, PreemptionEvidence
+from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.profile import Profile, build_plugins
+from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin
+from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.conformance.made_up_plugins import (
+    ChosenImportance,
+    ChosenVictims,
+    FewestContainers,
+    FirstPodGoes,
+    registered,
+)
+from tests.conformance.upstream_cycles import all_refused
+from tests.conformance.upstream_values import differ
+
+Case = dict[str, Any]
+
+_NAME = "MadeUpPreemption"
+
+
+def run_custom_selection(case: Case) -> list[str]:
+    """The victims where a build lets some pods go only."""
+    evidence = preempted(case, ChosenVictims, pod_of(case["pod"]))
+    return differ("victims", case["expect"]["victimsByNode"], _victims(evidence))
+
+
+def run_custom_ordering(case: Case) -> list[str]:
+    """The victims, in order, where a build orders pods in its own way."""
+    (victims,) = _victims(preempted(case, ChosenImportance, pod_of(case["pod"]))).values()
+    return differ("victims", case["expect"]["victims"], victims)
+
+
+def run_first_pods(case: Case) -> list[str]:
+    """The candidates where the first pod of a node is its victim."""
+    found = []
+    for document, cycle in zip(case["input"]["testPods"], case["expect"]["cycles"], strict=True):
+        want = {each["node"]: each["victims"] for each in cycle["candidates"]}
+        found += differ("candidates", want, _victims(preempted(case, FirstPodGoes, pod_of(document))))
+    return found
+
+
+def run_best_candidate(case: Case) -> list[str]:
+    """The best node where a build has its own rules of the choice."""
+    selection = preempted(case, FewestContainers, pod_of(case["pod"])).selection
+    assert selection is not None
+    return differ("nominated", case["expect"]["nominatedNodeAnyOf"], selection.tied)
+
+
+def preempted(case: Case, kind: type[PreemptionPlugin], pod: Pod) -> PreemptionEvidence:
+    """What a preemption by that plugin finds, as if every node had been refused."""
+    features = gates_of(case.get("featureGates"))
+    cluster = ClusterState(
+        cluster_of(case["objects"]), features, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
+    )
+    handle = Handle(cluster, features)
+    enabled = [EnabledPlugin(name) for name in (*(case.get("plugins") or ()), _NAME)]
+    args: Mapping[str, Any] = {_NAME: case["input"]}
+    plugins = build_plugins(
+        Profile(plugins=enabled, plugin_args=args), handle, {**REGISTRY, _NAME: registered(_NAME, kind)}
+    )
+    framework = handle.framework = Framework(plugins, cluster)
+    state = CycleState()
+    framework.run_pre_filter(state, pod)
+    result, _ = framework.run_post_filter(state, pod, all_refused())
+    assert result is not None and result.evidence is not None
+    return result.evidence
+
+
+def _victims(evidence: PreemptionEvidence) -> dict[str, list[str]]:
+    return {each.node: [victim.split("/")[-1] for victim in each.victims] for each in evidence.candidates}
