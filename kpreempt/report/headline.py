@@ -158,7 +158,7 @@ def _named_budgets(budgets: Sequence[str]) -> str:
 
 def _never(verdict: Verdict) -> Phrase:
     name = strong(pod_name(verdict))
-    if not verdict.cluster.nodes:
+    if not verdict.filter and not verdict.cluster.nodes:
         return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")

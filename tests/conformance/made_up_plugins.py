@@ -211,7 +211,7 @@ class FirstPodGoes(PreemptionPlugin):
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
         return victim.key == self._first(node_info.name)
 
-    def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+    def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo, put_back: PodInfo | None) -> Status:
         is_there = any(each.key == self._first(node_info.name) for each in node_info.pods)
         return unschedulable("the first pod is still there") if is_there else SUCCESS
 
