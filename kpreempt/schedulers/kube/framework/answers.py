@@ -25,41 +25,45 @@ CODES_OF_PRE_FILTER = CODES_OF_FILTER | {Code.SKIP}
 CODES_OF_PRE_SCORE = frozenset((Code.SUCCESS, Code.ERROR, Code.SKIP))
 
 
+class NonsenseError(PluginError):
+    """A plugin answered what the extension point does not know; the message does not say which plugin."""
+
+
 def of_type(kind: type[_T], value: object, point: str) -> _T:
-    """The value. Raises ``PluginError`` where it is of another type."""
+    """The value. Raises ``NonsenseError`` where it is of another type."""
     if isinstance(value, kind):
         return value
-    raise PluginError(f"{point} gave {shown(value)}, not a {kind.__name__}")
+    raise NonsenseError(f"{point} gave {shown(value)}, not a {kind.__name__}")
 
 
 def integer(value: object, point: str) -> int:
-    """The value. Raises ``PluginError`` where it is none that Go's int64 holds."""
+    """The value. Raises ``NonsenseError`` where it is none that Go's int64 holds."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise PluginError(f"{point} gave {shown(value)}, not an integer")
+        raise NonsenseError(f"{point} gave {shown(value)}, not an integer")
     if not -_MAX_INT64 <= value <= _MAX_INT64:
-        raise PluginError(f"{point} gave an integer of more than 64 bits")
+        raise NonsenseError(f"{point} gave an integer of more than 64 bits")
     return int(value)
 
 
 def pair_with_status(value: object, point: str, codes: Collection[Code]) -> tuple[Any, Status]:
-    """A result and the status beside it. Raises ``PluginError``."""
+    """A result and the status beside it. Raises ``NonsenseError``."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Status):
         return value[0], checked_status(value[1], point, codes)
-    raise PluginError(f"{point} gave {shown(value)}, not a result and a Status")
+    raise NonsenseError(f"{point} gave {shown(value)}, not a result and a Status")
 
 
 def checked_status(value: object, point: str, codes: Collection[Code] = CODES_OF_FILTER) -> Status:
-    """A status of one of these codes, made anew. Raises ``PluginError``."""
+    """A status of one of these codes, made anew. Raises ``NonsenseError``."""
     if value is SUCCESS or (value is SKIP and Code.SKIP in codes):
         return value
     status = of_type(Status, value, point)
     code = status.code
     if not isinstance(code, Code):
-        raise PluginError(f"{point} gave a Status whose code is {shown(code)}, not a Code")
+        raise NonsenseError(f"{point} gave a Status whose code is {shown(code)}, not a Code")
     if code not in codes:
-        raise PluginError(f"{point} gave a Status of code {code.value or 'NONE'}, which means nothing there")
+        raise NonsenseError(f"{point} gave a Status of code {code.value or 'NONE'}, which means nothing there")
     if not isinstance(status.reasons, list | tuple) or not all(isinstance(each, str) for each in status.reasons):
-        raise PluginError(f"{point} gave a Status whose reasons are not a list of texts")
+        raise NonsenseError(f"{point} gave a Status whose reasons are not a list of texts")
     return Status(code, [readable(each) for each in status.reasons], detail=_checked_finding(status.detail, point))
 
 
@@ -69,7 +73,7 @@ def _checked_finding(detail: object, point: str) -> PluginFinding | None:
     finding = of_type(PluginFinding, detail, point)
     summary, facts = finding.summary, finding.facts
     if not isinstance(summary, str) or not isinstance(facts, Mapping):
-        raise PluginError(f"{point} gave a finding that is not a summary and facts")
+        raise NonsenseError(f"{point} gave a finding that is not a summary and facts")
     return PluginFinding(readable(summary), {_key(name, point): _fact(fact, point) for name, fact in facts.items()})
 
 
@@ -84,11 +88,11 @@ def _fact(value: object, point: str) -> str | int | float | bool:
         return value
     if isinstance(value, int):
         return integer(value, f"{point}: a fact")
-    raise PluginError(f"{point} gave a fact that is {shown(value)}, not a text, a number or a bool")
+    raise NonsenseError(f"{point} gave a fact that is {shown(value)}, not a text, a number or a bool")
 
 
 def checked_eligibility(value: object) -> Eligibility:
-    """Whether a pod may preempt. Raises ``PluginError``."""
+    """Whether a pod may preempt. Raises ``NonsenseError``."""
     found = of_type(Eligibility, value, "eligibility")
     return Eligibility(
         of_type(bool, found.eligible, "eligibility"), readable(of_type(str, found.reason, "eligibility"))
@@ -96,29 +100,29 @@ def checked_eligibility(value: object) -> Eligibility:
 
 
 def checked_evidence(value: object, nodes: Collection[str]) -> PreemptionEvidence:
-    """What a PostFilter says of a preemption, made anew; its nodes are among ``nodes``. Raises ``PluginError``."""
+    """What a PostFilter says of a preemption, made anew; its nodes are among ``nodes``. Raises ``NonsenseError``."""
     evidence = of_type(PreemptionEvidence, value, "post_filter")
     try:
         made = msgspec.json.decode(msgspec.json.encode(evidence), type=PreemptionEvidence)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise PluginError(f"post_filter gave evidence that cannot be read: {readable(str(error))}") from None
+        raise NonsenseError(f"post_filter gave evidence that cannot be read: {readable(str(error))}") from None
     for name in (*made.potential_nodes, *made.dry_run, *(made.selection.tied if made.selection else ())):
         if name not in nodes:
-            raise PluginError(f"post_filter tells of {shown(name)}, which is not a node")
+            raise NonsenseError(f"post_filter tells of {shown(name)}, which is not a node")
     return made
 
 
 def names_of_nodes(value: object, point: str) -> list[str]:
-    """Names, each once, in their order. Raises ``PluginError`` for anything but a collection of texts."""
+    """Names, each once, in their order. Raises ``NonsenseError`` for anything but a collection of texts."""
     if isinstance(value, str) or not isinstance(value, Collection):
-        raise PluginError(f"{point} gave {shown(value)}, not the names of nodes")
+        raise NonsenseError(f"{point} gave {shown(value)}, not the names of nodes")
     return [of_type(str, name, f"{point}: the name of a node") for name in dict.fromkeys(value)]
 
 
 def scores_of(value: object, number: int, point: str) -> list[int]:
-    """As many integers as there are nodes. Raises ``PluginError``."""
+    """As many integers as there are nodes. Raises ``NonsenseError``."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != number:
-        raise PluginError(f"{point} gave {shown(value)}, not a score for each of {number} nodes")
+        raise NonsenseError(f"{point} gave {shown(value)}, not a score for each of {number} nodes")
     return [integer(score, point) for score in value]
 
 
@@ -126,10 +130,23 @@ def shown(value: object) -> str:
     """A value in few words: its type, and text itself."""
     if value is None:
         return "nothing"
-    return repr(value[:LONGEST_TEXT]) if isinstance(value, str) else f"a {type(value).__name__}"
+    if isinstance(value, str):
+        return repr(value[:LONGEST_TEXT])
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1] in "aeiouAEIOU" else f"a {kind}"
 
 
 def readable(text: str) -> str:
     """Text that can be written in UTF-8, its beginning where it is very long."""
     text = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says, which may be to raise another."""
+    try:
+        return readable(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return "what it says cannot be read"

@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.answers import checked_eligibility, integer
+from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.interface import (
@@ -123,7 +123,7 @@ class Evaluator:
         """How the start of the real search decides, where that stops before it has seen all nodes."""
         wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
         if wanted < 0:
-            raise PluginError(f"num_candidates gave {wanted}, which is no number of candidates")
+            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
         if wanted >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
@@ -172,7 +172,8 @@ class Evaluator:
         except FrameworkError as error:
             return Victims(error.status, [], 0, [])
         except PluginError as error:
-            return Victims(Status(Code.ERROR, [str(error)], plugin=self._rules.name), [], 0, [])
+            whose = f'plugin "{self._rules.name}": ' if isinstance(error, NonsenseError) else ""
+            return Victims(Status(Code.ERROR, [f"{whose}{text_of(error)}"], plugin=self._rules.name), [], 0, [])
         if outcome.status.is_success and not outcome.pods:
             reason = f'expected at least one victim pod on node "{node_info.name}"'
             return outcome._replace(status=Status(Code.ERROR, [reason]))
