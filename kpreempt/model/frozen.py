@@ -55,7 +55,7 @@ class FrozenDict(dict[Any, Any]):
 
 def frozen(value: Any) -> Any:
     """``value``, a record or plain data, with frozen lists and maps throughout; itself where it has none to freeze."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is list:
         return FrozenList([frozen(item) for item in value])
     if kind is dict:
