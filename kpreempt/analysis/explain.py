@@ -15,6 +15,7 @@ from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.play import Scene, play
 from kpreempt.analysis.smallest_change import Situation
+from kpreempt.analysis.timed import timed_by_part
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -42,6 +43,7 @@ def explain_pods(
     scheduler: Scheduler,
     *,
     now: datetime,
+    at: datetime | None = None,
     assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
@@ -51,20 +53,22 @@ def explain_pods(
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
-    ``assumptions`` concern the cluster and so every verdict. ``now`` is what missing start times and the dump's age are
-    counted to. With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``,
-    one that the pod never lands says what would have to be different. Where it ``plays_on``, each tells what happens
-    then, too. Nothing is changed. Raises ``NotFoundError`` for
-    a node that is not in the cluster.
+    ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
+    missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
+    verdict tells the whole story of that node; otherwise, where it ``proposes``, one that the pod never lands says what
+    would have to be different. Where it ``plays_on``, each tells what happens then, too. Nothing is changed. Raises
+    ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
     ``node_name``. ``phases`` is told what the time goes to.
     """
+    at = at or now
     if node_name:
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=now)
+        prepared = scheduler.prepare(cluster, now=at)
     verdicts = []
+    within = timed_by_part(scheduler, phases)
     for question in questions:
         verdict = explain_pod(
             cluster,
@@ -79,17 +83,15 @@ def explain_pods(
         situation = Situation(cluster, prepared, question.pod, verdict)
         if node_name:
             with phases.phase("proposals"):
-                story = tell_story(scheduler, situation, node_name, _stated(question), now=now)
+                story = tell_story(within, situation, node_name, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, node_story=story)
         elif proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes:
             with phases.phase("proposals"):
-                found = propose(scheduler, situation, _stated(question), now=now)
+                found = propose(within, situation, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
         if plays_on:
             with phases.phase("aftermath"):
-                aftermath, assumed = play(
-                    cluster, Scene(arriving=[question.pod]), scheduler, now=now, prepared=prepared
-                )
+                aftermath, assumed = play(cluster, Scene(arriving=[question.pod]), scheduler, now=at, prepared=prepared)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -75,7 +76,7 @@ COMMANDS = {
     "at-risk": ("at-risk", "-A", "--limit", "1"),
     "budgets": ("budgets",),
     "check": ("check", *CHANGE),
-    "compare": ("compare", *CHANGE, "--algorithms", "kube-1.18,kube-1.36"),
+    "compare": ("compare", *CHANGE, "--algorithms", "kube-1.18,kube-1.36@CONFIG"),
     "queue": ("queue",),
 }
 FAILING = ("Raising", "Answering", "Holding", "Scoring", "Preempting", "Nominating")
@@ -88,10 +89,22 @@ def plugins(tmp_path: Path) -> Path:
     return path
 
 
+def command_with(command: str, plugins: Path, plugin: str) -> list[str]:
+    """A command that runs the plugin; one that compares does so where a configuration enables it."""
+    config = plugins.with_name("config.yaml")
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        f"- plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}\n",
+        encoding="utf-8",
+    )
+    arguments = [argument.replace("CONFIG", str(config)) for argument in COMMANDS[command]]
+    return [*arguments, *SNAPSHOT, "--plugin", f"{plugins}:{plugin}"]
+
+
 @pytest.mark.parametrize("plugin", FAILING)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_plugin_that_fails_ends_no_command(kpreempt: Kpreempt, plugins: Path, command: str, plugin: str) -> None:
-    run = kpreempt(*COMMANDS[command], *SNAPSHOT, "--plugin", f"{plugins}:{plugin}")
+    run = kpreempt(*command_with(command, plugins, plugin))
     assert run.returncode in (0, 1), run.stderr
     assert run.stdout and "\x1b" not in run.stdout
 
@@ -99,8 +112,8 @@ def test_a_plugin_that_fails_ends_no_command(kpreempt: Kpreempt, plugins: Path, 
 @pytest.mark.parametrize("command", ["explain", "pending", "at-risk", "budgets", "check", "compare"])
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 def test_the_error_of_a_plugin_is_told_as_one(kpreempt: Kpreempt, plugins: Path, command: str, form: str) -> None:
-    run = kpreempt(*COMMANDS[command], *SNAPSHOT, "--plugin", f"{plugins}:Raising", "-o", form)
-    told = " ".join(run.stdout.replace("\\", "").split())
+    run = kpreempt(*command_with(command, plugins, "Raising"), "-o", form)
+    told = " ".join(html.unescape(run.stdout).replace("\\", "").split())
     assert 'the scheduler ends in an error: running PreFilter plugin "Raising": Raising raised KeyError' in told
     assert "no nodes" not in told
 
@@ -131,7 +144,7 @@ def pending_pods(tmp_path: Path, number: int, *, cpu: str = "1m") -> str:
 def test_pods_that_a_plugin_tells_apart_share_no_verdict(kpreempt: Kpreempt, plugins: Path, tmp_path: Path) -> None:
     snapshot = pending_pods(tmp_path, 3)
     run = kpreempt("pending", "--snapshot", snapshot, "--plugin", f"{plugins}:ByName", "-o", "json")
-    outcomes = {item["pod"]: item["outcome"] for item in json.loads(run.stdout)["pods"]}
+    outcomes = {item["pod"]: item["outcome"] for item in json.loads(run.stdout)["items"]}
     assert outcomes == {"default/web-0": "NeverLands", "default/web-1": "Lands", "default/web-2": "NeverLands"}
 
 

@@ -110,10 +110,6 @@ def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetim
     return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
 
-def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
-    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
-
-
 def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
     """The pods in the order in which upstream's plugins with rules of their own look at them.
 
@@ -123,6 +119,10 @@ def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now:
     if not rules.overrides("is_more_important"):
         return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
     return sorted_as_in_go(pods, lambda one, other: not _is_more_important(rules, one, other))
+
+
+def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
+    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
 
 
 def _status(
@@ -137,8 +137,8 @@ def _status(
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
         beside = None if put_back is None else read_only_pod(put_back)
-        answer = rules.check_fit(state, pod, read_only_node(node_info), beside)
-        status = checked_status(answer, "check_fit").of_plugin(rules.name)
+        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
+        status = checked_status(said, "check_fit").of_plugin(rules.name)
     return status
 
 
