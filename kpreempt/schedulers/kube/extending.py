@@ -52,7 +52,7 @@ class Extending:
             if not extender.is_filter:
                 continue
             asked = nodes
-            answer = self._ask(extender, "filter", partial(self._filtered, extender, asked))
+            answer = self._ask(extender, "filter", len(asked), partial(self._filtered, extender, asked))
             if answer is None:
                 continue
             found, nodes = answer
@@ -74,6 +74,7 @@ class Extending:
                     refused={name: reasons.get(name, "") for name in names if name not in left},
                     unresolvable=[name for name in names if name in found.unresolvable],
                     let_in=[node_info.name for node_info in nodes if node_info.name not in names],
+                    returns_nodes=any(each.returned is not None for each in found.passing),
                 )
             )
         return nodes
@@ -104,6 +105,7 @@ class Extending:
             given = self._ask(
                 extender,
                 "prioritize",
+                len(nodes),
                 partial(extender.prioritize, self._pod, [node_info.node for node_info in nodes]),
                 is_ignored=True,
             )
@@ -113,7 +115,7 @@ class Extending:
             for each in given:
                 if each.host in names:
                     of_node = scores[each.host]
-                    of_node[extender.name] = of_node.get(extender.name, 0) + each.score * factor
+                    of_node[extender.name] = _int64(of_node.get(extender.name, 0) + each.score * factor)
             scored = {each.host: each.score for each in given if each.host in names}
             self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
         return scores
@@ -131,7 +133,7 @@ class Extending:
             if not extender.supports_preemption:
                 continue
             asked = left
-            answer = self._ask(extender, "preempt", partial(self._left_by, extender, asked))
+            answer = self._ask(extender, "preempt", len(asked), partial(self._left_by, extender, asked))
             if answer is None:
                 continue
             left = answer
@@ -146,6 +148,11 @@ class Extending:
                         node: [pod.key for pod in victims.pods]
                         for node, victims in left.items()
                         if _keys(victims) != _keys(asked.get(node))
+                    },
+                    violations={
+                        node: victims.num_violations
+                        for node, victims in left.items()
+                        if node not in asked or victims.num_violations != asked[node].num_violations
                     },
                 )
             )
@@ -162,17 +169,24 @@ class Extending:
         node_info = self._cluster.by_name.get(node_name)
         return None if node_info is None else [pod_info.pod for pod_info in node_info.pods]
 
-    def _ask(self, extender: HttpExtender, verb: str, call: Callable[[], _T], *, is_ignored: bool = False) -> _T | None:
+    def _ask(
+        self, extender: HttpExtender, verb: str, asked: int, call: Callable[[], _T], *, is_ignored: bool = False
+    ) -> _T | None:
         """The answer; ``None`` where the extender fails and that is passed over."""
         try:
             with self._phases.part(f"extender {extender.name}"):
                 return call()
         except ExtenderError as error:
             is_ignored = is_ignored or extender.is_ignorable
-            self.calls.append(ExtenderCall(extender.name, verb, error=str(error), ignored=is_ignored))
+            self.calls.append(ExtenderCall(extender.name, verb, asked, error=str(error), ignored=is_ignored))
             if is_ignored:
                 return None
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
+
+
+def _int64(number: int) -> int:
+    """The number as Go has it, where nobody checks that it fits."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _keys(victims: NodeVictims | None) -> list[str] | None:
