@@ -49,5 +49,9 @@ class NotFoundError(KpreemptError):
     """Something that the request names is not in the cluster."""
 
 
+class PluginFailedError(KpreemptError):
+    """A plugin from outside fails where no status can tell it, so that there is no answer; the message names it."""
+
+
 class ConfigurationError(KpreemptError):
     """A scheduler configuration that the real scheduler rejects; the message carries its reason."""

@@ -1,7 +1,7 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, the completions, and the JSON Schema of a verdict.
+docs/algorithms.md, outputs and tables in docs/writing-plugins.md, the completions, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
+from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
+from tests.plugin_document import with_outputs
 
 ROOT = Path(__file__).parent.parent
 # Files with examples.
@@ -61,6 +63,7 @@ def wanted() -> dict[Path, str]:
     files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
     files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
+    files[WRITING_PLUGINS] = with_outputs(WRITING_PLUGINS.read_text(encoding="utf-8"))
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +12,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import NodeEvaluation, Standing, Verdict
 
 if TYPE_CHECKING:
@@ -54,11 +55,25 @@ class Scheduler(Protocol):
         cluster from which this one differs in its pods and budgets only: what is the same need not be done again.
         """
 
-    def decide(self, prepared: Any, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> Verdict:
+    def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
+        """What plugins from outside make of its queue; nothing for a scheduler that takes none.
+
+        ``prepared`` gives the cluster, made ready, as it is whenever it is called.
+        """
+
+    def decide(
+        self,
+        prepared: Any,
+        pod: Pod,
+        *,
+        records_steps: bool = True,
+        phases: Phases = NO_PHASES,
+        is_popped: bool = False,
+    ) -> Verdict:
         """What becomes of a pod as the scheduler would see it.
 
         Without ``records_steps`` only the best candidates need carry the steps of choosing their victims. ``phases``
-        is told what the time goes to.
+        is told what the time goes to. ``is_popped`` says that the pod comes from a queue with these ``queue_rules``.
         """
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:

@@ -41,6 +41,7 @@ def pods_at_risk(
     scheduler: Scheduler,
     *,
     now: datetime,
+    at: datetime | None = None,
     is_asked: Callable[[Pod], bool],
     limit: int,
     assumptions: Iterable[Assumption] = (),
@@ -48,16 +49,19 @@ def pods_at_risk(
 ) -> PodsAtRisk:
     """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
 
-    First come those that a pending pod would evict, by its place in the queue, then the least important ones.
+    First come those that a pending pod would evict, by its place in the queue, then the least important ones. Raises
+    ``PluginFailedError`` where a plugin cannot order that queue. ``at`` is the time of the snapshot, ``now`` without
+    it.
     """
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
     asked = [pod for pod in running if is_asked(pod)]
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=now)
+        prepared = scheduler.prepare(cluster, now=at or now)
     pending = pending_pods(cluster) if asked else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
-    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
+    rules = scheduler.queue_rules(lambda: prepared, phases)
+    positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
     threats = _threats(decided, positions)
     ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
     orders = _orders(ranked, scheduler, prepared)

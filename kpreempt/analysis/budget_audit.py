@@ -84,8 +84,9 @@ def audit_budgets(
     """What is to say of the budgets of a namespace, or of those that protect pods with some labels.
 
     ``cluster`` has a status for every budget (``fill_budget_statuses``), and ``assumptions`` say which were filled in.
-    All pending pods are asked, wherever they are: ``now`` stands for missing start times, ``at`` is the time that the
-    answer is for. ``spread`` does that work for several pods.
+    All pending pods are asked, wherever they are: ``at`` is the time of the snapshot, and stands for missing start
+    times; its age counts to ``now``. ``spread`` does that work for several pods. Raises ``PluginFailedError`` where a
+    plugin cannot order the queue.
     """
     said = list(assumptions)
     with phases.phase("audit"):
@@ -101,9 +102,10 @@ def audit_budgets(
     unsearched = 0
     if items:
         with phases.phase("prepare"):
-            prepared = scheduler.prepare(cluster, now=now)
+            prepared = scheduler.prepare(cluster, now=at)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
-        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events))
+        rules = scheduler.queue_rules(lambda: prepared, phases)
+        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
         for key, breaches in breaches_of(decided, positions, protection).items():
             if key in items:
                 items[key] = with_breaches(items[key], breaches)

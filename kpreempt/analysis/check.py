@@ -66,13 +66,14 @@ def check_rollout(
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
 ) -> Check:
-    """The answer. ``at`` is the time of the snapshot; ``chances`` makes what draws, by a seed.
+    """The answer; ``chances`` makes what draws, by a seed.
 
+    ``at`` is the time of the snapshot, whose age counts to ``now``.
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
 
     def rehearsal(plan: Plan) -> Rehearsal:
-        return Rehearsal(plan, scheduler, decode, now=now, chances=chances, phases=phases)
+        return Rehearsal(plan, scheduler, decode, now=at, chances=chances, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
     general = [*question.assumptions, *_of_the_way(question, scheduler.algorithm)]

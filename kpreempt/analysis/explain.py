@@ -42,6 +42,7 @@ def explain_pods(
     scheduler: Scheduler,
     *,
     now: datetime,
+    at: datetime | None = None,
     assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
@@ -51,19 +52,20 @@ def explain_pods(
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
-    ``assumptions`` concern the cluster and so every verdict. ``now`` is what missing start times and the dump's age are
-    counted to. With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``,
-    one that the pod never lands says what would have to be different. Where it ``plays_on``, each tells what happens
-    then, too. Nothing is changed. Raises ``NotFoundError`` for
-    a node that is not in the cluster.
+    ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
+    missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
+    verdict tells the whole story of that node; otherwise, where it ``proposes``, one that the pod never lands says what
+    would have to be different. Where it ``plays_on``, each tells what happens then, too. Nothing is changed. Raises
+    ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
     ``node_name``. ``phases`` is told what the time goes to.
     """
+    at = at or now
     if node_name:
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=now)
+        prepared = scheduler.prepare(cluster, now=at)
     verdicts = []
     for question in questions:
         verdict = explain_pod(
@@ -79,17 +81,15 @@ def explain_pods(
         situation = Situation(cluster, prepared, question.pod, verdict)
         if node_name:
             with phases.phase("proposals"):
-                story = tell_story(scheduler, situation, node_name, _stated(question), now=now)
+                story = tell_story(scheduler, situation, node_name, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, node_story=story)
         elif proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes:
             with phases.phase("proposals"):
-                found = propose(scheduler, situation, _stated(question), now=now)
+                found = propose(scheduler, situation, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
         if plays_on:
             with phases.phase("aftermath"):
-                aftermath, assumed = play(
-                    cluster, Scene(arriving=[question.pod]), scheduler, now=now, prepared=prepared
-                )
+                aftermath, assumed = play(cluster, Scene(arriving=[question.pod]), scheduler, now=at, prepared=prepared)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)

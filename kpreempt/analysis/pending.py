@@ -23,6 +23,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -69,18 +70,20 @@ def explain_pending(
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
     Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
-    count to; ``now`` stands for missing start times. Pods that are not asked about keep their places in the queue.
-    ``spread`` does the work for several pods.
+    count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
+    places in the queue. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
+    order the pods.
     """
     attempts = FailedAttempts(cluster.events)
     asked = [pod for pod in pending_pods(cluster) if is_asked(pod)]
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=now)
+        prepared = scheduler.prepare(cluster, now=at)
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
     verdicts = {id(pod): verdict for pod, verdict in decided}
     context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
     situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
-    positions = queue_positions(cluster, scheduler, attempts)
+    rules = scheduler.queue_rules(lambda: prepared, phases)
+    positions = queue_positions(cluster, scheduler, attempts, rules)
     placed = [
         Decided(
             pod,
@@ -88,7 +91,7 @@ def explain_pending(
             situations[id(pod)],
             positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
         )
-        for pod in in_queue_order(asked, attempts)
+        for pod in in_queue_order(asked, attempts, rules.comes_first)
     ]
     own = (assumption for each in placed for assumption in each.verdict.assumptions)
     items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
@@ -104,16 +107,23 @@ def explain_pending(
     )
 
 
-def queue_positions(cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts) -> dict[str, int]:
-    """The place of every pod that waits in this scheduler's queue, by ``namespace/name``, from 1."""
+def queue_positions(
+    cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts, rules: QueueRules
+) -> dict[str, int]:
+    """The place of every pod that waits in this scheduler's queue, by ``namespace/name``, from 1.
+
+    ``rules`` are those of its queue. Raises ``PluginFailedError`` where its plugin cannot order the pods.
+    """
     queued = [
         pod
         for pod in pending_pods(cluster)
         if pod.metadata.deletion_timestamp is None
         and not pod.spec.scheduling_gates
         and pod.spec.scheduler_name in scheduler.scheduler_names
+        and not (rules.held_back is not None and rules.held_back(pod))
     ]
-    return {pod.key: place for place, pod in enumerate(in_queue_order(queued, attempts), start=1)}
+    ordered = in_queue_order(queued, attempts, rules.comes_first)
+    return {pod.key: place for place, pod in enumerate(ordered, start=1)}
 
 
 def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
@@ -136,6 +146,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         until=situation.until,
         last_tried=attempts.last_of(pod),
         gates=[gate.name for gate in pod.spec.scheduling_gates],
+        held_by=verdict.held_by if situation.state == PendingState.HELD else "",
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
         waiting_for=list(situation.waiting_for),
@@ -159,6 +170,8 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
         return ", ".join(sorted(gate.name for gate in pod.spec.scheduling_gates))
     if situation.state == PendingState.NO_SCHEDULER:
         return pod.spec.scheduler_name
+    if situation.state == PendingState.HELD and verdict.held_by:
+        return f"{verdict.held_by}: {verdict.reason}"
     if situation.state in _TELLING_STATES:
         return verdict.reason
     if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cmp_to_key
 from typing import NamedTuple
 
 from kpreempt.model.event import FAILED_SCHEDULING, Event
 from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.schedulers.queue_rules import Less, WaitingPod
 from kpreempt.verdict import QueueTimeSource
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -70,6 +72,21 @@ def queue_time(pod: Pod, attempts: FailedAttempts) -> QueueTime:
     return QueueTime(created, QueueTimeSource.CREATION if created else QueueTimeSource.NONE)
 
 
-def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts) -> list[Pod]:
-    """The pods as the queue would try them; equal ones keep the order of the snapshot."""
-    return sorted(pods, key=lambda pod: (-pod.priority, queue_time(pod, attempts).time or _END_OF_TIME))
+def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts, comes_first: Less | None = None) -> list[Pod]:
+    """The pods as the queue would try them; equal ones keep the order of the snapshot.
+
+    ``comes_first`` takes the place of PrioritySort, and may raise ``PluginFailedError``. Where it contradicts itself,
+    there is some order still.
+    """
+    if comes_first is None:
+        return sorted(pods, key=lambda pod: (-pod.priority, _time_of(pod, attempts)))
+
+    def compared(one: WaitingPod, other: WaitingPod) -> int:
+        return -1 if comes_first(one, other) else 0
+
+    waiting = [WaitingPod(pod, _time_of(pod, attempts)) for pod in pods]
+    return [each.pod for each in sorted(waiting, key=cmp_to_key(compared))]
+
+
+def _time_of(pod: Pod, attempts: FailedAttempts) -> datetime:
+    return queue_time(pod, attempts).time or _END_OF_TIME

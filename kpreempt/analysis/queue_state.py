@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import is_
+from typing import Any
 
 import msgspec
 
@@ -20,27 +22,30 @@ from kpreempt.analysis.queue_world import Decode, World
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, SchedulingQueueState, Verdict
 
 # Stands for the plugins that refused a pod which none refuses now: it is taken to wait for everything.
 UNKNOWN_PLUGIN = "unknown"
+# Stands for all extenders, as upstream's queue calls them.
+EXTENDER = "Extender"
 _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 
 
 class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Which queue is asked about.
 
-    ``make`` makes an empty one that started at a time. ``scheduler`` says which plugins refuse a pod; it is ``None``
-    for queues that do not ask. ``at`` is the time of the snapshot, ``now`` stands for missing start times.
+    ``make`` makes an empty one that started at a time, with what plugins from outside make of it. ``scheduler`` says
+    that, and which plugins refuse a pod; it is ``None`` for queues that do not ask. ``at`` is the time of the snapshot,
+    and stands for missing start times.
     """
 
     algorithm: str
-    make: Callable[[datetime], SchedulingQueue]
+    make: Callable[[datetime, QueueRules], SchedulingQueue]
     scheduler_names: frozenset[str]
     scheduler: Scheduler | None
     at: datetime
-    now: datetime
 
 
 def scheduling_queue(
@@ -55,17 +60,20 @@ def scheduling_queue(
 ) -> SchedulingQueueState:
     """The queue of the cluster, after the events if there are any.
 
-    Raises ``InputError`` for an event that cannot happen. ``spread`` does the work for several pods.
+    Raises ``InputError`` for an event that cannot happen, and ``PluginFailedError`` where a plugin cannot order the
+    queue. ``spread`` does the work for several pods.
     """
     start = min([question.at, *(event.time for event in events[:1])])
-    filling = _Filling(question.make(start), FailedAttempts(cluster.events), start)
+    world = World(cluster, decode)
+    rules = _rules(question.scheduler, world, question.at, phases) if question.scheduler else NO_RULES
+    filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
     ours = [pod for pod in pending if pod.spec.scheduler_name in question.scheduler_names and not _is_leaving(pod)]
     tried = list(filter(filling.was_tried, ours))
     filling.fill(ours, _plugins_of(tried, cluster, question, spread, phases))
-    rejectors = _rejectors(question.scheduler, question.now) if question.scheduler else None
-    player = QueuePlayer(queue, World(cluster, decode), question.scheduler_names, rejectors)
+    rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
+    player = QueuePlayer(queue, world, question.scheduler_names, rejectors)
     with phases.phase("play"):
         steps = list(player.play(events))
     return SchedulingQueueState(
@@ -108,9 +116,34 @@ class _Filling(msgspec.Struct, frozen=True):
 
 
 def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
-    """The plugins that refused nodes, or the pod as a whole."""
+    """The plugins that refused nodes, or the pod as a whole, those that left only some nodes to look at included.
+
+    Extenders that refuse nodes go by one name together (``schedule_one.go`` of v1.36.3).
+    """
     statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
-    return frozenset(status.plugin for status in statuses if status.plugin and status.is_rejected)
+    refusing = {status.plugin for status in statuses if status.plugin and status.is_rejected}
+    refusing -= {call.extender for call in verdict.extender_calls}
+    if any(call.refused for call in verdict.extender_calls if call.verb == "filter"):
+        refusing.add(EXTENDER)
+    return frozenset(refusing.union(verdict.restricted_by))
+
+
+def _rules(scheduler: Scheduler, world: World, now: datetime, phases: Phases) -> QueueRules:
+    """What plugins make of the queue in this world, which changes; they are asked about it as it is by then."""
+    seen, prepared = ClusterSnapshot(), None
+
+    def latest() -> Any:
+        nonlocal seen, prepared
+        cluster = world.cluster
+        if prepared is None or not (_is_same(cluster.pods, seen.pods) and _is_same(cluster.nodes, seen.nodes)):
+            seen, prepared = cluster, scheduler.prepare(cluster, now=now)
+        return prepared
+
+    return scheduler.queue_rules(latest, phases)
+
+
+def _is_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def _rejectors(scheduler: Scheduler, now: datetime) -> Rejectors:
@@ -127,7 +160,7 @@ def _plugins_of(
     if question.scheduler is None or not tried:
         return {}
     with phases.phase("prepare"):
-        prepared = question.scheduler.prepare(cluster, now=question.now)
+        prepared = question.scheduler.prepare(cluster, now=question.at)
     verdicts = decide_pending(tried, question.scheduler, prepared, spread=spread, phases=phases)
     return {
         pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.volcano import VolcanoConfiguration
 from kpreempt.verdict import (
     Assumption,
@@ -62,6 +64,10 @@ class VolcanoOfPods:
         """Keep the cluster; a session looks at all of it anew."""
         return Prepared(cluster, now)
 
+    def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
+        """None: Volcano's jobs are in no such queue."""
+        return NO_RULES
+
     def decide(
         self,
         prepared: Prepared,
@@ -69,6 +75,7 @@ class VolcanoOfPods:
         *,
         records_steps: bool = True,
         phases: Phases = NO_PHASES,
+        is_popped: bool = False,
     ) -> Verdict:
         """What the session makes of the pod."""
         cluster, now = prepared

@@ -33,6 +33,7 @@ def run_at_risk(request: AtRiskRequest) -> int:
         loaded.cluster,
         asked.scheduler.scheduler,
         now=now,
+        at=asked.time_of(loaded.cluster, now),
         is_asked=selection.has,
         limit=request.limit,
         assumptions=loaded.assumptions,

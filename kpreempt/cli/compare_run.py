@@ -91,7 +91,8 @@ def _compare_pods(
     loaded = asked.load(live, stopwatch, wanted)
     with stopwatch.phase("admission"):
         cluster, questions = _questions(request, loaded.cluster, templates, namespace, object_decoder(wanted))
-    return compare_pods(cluster, questions, schedulers, now=now, assumptions=loaded.assumptions, phases=stopwatch)
+    at = asked.time_of(cluster, now)
+    return compare_pods(cluster, questions, schedulers, now=at, assumptions=loaded.assumptions, phases=stopwatch)
 
 
 def _questions(

@@ -126,6 +126,7 @@ def run_explain(request: ExplainRequest) -> int:
         asked.questions,
         scheduler,
         now=now,
+        at=_time_of_ages(request, asked, now) or asked.cluster.taken_at,
         assumptions=loaded.assumptions,
         node_name=request.node.removeprefix("node/"),
         proposes=True,

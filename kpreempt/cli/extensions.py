@@ -241,6 +241,8 @@ def _checked(value: object, source: str) -> type[Plugin]:
         raise UsageError(
             f"{source}: the attribute args_type of {kind} is not a msgspec.Struct", hint="class Args(msgspec.Struct)"
         )
+    if not isinstance(value.is_local, bool | property):
+        raise UsageError(f"{source}: the attribute is_local of {kind} is neither True nor False")
     # What a plugin prints while it is written must not stand in the middle of the answer.
     vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value

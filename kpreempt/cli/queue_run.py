@@ -17,6 +17,7 @@ from kpreempt.cli.strictness import strict_exit_code
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
 from kpreempt.snapshot import object_decoder
 
@@ -50,7 +51,6 @@ def run_queue(request: QueueRequest) -> int:
         scheduler_names=scheduler.scheduler_names,
         scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
         at=at,
-        now=now,
     )
     answer = scheduling_queue(
         loaded.cluster,
@@ -73,7 +73,7 @@ def _load(request: QueueRequest, asked: Asked, stopwatch: Stopwatch) -> LoadedCl
     return asked.load(live_connection(request.snapshots, request.connection), stopwatch, asked.wanted)
 
 
-def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime) -> SchedulingQueue:
+def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1
     return queue_for(
@@ -82,4 +82,5 @@ def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime) ->
         feature_gates=configured.feature_gates,
         initial_backoff=timedelta(seconds=seconds),
         max_backoff=max_backoff_of(configured.configuration),
+        rules=rules,
     )

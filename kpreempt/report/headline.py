@@ -217,6 +217,8 @@ def _for_many(clause: str) -> str:
 
 def _not_scheduled(verdict: Verdict) -> Phrase:
     reason = verdict.reason or verdict.message or "the scheduler does not look at it"
+    if verdict.held_by:
+        reason = f"plugin {verdict.held_by} holds it back: {reason}"
     return (strong(pod_name(verdict)), Span(" is not scheduled", "warn"), ": ", reason.rstrip("."), ".")
 
 

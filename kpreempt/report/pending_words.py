@@ -26,7 +26,7 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         PendingState.BEING_DELETED: f"is being deleted{since}; the scheduler passes it over",
         PendingState.NO_SCHEDULER: f'no profile for scheduler "{item.scheduler_name}"; created{since}',
         PendingState.GATED: f"{'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}; created{since}",
-        PendingState.HELD: f"held back: {item.reason}",
+        PendingState.HELD: f"held back{f' by {item.held_by}' if item.held_by else ''}: {item.reason}",
         PendingState.NOMINATED: f"nominated to {item.nominated_node_name}, where no victim is terminating yet",
         PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, which no longer helps",
         PendingState.NEVER_TRIED: f"no attempt yet; created{since}",

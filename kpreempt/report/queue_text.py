@@ -62,6 +62,9 @@ def _add_place(
     if not pods:
         return
     label, style, words = PLACE_WORDS[place]
+    if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
+        holding = join_names(list(held_by))
+        words = f"held back by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
     page.blank()
     page.paragraph(Span(label, style), f"  {count(len(pods), 'pod')}, {words}", hanging=_INDENT)
     shown = pods if options.verbose else pods[:_PODS_SHOWN]

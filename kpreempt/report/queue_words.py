@@ -40,7 +40,9 @@ def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
         facts.append(f"backs off {_until(pod.backoff_until, at)}")
     if pod.nominated_node_name:
         facts.append(f"nominated to {pod.nominated_node_name}")
-    if pod.rejected_by and pod.place != Place.GATED:
+    if pod.held_by:
+        facts.append(f"held back by {pod.held_by}")
+    elif pod.rejected_by and pod.place != Place.GATED:
         is_known = pod.rejected_by != [_UNKNOWN]
         facts.append(f"refused by {join_names(pod.rejected_by)}" if is_known else "no plugin would refuse it now")
     return (strong(pod.pod), Span(f"  {', '.join(facts)}", "dim"))
@@ -48,6 +50,8 @@ def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
 
 def movers_in_words(pod: QueuedPod, at: datetime | None) -> str:
     """What would move the pod, without the events; empty where only its turn has to come."""
+    if pod.held_by:
+        return f"moved by any event, or an update of its own, after which {pod.held_by} lets it pass"
     movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
     if not movers or pod.place == Place.ACTIVE:
         return ""

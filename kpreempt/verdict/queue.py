@@ -83,8 +83,9 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     ``position`` counts from 1 in the order in which the queue would try the pods; it is missing for those that are not
     in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, as far as that is known.
     ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
-    reasons. The verdict is on this pod alone, as if it came next: ``nodes`` are those it can end on, ``victims`` are
-    given for each. ``scheduler_message`` is what the scheduler said last, ``message`` what it is expected to say now.
+    reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
+    ``nodes`` are those it can end on, ``victims`` are given for each. ``scheduler_message`` is what the scheduler said
+    last, ``message`` what it is expected to say now.
     """
 
     pod: str
@@ -101,6 +102,7 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     until: datetime | None = None
     last_tried: datetime | None = None
     gates: list[str] = []
+    held_by: str = ""
     scheduler_name: str = ""
     nominated_node_name: str = ""
     waiting_for: list[Leaving] = []

@@ -214,12 +214,14 @@ class Effect(_Record, frozen=True):
 class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a pod lands, whom it evicts to land, or why it does not, with every step of the reasoning.
 
-    ``filter`` has every node's status after PreFilter and Filter. ``nominated_nodes`` are all nodes that the choice can
-    end with. Where the pod fits, ``chosen_nodes`` tie for the best score, and it ``lands_on`` one of these, or on its
-    nominated node, which the scheduler takes without scoring. ``sampling`` and ``odds`` are there where the real
-    scheduler, on a big cluster, may stop its search before it comes to these nodes. ``victims`` are given per nominated
-    node. ``nominations_to_clear`` are pods that lose their nomination (1.13 and 1.18). ``message`` is the text of the
-    FailedScheduling event. ``extender_calls`` are those of extenders, which need a permission of their own.
+    ``held_by`` is the plugin, other than scheduling gates, that keeps the pod out of the queue. ``filter`` has every
+    node's status after PreFilter and Filter, and ``restricted_by`` are the plugins whose PreFilter left only some nodes
+    to look at. ``nominated_nodes`` are all nodes that the choice can end with. Where the pod fits, ``chosen_nodes`` tie
+    for the best score, and it ``lands_on`` one of these, or on its nominated node, which the scheduler takes without
+    scoring. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its search before
+    it comes to these nodes. ``victims`` are given per nominated node. ``nominations_to_clear`` are pods that lose their
+    nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are those of
+    extenders, which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -231,10 +233,12 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     algorithm: str
     outcome: Outcome
     reason: str = ""
+    held_by: str = ""
     pod: PodSummary
     cluster: ClusterSummary = ClusterSummary()
     admission: list[Admitted] = []
     pre_filter: Status | None = None
+    restricted_by: list[str] = []
     filter: dict[str, Status] = {}
     feasible_nodes: list[str] = []
     scores: dict[str, int] = {}

@@ -63,7 +63,8 @@ class QueuedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     ``position`` counts from 1 within the place, in the order in which pods leave it; it is missing where there is no
     order. ``time`` is what orders pods of one priority. ``nominated_node_name`` is what the queue knows, which may
     differ from the pod's status. ``rejected_by`` are the plugins that refused the pod when it was last tried.
-    ``moved_by`` is what would move it.
+    ``held_by`` is the plugin, other than scheduling gates, that keeps a gated pod out. ``moved_by`` is what would move
+    it.
     """
 
     pod: str
@@ -75,6 +76,7 @@ class QueuedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     attempts: int = 0
     backoff_until: datetime | None = None
     rejected_by: list[str] = []
+    held_by: str = ""
     moved_by: list[Mover] = []
 
 

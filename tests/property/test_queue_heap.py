@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,4 +30,20 @@ def test_a_heap_holds_what_was_added_and_gives_the_first_first(calls: list[tuple
                 assert popped[1] == min(held.values()) == held.pop(popped[0])
         assert len(heap) == len(held)
         assert [value for _, value in heap.in_order()] == sorted(held.values())
+        assert dict(heap.in_order()) == held
+
+
+@given(CALLS, st.lists(st.booleans(), min_size=1, max_size=40))
+def test_an_order_that_contradicts_itself_loses_nothing(calls: list[tuple[str, str, int]], said: list[bool]) -> None:
+    answers = itertools.cycle(said)
+    heap: Heap[tuple[str, int]] = Heap(lambda item: item[0], lambda left, right: next(answers))
+    held: dict[str, int] = {}
+    for call, key, value in calls:
+        if call == "add":
+            heap.add((key, value))
+            held[key] = value
+        elif call == "delete":
+            assert heap.delete(key) == (held.pop(key, None) is not None)
+        elif (popped := heap.pop()) is not None:
+            assert held.pop(popped[0]) == popped[1]
         assert dict(heap.in_order()) == held

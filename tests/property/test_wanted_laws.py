@@ -1,4 +1,4 @@
-"""Wanting nothing gives the very same cluster; wanting something changes documents and annotations of pods alone."""
+"""Wanting nothing gives the very same cluster; wanting something changes documents and what it says of pods alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import without_annotations
+from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot import cluster_from_json
 
@@ -47,12 +47,22 @@ def objects(draw: st.DrawFn) -> list[Document]:
         if draw(st.booleans()):
             metadata["annotations"] = draw(annotations)
         found.append({"apiVersion": version, "kind": kind, "metadata": metadata})
+        if kind == "Pod":
+            condition = {"type": draw(st.sampled_from(["Ready", "Warm"])), "status": "True"}
+            found[-1]["status"] = {"conditions": [{**condition, "lastTransitionTime": "2026-11-21T03:00:00Z"}]}
     return found
 
 
 wanteds = st.builds(
-    lambda kinds, pods: Wanted(tuple(kinds), pods), st.lists(st.sampled_from(OBJECT_KINDS), unique=True), st.booleans()
+    lambda kinds, annotated, conditioned: Wanted(tuple(kinds), annotated, conditioned),
+    st.lists(st.sampled_from(OBJECT_KINDS), unique=True),
+    st.booleans(),
+    st.booleans(),
 )
+
+
+def unconditioned(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[]))
 
 
 def read(documents: list[Document], wanted: Wanted | None = None) -> ClusterSnapshot:
@@ -67,9 +77,12 @@ def test_wanting_nothing_changes_nothing(documents: list[Document]) -> None:
 
 
 @given(objects(), wanteds)
-def test_wanting_something_changes_documents_and_annotations_alone(documents: list[Document], wanted: Wanted) -> None:
+def test_wanting_something_changes_nothing_else(documents: list[Document], wanted: Wanted) -> None:
     plain, full = read(documents), read(documents, wanted)
     bare = [without_annotations(pod) for pod in full.pods]
+    if wanted.pod_conditions:
+        bare = [unconditioned(pod) for pod in bare]
+        plain = msgspec.structs.replace(plain, pods=[unconditioned(pod) for pod in plain.pods])
     assert msgspec.structs.replace(full, pods=bare, documents={}) == plain
     assert list(full.documents) == [kind.key for kind in wanted.kinds]
 

@@ -125,7 +125,7 @@ class _Game:
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
         self._waiting_still = set(self._waited_before)
-        self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting)
+        self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting, clock=lambda: self._at)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
             if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
@@ -170,6 +170,7 @@ class _Game:
             messages=self._messages,
             uncertain=frozenset(self._uncertain),
             waited_before=frozenset(self._waited_before),
+            held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )

@@ -20,7 +20,8 @@ from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, Waiting, Wo
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a play ended: the pods that came first, when they were bound, and what the scheduler last said of others.
 
-    ``done`` says of the workloads of the change whether all has come about.
+    ``held_by`` are the plugins from outside that keep pods out of the queue, by the pod's name. ``done`` says of the
+    workloads of the change whether all has come about.
     """
 
     end: PlayEnd
@@ -29,6 +30,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     messages: Mapping[str, str]
     uncertain: frozenset[str]
     waited_before: frozenset[str]
+    held_by: Mapping[str, str]
     draws: int
     done: Mapping[str, bool]
 
@@ -73,12 +75,18 @@ def _waiting(world: World, chain: Chain, workloads: Workloads, ended: Ended) -> 
                 owner=controller_name(pod.metadata),
                 workload=workloads.of(pod),
                 waited_before=key in ended.waited_before,
-                message=ended.messages.get(key) or _why_untried(pod),
+                message=_why_waiting(pod, ended),
                 was_running=chain.is_replacement(key),
                 uncertain=key in ended.uncertain,
             )
         )
     return found
+
+
+def _why_waiting(pod: Pod, ended: Ended) -> str:
+    if held_by := ended.held_by.get(pod.key):
+        return f"held back by plugin {held_by}"
+    return ended.messages.get(pod.key) or _why_untried(pod)
 
 
 def _why_untried(pod: Pod) -> str:

@@ -11,8 +11,9 @@ from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Verdict
+from kpreempt.verdict import Assumption, Outcome, Place, Verdict
 
 Choose = Callable[[Sequence[str]], str]
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
@@ -24,15 +25,25 @@ class Scheduling:
     """Which pod is tried next, and what comes of it. Times are in seconds from the start.
 
     ``choose`` picks one of the nodes among which the scheduler draws. Of pods that are ``waiting`` since before nobody
-    knows which plugins refused them.
+    knows which plugins refused them. ``clock`` tells the time. A plugin that orders the queue sees the cluster of the
+    start, one that holds pods back that of the moment.
     """
 
-    def __init__(self, world: World, scheduler: Scheduler, choose: Choose, waiting: Iterable[Pod]) -> None:
+    def __init__(
+        self,
+        world: World,
+        scheduler: Scheduler,
+        choose: Choose,
+        waiting: Iterable[Pod],
+        *,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._world = world
         self._scheduler = scheduler
         self._choose = choose
         start = world.time(0.0)
-        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY)
+        rules = scheduler.queue_rules(lambda: world.prepared(clock()))
+        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
@@ -70,7 +81,7 @@ class Scheduling:
         key = likeness_to(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
-        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False)
+        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False, is_popped=True)
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
@@ -95,15 +106,19 @@ class Scheduling:
         pod = self._world.tell(refused(self._world.pods[key], now, is_error=False))
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
+    def held_by(self) -> dict[str, str]:
+        """The plugins from outside that keep pods out of the queue, by the pod's name."""
+        return {each.pod: each.held_by for each in self.queue.pods() if each.held_by}
+
     def _may_come_to_something(self) -> bool:
         """Whether anything has changed since a pod of the queue was tried."""
-        waiting = (self._world.pods.get(each.pod) for each in self.queue.pods())
+        waiting = (self._world.pods.get(each.pod) for each in self.queue.pods() if each.place != Place.GATED)
         return any(
             pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
             for pod in waiting
         )
 
 
-def _empty_queue(algorithm: str, started: datetime) -> SchedulingQueue:
+def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:
     """The algorithm's queue; for one whose own is not modelled that of today."""
-    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started)
+    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started, rules=rules)

@@ -71,6 +71,8 @@ class Cycle:
         self._state = state
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
+        # The plugins whose PreFilter left only some nodes to look at.
+        self._restricting: list[str] = []
         # Every node's status, once the filters have looked at all.
         self._evaluated: dict[str, Status] = {}
 
@@ -80,9 +82,9 @@ class Cycle:
             return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
         try:
             with self._state.phases.phase("filter"):
-                node_names, pre_filter, restricting = self._framework.run_pre_filter(self._state, self._pod)
+                node_names, pre_filter, self._restricting = self._framework.run_pre_filter(self._state, self._pod)
                 if pre_filter.is_success:
-                    filtered, feasible, evaluated = self._filter(node_names, restricting)
+                    filtered, feasible, evaluated = self._filter(node_names)
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
             self._evaluated = evaluated
@@ -104,13 +106,11 @@ class Cycle:
         evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
         return self._preempt(filtered, evaluated, pre_filter)
 
-    def _filter(
-        self, node_names: frozenset[str] | None, restricting: list[str]
-    ) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
+    def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
         """Every node's status, and the nodes that fit."""
         filtered = NodeToStatus()
         if node_names is not None:
-            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(restricting)}]"
+            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]"
             filtered.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
         evaluated: dict[str, Status] = {}
         feasible: list[NodeInfo] = []
@@ -251,6 +251,7 @@ class Cycle:
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=Outcome.UNCERTAIN if claims else outcome,
+            restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
                 *_nomination_assumptions(self._pod, self._cluster),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,13 @@ from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
+from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.registry import REGISTRY, Registry
+from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -113,7 +116,7 @@ class KubeScheduler:
 
     @property
     def tells_pods_apart(self) -> bool:
-        """Whether a verdict may hang on who a pod is: so where extenders are asked, or plugins that are not local."""
+        """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
         names = {name for profile in self.profiles for name in profile.enabled_names if name in self.registry}
         plugins = (self.registry[name].plugin for name in names)
         return bool(self.extenders) or any(plugin is not None and plugin.is_local is not True for plugin in plugins)
@@ -159,14 +162,28 @@ class KubeScheduler:
 
         return LatestTable(state, before)
 
+    def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
+        """What plugins from outside make of the scheduling queue (``queueing.py``).
+
+        ``prepared`` gives the cluster as it is when it is called, which only such plugins need.
+        """
+        return queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
+
     def decide(
-        self, prepared: Prepared, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES
+        self,
+        prepared: Prepared,
+        pod: Pod,
+        *,
+        records_steps: bool = True,
+        phases: Phases = NO_PHASES,
+        is_popped: bool = False,
     ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod.
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
         report shows, and on big clusters it takes a fraction of the time. ``phases`` are ``filter``, then ``score``, or
-        ``dryRun`` and ``choice``.
+        ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let
+        in: no plugin from outside holds it back any more, whatever has changed since.
         """
         frame = Verdict(
             algorithm=self.algorithm,
@@ -183,9 +200,10 @@ class KubeScheduler:
         if reason:
             return msgspec.structs.replace(frame, reason=reason)
         framework = prepared.frameworks[name]
-        gate = framework.run_pre_enqueue(pod, phases)
+        gate = framework.run_pre_enqueue(pod, phases, is_popped=is_popped)
         if not gate.is_success:
-            return msgspec.structs.replace(frame, reason=gate.message)
+            held_by = gate.plugin if gate.plugin != SchedulingGates.name else ""
+            return msgspec.structs.replace(frame, reason=gate.message, held_by=held_by)
         profile = next(profile for profile in self.profiles if profile.scheduler_name == name)
         findings = framework.memory.of(pod) if framework.memory is not None else None
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)

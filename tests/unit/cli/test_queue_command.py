@@ -141,3 +141,65 @@ def test_more_steps_than_anyone_can_read_are_refused_in_time(kpreempt: Kpreempt,
     run = kpreempt("queue", "--algorithm", "kube-1.8", "--events", str(events), *NOW)
     assert run.returncode == 3
     assert "after each of so many events is too much to show" in run.stderr
+
+
+PLUGINS = """
+from kpreempt.plugins import SUCCESS, PreEnqueuePlugin, QueueSortPlugin, unschedulable
+
+class LowestFirst(QueueSortPlugin):
+    def less(self, one, other):
+        return one.pod.priority < other.pod.priority
+
+class Fails(QueueSortPlugin):
+    def less(self, one, other):
+        raise ValueError("no rank")
+
+class OneAtATime(PreEnqueuePlugin):
+    def pre_enqueue(self, pod):
+        busy = any(self.handle.snapshot.pods())
+        return unschedulable("another pod runs") if busy else SUCCESS
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Callable[[str], list[str]]:
+    """``--plugin`` for one of the plugins above."""
+    (tmp_path / "orders.py").write_text(PLUGINS)
+    return lambda name: ["--plugin", f"{tmp_path / 'orders.py'}:{name}"]
+
+
+def test_a_plugin_orders_the_queue(kpreempt: Kpreempt, plugin: Any) -> None:
+    events = "".join(
+        ADD.replace('"a"', f'"{name}"').replace("}}}", f'}}, "spec": {{"priority": {priority}}}}}}}')
+        for name, priority in (("high", 9), ("low", 1))
+    )
+    popped = '{"event": "pop"}\n'
+    for options, first in (([], "high"), (plugin("LowestFirst"), "low")):
+        run = kpreempt("queue", *options, "--events", "-", stdin=events + popped)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert f"pop → default/{first}" in run.stdout
+
+
+@pytest.mark.parametrize("command", ["queue", "pending", "at-risk", "budgets"])
+def test_a_plugin_that_cannot_order_the_queue_is_named_in_one_message(
+    kpreempt: Kpreempt, plugin: Any, command: str
+) -> None:
+    where = ["-A"] if command == "at-risk" else []
+    run = kpreempt(command, *SNAPSHOT, *where, *plugin("Fails"))
+    assert (run.returncode, run.stdout) == (3, "")
+    message, hint = run.stderr.splitlines()
+    assert message.startswith(
+        'comparing pods by QueueSort plugin "Fails": Fails raised ValueError: no rank (orders.py,'
+    )
+    assert hint.startswith("  try: ")
+
+
+def test_a_plugin_holds_pods_back_by_the_cluster_as_the_events_leave_it(kpreempt: Kpreempt, plugin: Any) -> None:
+    node = '{"event": "addNode", "time": "2026-11-21T03:00:00Z", "node": {"metadata": {"name": "n"}}}\n'
+    there = ADD.replace("}}}", '}, "spec": {"nodeName": "n"}}}').replace('"a"', '"there"')
+    options = [*plugin("OneAtATime"), "--events", "-"]
+    run = kpreempt("queue", *options, stdin=node + there + ADD)
+    assert "GATED  1 pod, held back by OneAtATime" in run.stdout
+    assert "moved by any event, or an update of its own, after which OneAtATime lets it" in run.stdout
+    run = kpreempt("queue", *options, stdin=node + there + ADD + '{"event": "deletePod", "pod": "there"}\n')
+    assert "default/a: gated → active" in run.stdout

@@ -18,7 +18,7 @@ from kpreempt.schedulers.kube import KubeScheduler
 from tests.rollouts import Document, nodes, running, workload
 
 QUOTA = ObjectKind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1")
-EVERYTHING = Wanted((QUOTA,), pod_annotations=True)
+EVERYTHING = Wanted((QUOTA,), pod_annotations=True, pod_conditions=True)
 NOW = ["--now", "2026-11-21T12:00:00Z"]
 # Stands for a password in the manifest that kubectl notes.
 SECRET = "s3cr3t-marker"
@@ -204,6 +204,7 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
     assert [(each["subject"], each["field"], each["message"]) for each in more if each not in plain] == [
         (QUOTA.key, "snapshot", message),
         ("Pod", "metadata.annotations", message),
+        ("Pod", "status.conditions", message),
     ]
 
 
@@ -217,7 +218,8 @@ def test_a_dump_of_our_own_neither_has_them_nor_leaks_them(kpreempt: Kpreempt, s
     kpreempt("snapshot", "--to", "dump.json", "--snapshot", "cluster.json")
     run = kpreempt("explain", "pod/waits", "-n", "shop", "--snapshot", "dump.json", *NOW, "-o", "json")
     told = [each["subject"] for each in json.loads(run.stdout)["assumptions"]]
-    assert [QUOTA.key, "Pod"] == [each for each in told if each in (QUOTA.key, "Pod")]
+    # Of pods there are annotations and conditions.
+    assert [QUOTA.key, "Pod", "Pod"] == [each for each in told if each in (QUOTA.key, "Pod")]
 
 
 def test_a_bad_annotation_is_one_message_that_names_the_file(kpreempt: Kpreempt, seen: Seen) -> None:

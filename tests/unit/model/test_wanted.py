@@ -49,6 +49,10 @@ def test_what_several_want_is_wanted_once() -> None:
     assert wanted == Wanted((QUOTA, CLASS), pod_annotations=True)
     assert wanted.beyond(Wanted((bare,))) == Wanted((CLASS,), pod_annotations=True)
     assert not wanted.beyond(wanted)
+    conditions = Wanted(pod_conditions=True)
+    assert wanted | conditions == Wanted((QUOTA, CLASS), pod_annotations=True, pod_conditions=True)
+    assert conditions.beyond(wanted) == conditions
+    assert not conditions.beyond(wanted | conditions)
 
 
 def test_nothing_is_wanted_unless_something_asks() -> None:
@@ -56,3 +60,4 @@ def test_nothing_is_wanted_unless_something_asks() -> None:
     assert all_wanted([]) == NOTHING_WANTED == NOTHING_WANTED | Wanted()
     assert Wanted((QUOTA,))
     assert Wanted(pod_annotations=True)
+    assert Wanted(pod_conditions=True)

@@ -299,6 +299,48 @@ def test_pods_that_only_the_dump_has_still_lack_their_annotations(load: Callable
     assert [each.subject for each in loaded.assumptions] == ["Pod"]
 
 
+# Conditions of pods.
+
+CONDITIONS = Wanted(pod_conditions=True)
+SINCE = "2026-11-21T03:00:00Z"
+
+
+def conditioned(name: str) -> Document:
+    conditions = [{"type": kind, "status": "True", "lastTransitionTime": SINCE} for kind in ("PodScheduled", "Ready")]
+    return {**pod(name), "status": {"conditions": [*conditions, {"type": "example.com/warm", "status": "True"}]}}
+
+
+def test_conditions_are_kept_as_they_are_where_they_are_wanted(load: Callable[..., Loaded]) -> None:
+    (whole,) = load([conditioned("a")], wanted=CONDITIONS).cluster.pods
+    since = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    assert [(each.type, each.last_transition_time) for each in whole.status.conditions] == [
+        ("PodScheduled", since),
+        ("Ready", since),
+        ("example.com/warm", None),
+    ]
+    (plain,) = load([conditioned("a")]).cluster.pods
+    assert [(each.type, each.last_transition_time) for each in plain.status.conditions] == [
+        ("PodScheduled", None),
+        ("Ready", None),
+    ]
+
+
+def test_a_dump_of_our_own_says_that_it_lacks_conditions(load: Callable[..., Loaded]) -> None:
+    loaded = load(dump_of(conditioned("a")), wanted=CONDITIONS)
+    assert [(each.subject, each.field) for each in loaded.assumptions] == [("Pod", "status.conditions")]
+    assert loaded.assumptions[0].message.endswith(f"what kubectl get pods -A -o yaml {END}")
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["after the dump", "before the dump"])
+def test_what_kubectl_prints_brings_the_conditions_that_a_dump_lacks(
+    load: Callable[..., Loaded], is_first: bool
+) -> None:
+    files = [dump_of(conditioned("a")), [conditioned("a")]]
+    loaded = load(*(reversed(files) if is_first else files), wanted=CONDITIONS)
+    assert loaded.assumptions == []
+    assert loaded.cluster.pods == load([conditioned("a")], wanted=CONDITIONS).cluster.pods
+
+
 def test_a_dump_of_kubectls_lacks_nothing(load: Callable[..., Loaded]) -> None:
     assert load(OBJECTS).assumptions == []
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -22,6 +21,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
+from kpreempt.schedulers.queue_rules import QueuedPodInfo
 from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
@@ -80,32 +80,22 @@ class Plugin:
         self.handle = handle
 
 
-class QueuedPodInfo(Protocol):
-    """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
-
-    @property
-    def pod(self) -> Pod:
-        """The pod."""
-
-    @property
-    def timestamp(self) -> datetime:
-        """Since when it waits."""
-
-    @property
-    def attempts(self) -> int:
-        """How often it was tried."""
-
-
 class QueueSortPlugin(Plugin, ABC):
-    """Orders the scheduling queue; there is one, and it is the same in all profiles."""
+    """Orders the scheduling queue; there is one, and it is the same in all profiles.
+
+    The one that was made for the cluster of the start is asked to the end of a play: its ``handle.snapshot`` is old.
+    """
 
     @abstractmethod
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        """Whether ``one`` is tried before ``other``."""
+        """Whether ``one`` is tried before ``other``. Raise nothing: without an order there is no answer at all."""
 
 
 class PreEnqueuePlugin(Plugin, ABC):
-    """Holds pods back before the scheduler looks at them."""
+    """Holds pods back before the scheduler looks at them.
+
+    It is asked when a pod comes, and again after each event; what it lets in is not asked about when its turn comes.
+    """
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status:

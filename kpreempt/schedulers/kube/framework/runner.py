@@ -67,10 +67,16 @@ class Framework:
         self.memory = memory
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
 
-    def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES) -> Status:
-        """The first status that is not Success, named after its plugin."""
+    def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
+        """The first status that is not Success, named after its plugin.
+
+        ``is_popped`` says that the queue has asked the plugins from outside before it let the pod in.
+        """
         for plugin in self.plugins.pre_enqueues:
-            with phases.part(plugin.name) if isinstance(plugin, ForeignPlugin) else nullcontext():
+            is_foreign = isinstance(plugin, ForeignPlugin)
+            if is_foreign and is_popped:
+                continue
+            with phases.part(plugin.name) if is_foreign else nullcontext():
                 status = plugin.pre_enqueue(pod)
             if status.code == Code.ERROR:
                 return wrapped(f'running PreEnqueue plugin "{plugin.name}"', status, plugin.name)

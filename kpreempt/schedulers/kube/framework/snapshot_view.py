@@ -21,7 +21,7 @@ class SnapshotView:
 
     @property
     def now(self) -> datetime:
-        """The time of the question; a plugin reads no clock."""
+        """The time of the snapshot, or what ``--now`` says; a plugin reads no clock."""
         return self._state.now
 
     @property

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
+from kpreempt.schedulers.kube.framework.answers import checked_status, of_type
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -85,8 +85,7 @@ def select_victims(
     """Find the victims on ``node_info``; neither it nor ``state`` is changed."""
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
-        message = rules.no_victims_message(pod, read_only_node(node_info))
-        reason = readable(of_type(str, message, "no_victims_message"))
+        reason = rules.no_victims_message(pod, read_only_node(node_info))
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
     potential, state, node_info = without
     status = _status(framework, rules, state, pod, node_info, None)
@@ -110,10 +109,6 @@ def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetim
     return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
 
-def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
-    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
-
-
 def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
     """The pods in the order in which upstream's plugins with rules of their own look at them.
 
@@ -123,6 +118,10 @@ def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now:
     if not rules.overrides("is_more_important"):
         return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
     return sorted_as_in_go(pods, lambda one, other: not _is_more_important(rules, one, other))
+
+
+def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
+    return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
 
 
 def _status(
@@ -137,8 +136,8 @@ def _status(
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
         beside = None if put_back is None else read_only_pod(put_back)
-        answer = rules.check_fit(state, pod, read_only_node(node_info), beside)
-        status = checked_status(answer, "check_fit").of_plugin(rules.name)
+        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
+        status = checked_status(said, "check_fit").of_plugin(rules.name)
     return status
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -18,6 +18,7 @@ from kpreempt.schedulers.legacy.base.filtering import Filter
 from kpreempt.schedulers.legacy.base.node_story import evaluate_node
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims_report import rank_victims
+from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
 
 
@@ -76,7 +77,19 @@ class LegacyScheduler:
             scheduler_names=self.scheduler_names,
         )
 
-    def decide(self, prepared: Cluster, pod: Pod, *, records_steps: bool = True, phases: Phases = NO_PHASES) -> Verdict:
+    def queue_rules(self, prepared: Callable[[], Cluster], phases: Phases = NO_PHASES) -> QueueRules:
+        """None: it takes no plugins."""
+        return NO_RULES
+
+    def decide(
+        self,
+        prepared: Cluster,
+        pod: Pod,
+        *,
+        records_steps: bool = True,
+        phases: Phases = NO_PHASES,
+        is_popped: bool = False,
+    ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod. The steps are always recorded."""
         frame = Verdict(
             algorithm=self.algorithm,

@@ -5,6 +5,7 @@ Follows ``pkg/scheduler/backend/queue/backoff_queue.go`` of v1.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from kpreempt.schedulers.queues.heap import Heap
@@ -22,10 +23,19 @@ class BackoffQueue:
     the active queue, and the scheduler takes a pod from the first heap where it has nothing else to do.
     """
 
-    def __init__(self, initial_backoff: timedelta, max_backoff: timedelta, *, pops: bool) -> None:
+    def __init__(
+        self,
+        initial_backoff: timedelta,
+        max_backoff: timedelta,
+        *,
+        pops: bool,
+        comes_first: Callable[[QueuedPodInfo, QueuedPodInfo], bool] = comes_first,
+    ) -> None:
+        """``comes_first`` is the order of the active queue."""
         self.initial_backoff = initial_backoff
         self.max_backoff = max_backoff
         self._pops = pops
+        self._comes_first = comes_first
         by_priority = self._ends_first_or_is_prior if pops else self._ends_first
         self.pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, by_priority)
         self.error_pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, self._ends_first)
@@ -95,4 +105,4 @@ class BackoffQueue:
 
     def _ends_first_or_is_prior(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
         left_end, right_end = self.backoff_time(left), self.backoff_time(right)
-        return left_end < right_end if left_end != right_end else comes_first(left, right)
+        return left_end < right_end if left_end != right_end else self._comes_first(left, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpreempt.schedulers.queues.v1_36.backoff import NO_BACKOFF
 from kpreempt.schedulers.queues.v1_36.cluster_events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
-from kpreempt.schedulers.queues.v1_36.hints import registrations_of
+from kpreempt.schedulers.queues.v1_36.hints import SCHEDULING_GATES, registrations_of
 from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo
 from kpreempt.schedulers.queues.v1_36.queue import PriorityQueue
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
@@ -32,9 +32,7 @@ def queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
     unschedulable = [
         _queued(queue, info, Place.UNSCHEDULABLE, _movers(queue, info)) for info in aside if not info.gating_plugin
     ]
-    gated = [
-        _queued(queue, info, Place.GATED, [Mover(MoverKind.GATES_REMOVED)]) for info in aside if info.gating_plugin
-    ]
+    gated = [_queued(queue, info, Place.GATED, _movers_of_gated(info)) for info in aside if info.gating_plugin]
     return [*active, *backoff, *unschedulable, *gated]
 
 
@@ -77,8 +75,16 @@ def _queued(
         attempts=info.attempts,
         backoff_until=end if end > NO_BACKOFF else None,
         rejected_by=sorted(info.rejector_plugins),
+        held_by=info.gating_plugin if place == Place.GATED and info.gating_plugin != SCHEDULING_GATES else "",
         moved_by=movers,
     )
+
+
+def _movers_of_gated(info: QueuedPodInfo) -> list[Mover]:
+    """What may change the mind of the plugin that holds the pod back; no timer does."""
+    if info.gating_plugin == SCHEDULING_GATES:
+        return [Mover(MoverKind.GATES_REMOVED)]
+    return [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
 
 
 def _movers_of_backoff(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:

@@ -147,6 +147,7 @@ def registrations_of(plugin: str) -> tuple[Registration, ...]:
     return REGISTRATIONS.get(plugin, _EVERYTHING)
 
 
-def is_of_interest(event: ClusterEvent) -> bool:
-    """Whether any plugin waits for the event."""
-    return event.is_wild_card or any(each.event.awaits(event) for plugin in REGISTRATIONS.values() for each in plugin)
+def is_of_interest(event: ClusterEvent, *, with_others: bool = False) -> bool:
+    """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
+    waiting = [*REGISTRATIONS.values(), *([_EVERYTHING] if with_others else [])]
+    return event.is_wild_card or any(each.event.awaits(event) for plugin in waiting for each in plugin)

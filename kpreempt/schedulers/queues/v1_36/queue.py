@@ -1,8 +1,9 @@
 """The scheduling queue of Kubernetes 1.36: active, backing off, unschedulable.
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
-queueing hints (which cannot be turned off any more) and with PreEnqueue of plugin SchedulingGates alone: a preemption
-that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back here.
+queueing hints (which cannot be turned off any more). Of the tree's own PreEnqueue plugins there is SchedulingGates
+alone: a preemption that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back
+here. Those from outside are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
 """
 
@@ -14,6 +15,7 @@ from enum import IntEnum
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.queues.heap import Heap
 from kpreempt.schedulers.queues.nominated import Nominator, identity
 from kpreempt.schedulers.queues.ticks import Ticker
@@ -58,10 +60,16 @@ class PriorityQueue:
         initial_backoff: timedelta = DEFAULT_INITIAL_BACKOFF,
         max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
         pops_from_backoff: bool = True,
+        rules: QueueRules = NO_RULES,
     ) -> None:
-        """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ."""
-        self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, comes_first)
-        self.backoff = BackoffQueue(initial_backoff, max_backoff, pops=pops_from_backoff)
+        """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
+
+        ``rules`` are what plugins from outside make of the queue.
+        """
+        self._rules = rules
+        order = rules.comes_first or comes_first
+        self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
+        self.backoff = BackoffQueue(initial_backoff, max_backoff, pops=pops_from_backoff, comes_first=order)
         self.unschedulable: dict[str, QueuedPodInfo] = {}
         self.in_flight = InFlight()
         self.nominator = Nominator()
@@ -200,7 +208,7 @@ class PriorityQueue:
 
     def move_all(self, happening: Happening, now: datetime, is_asked: Callable[[Pod], bool] = lambda _: True) -> None:
         """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
-        if is_of_interest(happening.event):
+        if is_of_interest(happening.event, with_others=self._rules.awaits_everything):
             self._move_pods([info for info in self.unschedulable.values() if is_asked(info.pod)], happening, now)
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
@@ -254,7 +262,7 @@ class PriorityQueue:
     def _move_to_active(self, info: QueuedPodInfo, event: ClusterEvent | None, *, from_backoff: bool = False) -> bool:
         """Whether the pod is active now; a gated one is among the unschedulable instead."""
         if not (self.pops_from_backoff and from_backoff):
-            _run_pre_enqueue(info)
+            self._run_pre_enqueue(info)
         if info.gating_plugin:
             if info.key not in self.active and self.backoff.get(info.key) is None:
                 self.unschedulable[info.key] = info
@@ -268,7 +276,7 @@ class PriorityQueue:
 
     def _move_to_backoff(self, info: QueuedPodInfo) -> None:
         if self.pops_from_backoff:
-            _run_pre_enqueue(info)
+            self._run_pre_enqueue(info)
             if info.gating_plugin:
                 self.unschedulable[info.key] = info
                 return
@@ -287,11 +295,11 @@ class PriorityQueue:
             timers.append((leftover, self.flush_unschedulable_leftover))
         return min(timers, key=lambda timer: timer[0], default=None)
 
-
-def _run_pre_enqueue(info: QueuedPodInfo) -> None:
-    """Hold the pod back while it has scheduling gates."""
-    if info.pod.spec.scheduling_gates:
-        info.unschedulable_plugins.add(SCHEDULING_GATES)
-        info.gating_plugin = SCHEDULING_GATES
-    else:
-        info.gating_plugin = ""
+    def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
+        """Hold the pod back while it has scheduling gates, and then as long as a plugin from outside does."""
+        if info.pod.spec.scheduling_gates:
+            info.gating_plugin = SCHEDULING_GATES
+        else:
+            info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
+        if info.gating_plugin:
+            info.unschedulable_plugins.add(info.gating_plugin)

@@ -1,0 +1,83 @@
+"""What the plugins of the profiles make of the scheduling queue.
+
+Follows ``pkg/scheduler/scheduler.go`` (``New``, ``buildQueueingHintMap``), ``backend/queue/scheduling_queue.go``
+(``runPreEnqueuePlugins``) and ``framework/runtime/framework.go`` (``fillEnqueueExtensions``) of v1.36.3. There a plugin
+in Go that fails to compare two pods takes the scheduler down; here it ends the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kpreempt.errors import PluginFailedError
+from kpreempt.model.pod import Pod
+from kpreempt.phases import Phases
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
+from kpreempt.schedulers.kube.framework.interface import FrameworkError
+from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.profile import Profile, plugins_at
+from kpreempt.schedulers.kube.registry import Registry
+from kpreempt.schedulers.queue_rules import Less, QueuedPodInfo, QueueRules, WaitingPod
+
+# Plugins that implement one of these can register events; those that do not say which get all of them.
+_REGISTERING = frozenset(("preEnqueue", "preFilter", "filter", "reserve", "permit"))
+
+# The framework of each profile, by scheduler name, for the cluster as it is when it is asked for.
+Frameworks = Callable[[], Mapping[str, Framework]]
+
+
+def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Frameworks, phases: Phases) -> QueueRules:
+    """The rules; ``frameworks`` is called only where a plugin from outside orders the queue or holds pods back.
+
+    The order is that of the first profile, all having the same, and of the plugin as it was made for the cluster of
+    this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they
+    are made for the cluster when the queue asks.
+    """
+    sorter = _foreign(plugins_at(profiles[0], "queueSort", registry), registry)
+    is_holding = any(_foreign(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
+    return QueueRules(
+        comes_first=_order(frameworks()[profiles[0].scheduler_name], phases) if sorter else None,
+        held_back=_holding(frameworks, phases) if is_holding else None,
+        awaits_everything=any(_awaits_everything(profile, registry) for profile in profiles),
+    )
+
+
+def _foreign(names: Iterable[str], registry: Registry) -> list[str]:
+    return [name for name in names if name in registry and registry[name].plugin is not None]
+
+
+def _awaits_everything(profile: Profile, registry: Registry) -> bool:
+    enabled = _foreign(profile.enabled_names, registry)
+    return profile.has_extenders or any(registry[name].points & _REGISTERING for name in enabled)
+
+
+def _order(framework: Framework, phases: Phases) -> Less:
+    plugin = framework.plugins.queue_sorts[0]
+
+    def comes_first(one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        try:
+            with phases.part(plugin.name):
+                return plugin.less(_unchangeable(one), _unchangeable(other))
+        except FrameworkError as error:
+            hint = "let less fail on no pods: that would end the real scheduler, too"
+            raise PluginFailedError(str(error), hint=hint) from error
+
+    return comes_first
+
+
+def _unchangeable(info: QueuedPodInfo) -> WaitingPod:
+    return WaitingPod(info.pod, info.timestamp, info.attempts)
+
+
+def _holding(frameworks: Frameworks, phases: Phases) -> Callable[[Pod], str]:
+    def held_back(pod: Pod) -> str:
+        framework = frameworks().get(pod.spec.scheduler_name)
+        for plugin in framework.plugins.pre_enqueues if framework is not None else ():
+            if isinstance(plugin, ForeignPlugin):
+                with phases.part(plugin.name):
+                    status = plugin.pre_enqueue(pod)
+                if not status.is_success:
+                    return plugin.name
+        return ""
+
+    return held_back

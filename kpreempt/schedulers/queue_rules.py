@@ -1,0 +1,56 @@
+"""What plugins from outside make of a scheduling queue: its order, and the pods that they hold back.
+
+The queue and the scheduler know nothing of each other; whoever has both hands these rules from the one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from kpreempt.model.pod import Pod
+
+
+class QueuedPodInfo(Protocol):
+    """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod."""
+
+    @property
+    def timestamp(self) -> datetime:
+        """Since when it waits."""
+
+    @property
+    def attempts(self) -> int:
+        """How often it was tried, as far as is known: a cluster does not tell of attempts before it was looked at."""
+
+
+class WaitingPod(NamedTuple):
+    """A ``QueuedPodInfo`` that nobody can change."""
+
+    pod: Pod
+    timestamp: datetime
+    attempts: int = 0
+
+
+# Whether the first pod is tried before the second. May raise ``PluginFailedError``.
+Less = Callable[[QueuedPodInfo, QueuedPodInfo], bool]
+
+
+class QueueRules(NamedTuple):
+    """How a queue differs from one without plugins from outside; the defaults are that it does not.
+
+    ``comes_first`` takes the place of PrioritySort. ``held_back`` names the plugin that keeps a pod out of the queue,
+    with an empty text for a pod that none does; scheduling gates are the queue's own matter. ``awaits_everything`` says
+    that a plugin, or an extender, that may refuse pods does not say which events it waits for: none is passed over.
+    """
+
+    comes_first: Less | None = None
+    held_back: Callable[[Pod], str] | None = None
+    awaits_everything: bool = False
+
+
+NO_RULES = QueueRules()

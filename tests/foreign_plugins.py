@@ -1,0 +1,15 @@
+"""Today's scheduler with plugins from outside, as ``--plugin`` enables them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.plugins import Plugin
+from kpreempt.schedulers.kube.configuration import FoundPlugin
+
+
+def scheduler_with(*plugins: type[Plugin], configuration: dict[str, Any] | None = None) -> Scheduler:
+    """The scheduler that runs these plugins, in a configuration of its own or in the default profile."""
+    found = [FoundPlugin(plugin, "a test", is_asked_for=configuration is None) for plugin in plugins]
+    return scheduler_for(configuration=configuration, plugins=found)
