@@ -6,7 +6,10 @@ of these kinds.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -52,17 +55,16 @@ class FrozenDict(dict[Any, Any]):
 
 def frozen(value: Any) -> Any:
     """``value``, a record or plain data, with frozen lists and maps throughout; itself where it has none to freeze."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is list:
-        return FrozenList(map(frozen, value))
+        return FrozenList([frozen(item) for item in value])
     if kind is dict:
         return FrozenDict({key: frozen(item) for key, item in value.items()})
-    if not issubclass(kind, msgspec.Struct):
-        return value
     changed = {}
-    for field in kind.__struct_fields__:
+    for field in _fields_to_freeze(kind):
         item = getattr(value, field)
-        if type(item) in _ATOMS:
+        # Most of them are missing, and the default is frozen.
+        if item is None or isinstance(item, FrozenList | FrozenDict):
             continue
         copy = frozen(item)
         if copy is not item:
@@ -70,4 +72,17 @@ def frozen(value: Any) -> Any:
     return msgspec.structs.replace(value, **changed) if changed else value
 
 
-_ATOMS = frozenset((str, int, float, bool, type(None), FrozenList, FrozenDict))
+@cache
+def _fields_to_freeze(kind: Any) -> tuple[str, ...]:
+    """The fields of a record that may hold lists, maps or records; none of anything else."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return ()
+    hints = get_type_hints(kind)
+    return tuple(field for field in kind.__struct_fields__ if not _is_plain(hints[field]))
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether a field of this type holds neither."""
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return hint in (str, int, float, bool, NoneType, datetime)

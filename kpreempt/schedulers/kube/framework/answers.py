@@ -130,7 +130,10 @@ def shown(value: object) -> str:
     """A value in few words: its type, and text itself."""
     if value is None:
         return "nothing"
-    return repr(value[:LONGEST_TEXT]) if isinstance(value, str) else f"a {type(value).__name__}"
+    if isinstance(value, str):
+        return repr(value[:LONGEST_TEXT])
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1] in "aeiouAEIOU" else f"a {kind}"
 
 
 def readable(text: str) -> str:

@@ -16,6 +16,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, regrouped
 
@@ -43,6 +44,7 @@ class ClusterState:
         before: ClusterState | None = None,
     ) -> None:
         self.cluster = cluster
+        self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
         self.features = features
         self.now = now
         self.scheduler_names = scheduler_names

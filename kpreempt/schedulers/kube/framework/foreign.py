@@ -20,6 +20,7 @@ from kpreempt.schedulers.kube.framework.answers import (
     CODES_OF_FILTER,
     CODES_OF_PRE_FILTER,
     CODES_OF_PRE_SCORE,
+    NonsenseError,
     checked_evidence,
     checked_status,
     integer,
@@ -29,6 +30,7 @@ from kpreempt.schedulers.kube.framework.answers import (
     readable,
     scores_of,
     shown,
+    text_of,
 )
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -207,10 +209,10 @@ def speaking(plugin: str) -> Iterator[None]:
     """
     try:
         yield
-    except (FrameworkError, KeyboardInterrupt):
+    except (FrameworkError, NonsenseError, KeyboardInterrupt):
         raise
     except PluginError as error:
-        raise PluginError(_text_of(error)) from error
+        raise PluginError(text_of(error)) from error
     except BaseException as error:
         raise PluginError(description(error, plugin)) from error
 
@@ -223,14 +225,5 @@ def description(error: BaseException, plugin: str) -> str:
     # The first frames are ours; the last one may be in a library that the plugin uses.
     own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame[0]]
     place = f" ({own[0][0].rpartition('/')[2]}, line {own[0][1]})" if own else ""
-    said = " ".join(_text_of(error)[:_LONGEST_MESSAGE].split())
+    said = " ".join(text_of(error)[:_LONGEST_MESSAGE].split())
     return f"{plugin} raised {type(error).__name__}{f': {said}' if said else ''}{readable(place)}"
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return readable(str(error))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return "what it says cannot be read"

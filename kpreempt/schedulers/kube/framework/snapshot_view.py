@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -27,7 +28,7 @@ class SnapshotView:
     @property
     def objects(self) -> ClusterSnapshot:
         """The records of every kind that a snapshot keeps: budgets, priority classes, claims and so on."""
-        return self._state.cluster
+        return cast(ClusterSnapshot, self._state.frozen_objects)
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:
@@ -49,11 +50,11 @@ class SnapshotView:
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace; none where it is not known."""
-        return self._state.namespace_labels(namespace)
+        return MappingProxyType(dict(self._state.namespace_labels(namespace)))
 
     def documents(self, kind: str) -> Sequence[Mapping[str, Any]]:
         """The plain objects of a kind that the plugin ``wants``: ``ElasticQuota.scheduling.x-k8s.io``, ``Namespace``.
 
         In the order of the input; none where there are none.
         """
-        return tuple(self._state.cluster.documents.get(kind, ()))
+        return tuple(self.objects.documents.get(kind, ()))

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.answers import checked_status, of_type
+from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -85,7 +85,8 @@ def select_victims(
     """Find the victims on ``node_info``; neither it nor ``state`` is changed."""
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
-        reason = rules.no_victims_message(pod, read_only_node(node_info))
+        message = rules.no_victims_message(pod, read_only_node(node_info))
+        reason = readable(of_type(str, message, "no_victims_message"))
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
     potential, state, node_info = without
     status = _status(framework, rules, state, pod, node_info, None)

@@ -1,0 +1,538 @@
+"""Plugins from outside that raise or answer nonsense: every step ends in an error that names them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kpreempt import report
+from kpreempt.errors import ConfigurationError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.plugins import (
+    SUCCESS,
+    CandidateScore,
+    Code,
+    FilterPlugin,
+    Plugin,
+    PluginError,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreFilterPlugin,
+    PreFilterResult,
+    QueueSortPlugin,
+    ScorePlugin,
+    Status,
+    unschedulable,
+)
+from kpreempt.report import RenderOptions
+from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.framework.interface import FrameworkError, PreemptionEvidence
+from kpreempt.verdict import Candidate, Eligibility, Outcome, Verdict
+from tests.factories import NOW, make_node, make_pod
+from tests.unit.schedulers.kube.hostile_plugins import (
+    NONSENSE,
+    RAISING,
+    adding,
+    answer,
+    decide,
+    empty_cluster,
+    filtering,
+    full_cluster,
+    important,
+    normalizing,
+    post_filtering,
+    post_result,
+    pre_enqueueing,
+    pre_filtering,
+    pre_result,
+    pre_scoring,
+    preempting,
+    raise_error,
+    removing,
+    scheduler_with,
+    scoring,
+    without_default_preemption,
+)
+
+Method = Callable[..., Any]
+FORMATS = ("text", "json", "yaml", "jsonl", "wide", "markdown")
+# The points at which a plugin answers when a pod finds room, and those at which when it finds none.
+WITH_ROOM: dict[str, Callable[[Method], type[Plugin]]] = {
+    "Filter": filtering,
+    "PreFilter": pre_filtering,
+    "PreScore": pre_scoring,
+    "Score": scoring,
+    "NormalizeScore": normalizing,
+}
+WITHOUT_ROOM: dict[str, Callable[[Method], type[Plugin]]] = {
+    "PostFilter": post_filtering,
+    "AddPod": adding,
+    "RemovePod": removing,
+}
+HOOKS = (
+    "eligibility",
+    "may_evict",
+    "is_eligible_pod",
+    "is_more_important",
+    "check_fit",
+    "ordered_score_functions",
+    "num_candidates",
+)
+# No rules of the choice are those that there are.
+_NO_RULES = ("ordered_score_functions", "an empty tuple")
+ANSWERING_HOOKS = [(hook, name) for hook in HOOKS for name in NONSENSE if (hook, name) != _NO_RULES]
+
+
+def with_room(make: Callable[[Method], type[Plugin]], method: Method) -> Verdict:
+    """The verdict on a pod that finds room."""
+    return decide(scheduler_with(make(method)), empty_cluster())
+
+
+def without_room(plugin: type[Plugin]) -> Verdict:
+    """The verdict on a pod that finds none, where nobody else preempts."""
+    configuration = without_default_preemption("Hostile") if issubclass(plugin, PostFilterPlugin) else None
+    return decide(scheduler_with(plugin, configuration=configuration), full_cluster())
+
+
+def told(verdict: Verdict) -> dict[str, str]:
+    """The verdict in every format that tells reasons, on one line each; none may fail or show a control character."""
+    options = RenderOptions(verbose=True, width=100)
+    texts = {name: report.render([verdict], name, options=options) for name in FORMATS}
+    assert not any(character in text for text in texts.values() for character in "\x1b\u202e\r")
+    return {name: " ".join(text.split()) for name, text in texts.items()}
+
+
+def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
+    """Every format says that the scheduler failed, and through whom."""
+    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert "ends in an error" in verdict.reason
+    refusals = [status.plugin for status in verdict.dry_run.values()]
+    assert names in verdict.message or names in refusals
+    assert len(verdict.message) < 3000
+    for name, text in told(verdict).items():
+        assert "ends in an error" in text, name
+        assert "no nodes" not in text, name
+
+
+@pytest.mark.parametrize("raising", RAISING)
+@pytest.mark.parametrize("point", WITH_ROOM)
+def test_whatever_a_plugin_raises_is_an_error_of_the_scheduler(point: str, raising: str) -> None:
+    assert_an_error(with_room(WITH_ROOM[point], RAISING[raising]))
+
+
+@pytest.mark.parametrize("raising", RAISING)
+@pytest.mark.parametrize("point", WITHOUT_ROOM)
+def test_whatever_a_plugin_raises_while_room_is_made_is_an_error(point: str, raising: str) -> None:
+    assert_an_error(without_room(WITHOUT_ROOM[point](RAISING[raising])))
+
+
+@pytest.mark.parametrize("raising", RAISING)
+@pytest.mark.parametrize("hook", HOOKS)
+def test_whatever_a_hook_of_preemption_raises_is_an_error(hook: str, raising: str) -> None:
+    assert_an_error(without_room(preempting(hook, RAISING[raising])))
+
+
+@pytest.mark.parametrize("raising", RAISING)
+def test_a_pod_is_not_scheduled_where_a_plugin_raises_before_the_queue(raising: str) -> None:
+    verdict = decide(scheduler_with(pre_enqueueing(RAISING[raising])), empty_cluster())
+    assert verdict.outcome == Outcome.NOT_SCHEDULED
+    assert verdict.reason.startswith('running PreEnqueue plugin "Hostile": ')
+    told(verdict)
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE)
+@pytest.mark.parametrize("point", WITH_ROOM)
+def test_nonsense_is_an_error_of_the_scheduler(point: str, nonsense: str) -> None:
+    assert_an_error(with_room(WITH_ROOM[point], answer(NONSENSE[nonsense])))
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_nonsense_of_a_post_filter_is_an_error(nonsense: str) -> None:
+    assert_an_error(without_room(post_filtering(answer(NONSENSE[nonsense]))))
+
+
+@pytest.mark.parametrize(("hook", "nonsense"), ANSWERING_HOOKS)
+def test_nonsense_of_a_hook_of_preemption_is_an_error(hook: str, nonsense: str) -> None:
+    assert_an_error(without_room(preempting(hook, answer(NONSENSE[nonsense]))))
+
+
+@pytest.mark.parametrize(
+    ("point", "code"),
+    [
+        ("Filter", Code.SKIP),
+        ("Filter", Code.WAIT),
+        ("PreFilter", Code.WAIT),
+        ("PreFilter", Code.PENDING),
+        ("PreScore", Code.WAIT),
+        ("PreScore", Code.UNSCHEDULABLE),
+    ],
+)
+def test_a_code_that_means_nothing_at_a_point_is_an_error(point: str, code: Code) -> None:
+    status = Status(code, ["why"])
+    verdict = with_room(WITH_ROOM[point], answer((None, status) if point == "PreFilter" else status))
+    assert_an_error(verdict)
+
+
+@pytest.mark.parametrize("code", [Code.SKIP, Code.WAIT])
+def test_a_code_that_means_nothing_after_the_filters_is_an_error(code: Code) -> None:
+    assert_an_error(without_room(post_filtering(answer((None, Status(code))))))
+
+
+def test_a_filter_may_hold_a_pod_back_for_something_outside() -> None:
+    verdict = with_room(filtering, answer(Status(Code.PENDING, ["waits for a licence"])))
+    assert verdict.message.startswith("0/3 nodes are available: 3 waits for a licence. ")
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        pytest.param(True, id="a bool"),
+        pytest.param(0.5, id="a fraction"),
+        pytest.param(float("nan"), id="no number"),
+        pytest.param("1", id="a text"),
+        pytest.param(101, id="more than 100"),
+        pytest.param(-1, id="less than 0"),
+        pytest.param(2**70, id="more than 64 bits"),
+        pytest.param(10**5000, id="more digits than can be written"),
+    ],
+)
+def test_a_score_that_is_none_is_an_error(score: Any) -> None:
+    assert_an_error(with_room(scoring, answer(score)))
+    assert_an_error(with_room(normalizing, answer([score, 1, 1])))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param([1], id="too few"),
+        pytest.param([1, 2, 3, 4], id="too many"),
+        pytest.param({"a": 1, "b": 2, "c": 3}, id="by node"),
+        pytest.param("123", id="a text"),
+    ],
+)
+def test_normalized_scores_are_one_for_each_node(scores: Any) -> None:
+    assert_an_error(with_room(normalizing, answer(scores)))
+
+
+def test_nodes_that_there_are_not_are_passed_over_as_upstream_does() -> None:
+    verdict = with_room(pre_filtering, answer(pre_result(["b", "gone", "b"])))
+    assert verdict.chosen_nodes == ["b"]
+    nowhere = with_room(pre_filtering, answer(pre_result(frozenset(["gone"]))))
+    assert nowhere.outcome == Outcome.NEVER_LANDS and nowhere.reason == ""
+    assert nowhere.message.startswith("0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [Hostile]. ")
+
+
+@pytest.mark.parametrize("names", ["a", None, 5, [1], [["a"]], [None]])
+def test_names_of_nodes_are_a_list_of_texts(names: Any) -> None:
+    assert_an_error(with_room(pre_filtering, answer(pre_result(names))))
+
+
+def _evidence(**changes: Any) -> PreemptionEvidence:
+    evidence = PreemptionEvidence(Eligibility(True), ["a"], {}, [Candidate("a", ["shop/a-1"], 0, [])], None)
+    return evidence._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        pytest.param(post_result("gone"), id="a node that there is not"),
+        pytest.param(post_result("a", "gone"), id="one of two nodes that there is not"),
+        pytest.param(post_result(5), id="a node that is no text"),
+        pytest.param((PostFilterResult("a"), SUCCESS), id="a text for a list"),  # type: ignore[arg-type]
+        pytest.param((PostFilterResult(["a"], "evidence"), SUCCESS), id="evidence that is none"),  # type: ignore[arg-type]
+        pytest.param((PostFilterResult([], _evidence(dry_run={"gone": SUCCESS})), SUCCESS), id="a dry run elsewhere"),
+        pytest.param((PostFilterResult([], _evidence(eligibility=None)), SUCCESS), id="no eligibility"),
+        pytest.param((PostFilterResult(None, _evidence(potential_nodes=["gone"])), SUCCESS), id="hope elsewhere"),
+        pytest.param(
+            (PostFilterResult(["a"], _evidence(candidates=[Candidate("a", ["shop/b-1"], 0, [])])), SUCCESS),
+            id="a victim on another node",
+        ),
+        pytest.param(
+            (PostFilterResult(["a"], _evidence(candidates=[Candidate("gone", [], 0, [])])), SUCCESS),
+            id="a candidate that there is not",
+        ),
+        pytest.param(
+            (PostFilterResult(["a"], _evidence(candidates=[Candidate("a", [object()], 0, [])])), SUCCESS),  # type: ignore[list-item]
+            id="a victim that is no text",
+        ),
+    ],
+)
+def test_a_nomination_is_of_nodes_and_pods_that_there_are(result: Any) -> None:
+    assert_an_error(without_room(post_filtering(answer(result))))
+
+
+def test_a_node_that_is_nominated_twice_counts_once_and_so_does_a_victim() -> None:
+    twice = _evidence(candidates=[Candidate("a", ["shop/a-1", "shop/a-1"], 0, [])])
+    verdict = without_room(post_filtering(answer((PostFilterResult(["a", "a"], twice), SUCCESS))))
+    assert verdict.nominated_nodes == ["a"]
+    assert [victim.pod for victim in verdict.victims["a"]] == ["shop/a-1"]
+    told(verdict)
+
+
+def test_a_node_may_be_nominated_without_victims() -> None:
+    verdict = without_room(post_filtering(answer(post_result("b"))))
+    assert verdict.nominated_nodes == ["b"] and verdict.victims["b"] == []
+    told(verdict)
+
+
+@pytest.mark.parametrize("score", [None, True, 0.5, "1", 2**70])
+def test_a_score_of_a_candidate_is_an_integer(score: Any) -> None:
+    assert_an_error(
+        without_room(preempting("ordered_score_functions", answer([CandidateScore("mine", answer(score))])))
+    )
+
+
+def test_a_rule_of_the_choice_that_raises_is_an_error() -> None:
+    rules = [CandidateScore("mine", raise_error(KeyError("rack")))]
+    assert_an_error(without_room(preempting("ordered_score_functions", answer(rules))))
+
+
+@pytest.mark.parametrize("number", [3, 12, 40, 130])
+@pytest.mark.parametrize("seed", range(5))
+def test_an_inconsistent_order_of_pods_comes_to_an_end(number: int, seed: int) -> None:
+    chance = random.Random(seed)
+    pods = [make_pod(f"p{index}", node="a", cpu="30m", priority=index % 3) for index in range(number)]
+    cluster = ClusterSnapshot(nodes=[make_node("a", pods="500")], pods=pods)
+    plugin = preempting("is_more_important", lambda *_: chance.random() < 0.5)
+    scheduler = scheduler_with(plugin, configuration=without_default_preemption("Hostile"))
+    verdict = decide(scheduler, cluster, make_pod("p", cpu="4", priority=100))
+    assert verdict.nominated_nodes == ["a"]
+    assert sorted(victim.pod for victim in verdict.victims["a"]) == sorted(pod.key for pod in pods)
+
+
+def _on_node(change: Callable[[Any], Any]) -> type[Plugin]:
+    return filtering(lambda self, state, pod, node_info: (change(node_info), SUCCESS)[1])
+
+
+def _on_pod(change: Callable[[Any], Any]) -> type[Plugin]:
+    return filtering(lambda self, state, pod, node_info: (change(pod), SUCCESS)[1])
+
+
+def _on_snapshot(change: Callable[[Any], Any]) -> type[Plugin]:
+    return filtering(lambda self, state, pod, node_info: (change(self.handle.snapshot), SUCCESS)[1])
+
+
+def _on_state(change: Callable[[Any], Any]) -> type[Plugin]:
+    return filtering(lambda self, state, pod, node_info: (change(state), SUCCESS)[1])
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        pytest.param(_on_node(lambda node: setattr(node, "pods", [])), id="sets the pods of a node"),
+        pytest.param(_on_node(lambda node: delattr(node, "pods")), id="deletes the pods of a node"),
+        pytest.param(_on_node(lambda node: node.pods.append(None)), id="adds to the pods of a node"),
+        pytest.param(_on_node(lambda node: node.add_pod(node.pods[0])), id="puts a pod on a node"),
+        pytest.param(_on_node(lambda node: node.remove_pod(node.pods[0])), id="takes a pod off a node"),
+        pytest.param(_on_node(lambda node: node.node.labels.update(rack="r")), id="labels a node"),
+        pytest.param(_on_node(lambda node: node.node.metadata.annotations.clear()), id="clears what is empty"),
+        pytest.param(_on_node(lambda node: node.node.spec.taints.append(1)), id="taints a node"),
+        pytest.param(_on_node(lambda node: setattr(node.pods[0], "priority", 9)), id="sets a pod's priority"),
+        pytest.param(
+            _on_node(lambda node: node.pods[0].pod.metadata.labels.update(a="b")), id="labels a pod on a node"
+        ),
+        pytest.param(_on_node(lambda node: node.pods[0].pod.spec.containers.clear()), id="empties a pod"),
+        pytest.param(
+            _on_node(lambda node: node.snapshot().pods[0].pod.spec.containers.clear()), id="empties a pod of a copy"
+        ),
+        pytest.param(_on_pod(lambda pod: pod.metadata.labels.update(a="b")), id="labels the pod in question"),
+        pytest.param(_on_pod(lambda pod: pod.spec.containers.pop()), id="empties the pod in question"),
+        pytest.param(_on_pod(lambda pod: pod.spec.tolerations.append(1)), id="adds to an empty list"),
+        pytest.param(_on_snapshot(lambda seen: seen.objects.pods.clear()), id="clears the cluster"),
+        pytest.param(_on_snapshot(lambda seen: seen.objects.nodes[0].labels.update(a="b")), id="labels a record"),
+        pytest.param(_on_snapshot(lambda seen: seen.nodes.append(1)), id="adds to the nodes"),
+        pytest.param(_on_state(lambda state: setattr(state, "skip_filter_plugins", None)), id="skips filters"),
+        pytest.param(_on_state(lambda state: setattr(state, "skip_score_plugins", None)), id="skips scores"),
+    ],
+)
+def test_what_is_shared_cannot_be_changed(plugin: type[Plugin]) -> None:
+    pods = [make_pod("one", node="a", cpu="1"), make_pod("two", node="b", cpu="1")]
+    cluster = ClusterSnapshot(nodes=[make_node("a"), make_node("b")], pods=pods)
+    pod = important(labels={"app": "web"})
+    before = decide(KubeScheduler(), cluster, pod)
+    assert_an_error(decide(scheduler_with(plugin), cluster, pod))
+    assert decide(KubeScheduler(), cluster, pod) == before
+
+
+def test_what_a_plugin_is_given_to_change_is_its_own() -> None:
+    class Greedy(FilterPlugin):
+        def filter(self, state: Any, pod: Any, node_info: Any) -> Status:
+            copy = node_info.snapshot()
+            for pod_info in list(node_info.pods):
+                copy.remove_pod(pod_info)
+            copy.node.metadata.labels.copy().clear()
+            node_info.requested.milli_cpu = 0
+            node_info.allocatable.milli_cpu = 0
+            node_info.used_ports.add("", "TCP", 80)
+            return SUCCESS if not copy.pods and copy.requested.milli_cpu == 0 else unschedulable("pods are left")
+
+    cluster = full_cluster()
+    small = make_pod("small", priority=-1)
+    assert (
+        decide(scheduler_with(Greedy), cluster, small).chosen_nodes
+        == decide(KubeScheduler(), cluster, small).chosen_nodes
+    )
+
+
+def test_a_plugin_that_preempts_gets_a_copy_of_what_the_filters_said() -> None:
+    class Clearing(PostFilterPlugin):
+        def post_filter(self, state: Any, pod: Any, filtered: Any) -> tuple[PostFilterResult | None, Status]:
+            filtered.statuses.clear()
+            filtered.absent = None
+            return None, Status(Code.UNSCHEDULABLE, ["it may not"])
+
+    scheduler = scheduler_with(Clearing, configuration=without_default_preemption("Clearing"))
+    verdict = decide(scheduler, full_cluster())
+    assert verdict.message == "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, it may not"
+
+
+def test_what_plugins_in_the_tree_keep_is_out_of_reach() -> None:
+    names = ["NodeResourcesFit", "NodePorts", "PreFilterPodTopologySpread", "DynamicResources", "TaintToleration"]
+
+    class Writing(PreFilterPlugin, FilterPlugin):
+        def pre_filter(self, state: Any, pod: Any, nodes: Any) -> tuple[PreFilterResult | None, Status]:
+            for name in names:
+                state.write(name, "junk")
+            return None, SUCCESS
+
+        def filter(self, state: Any, pod: Any, node_info: Any) -> Status:
+            return SUCCESS if all(state.read(name) == "junk" for name in names) else unschedulable("gone")
+
+    cluster = empty_cluster()
+    found, plain = decide(scheduler_with(Writing), cluster), decide(KubeScheduler(), cluster)
+    assert (found.scores, found.chosen_nodes) == (plain.scores, plain.chosen_nodes)
+
+
+@pytest.mark.parametrize("raising", RAISING)
+def test_a_state_that_cannot_be_cloned_is_an_error(raising: str) -> None:
+    state_type = type("Own", (), {"clone": RAISING[raising]})
+
+    class Keeping(PreFilterPlugin):
+        def pre_filter(self, state: Any, pod: Any, nodes: Any) -> tuple[PreFilterResult | None, Status]:
+            state.write("Keeping", state_type())
+            return None, SUCCESS
+
+    assert_an_error(decide(scheduler_with(Keeping), full_cluster()), names="Keeping")
+
+
+def test_a_state_that_another_plugin_has_spoilt_is_the_error_of_who_reads_it() -> None:
+    class Keeping(PreFilterPlugin, FilterPlugin):
+        def pre_filter(self, state: Any, pod: Any, nodes: Any) -> tuple[PreFilterResult | None, Status]:
+            state.write("Keeping", {"a": 1})
+            return None, SUCCESS
+
+        def filter(self, state: Any, pod: Any, node_info: Any) -> Status:
+            return SUCCESS if state.read("Keeping")["a"] == 1 else unschedulable("not one")
+
+    class Spoiling(PreFilterPlugin):
+        def pre_filter(self, state: Any, pod: Any, nodes: Any) -> tuple[PreFilterResult | None, Status]:
+            state.read("Keeping").clear()
+            return None, SUCCESS
+
+    assert_an_error(decide(scheduler_with(Keeping, Spoiling), empty_cluster()), names="Keeping raised KeyError")
+
+
+@pytest.mark.parametrize("raising", RAISING)
+def test_a_plugin_that_cannot_be_made_is_an_error_of_the_configuration(raising: str) -> None:
+    plugin = filtering(answer(SUCCESS))
+    plugin.__init__ = RAISING[raising]  # type: ignore[method-assign]
+    with pytest.raises(ConfigurationError, match='initializing plugin "Hostile": ') as error:
+        decide(scheduler_with(plugin), empty_cluster())
+    assert len(error.value.message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        pytest.param("name", property(raise_error(KeyError("rack"))), id="a name that raises"),
+        pytest.param("is_local", property(raise_error(KeyError("rack"))), id="whether it is local raises"),
+        pytest.param("is_local", "yes", id="whether it is local is a text"),
+        pytest.param("has_extensions", property(raise_error(KeyError("rack"))), id="whether it keeps state raises"),
+    ],
+)
+def test_a_plugin_that_does_not_say_what_it_is_is_an_error_of_the_configuration(attribute: str, value: object) -> None:
+    class Odd(PreFilterPlugin, FilterPlugin):
+        name = "Odd"
+
+        def pre_filter(self, state: Any, pod: Any, nodes: Any) -> tuple[PreFilterResult | None, Status]:
+            return None, SUCCESS
+
+        def filter(self, state: Any, pod: Any, node_info: Any) -> Status:
+            return SUCCESS
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            setattr(type(self), attribute, value)
+
+    with pytest.raises(ConfigurationError, match='initializing plugin "Odd": '):
+        decide(scheduler_with(Odd), empty_cluster())
+
+
+@pytest.mark.parametrize("raising", RAISING)
+def test_an_order_of_the_queue_that_fails_says_so(raising: str) -> None:
+    plugin = type("Hostile", (QueueSortPlugin,), {"less": RAISING[raising]})
+    scheduler = scheduler_with(plugin)
+    (order,) = scheduler.prepare(empty_cluster(), now=NOW).frameworks["default-scheduler"].plugins.queue_sorts
+    with pytest.raises(FrameworkError, match='comparing pods by QueueSort plugin "Hostile": '):
+        order.less(None, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_an_order_of_the_queue_says_yes_or_no(value: Any) -> None:
+    plugin = type("Hostile", (QueueSortPlugin,), {"less": answer(value)})
+    (order,) = (
+        scheduler_with(plugin).prepare(empty_cluster(), now=NOW).frameworks["default-scheduler"].plugins.queue_sorts
+    )
+    with pytest.raises(FrameworkError, match=r"less gave .*, not a bool"):
+        order.less(None, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("raising", RAISING)
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, id=make.__name__) for make in (filtering, pre_filtering, adding, removing)]
+)
+def test_the_story_of_a_node_is_told_with_its_errors(make: Callable[[Method], type[Plugin]], raising: str) -> None:
+    scheduler, pod = scheduler_with(make(RAISING[raising])), important(nominated="b")
+    other = make_pod("other", cpu="1", priority=200, nominated="a")
+    cluster = full_cluster()
+    prepared = scheduler.prepare(ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, other]), now=NOW)
+    story = scheduler.tell_node(prepared, pod, "a")
+    statuses = [*story.filters, *story.without_lower, *([story.pre_filter] if story.pre_filter else [])]
+    assert any(status.code == Code.ERROR for status in statuses)
+
+
+@pytest.mark.parametrize("hook", ["may_evict", "is_eligible_pod", "is_more_important"])
+@pytest.mark.parametrize("raising", RAISING)
+def test_the_story_of_a_node_is_told_where_a_hook_fails(hook: str, raising: str) -> None:
+    scheduler = scheduler_with(preempting(hook, RAISING[raising]), configuration=without_default_preemption("Hostile"))
+    story = scheduler.tell_node(scheduler.prepare(full_cluster(), now=NOW), important(), "a")
+    assert story.filters
+
+
+def test_an_error_keeps_what_the_filters_said() -> None:
+    verdict = with_room(scoring, raise_error(PluginError("no rack is known")))
+    assert verdict.reason == (
+        'the scheduler ends in an error: running Score plugins: plugin "Hostile" failed with: no rack is known'
+    )
+    assert all(status.is_success for status in verdict.filter.values()) and len(verdict.filter) == 3
+
+
+def test_an_error_says_where_it_was_raised() -> None:
+    class Careless(ScorePlugin):
+        def score(self, state: Any, pod: Any, node_info: Any) -> int:
+            return int(node_info.node.labels["rack"])
+
+    verdict = decide(scheduler_with(Careless), empty_cluster())
+    line = Careless.score.__code__.co_firstlineno + 1
+    assert verdict.message == (
+        "running Score plugins: plugin \"Careless\" failed with: Careless raised KeyError: 'rack'"
+        f" (test_foreign_plugins.py, line {line})"
+    )
+
+
+def test_the_user_can_interrupt_a_plugin() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with_room(filtering, raise_error(KeyboardInterrupt()))
