@@ -31,10 +31,17 @@ class Extending:
 
     def __init__(self, extenders: Sequence[HttpExtender], cluster: ClusterState, pod: Pod, phases: Phases) -> None:
         self.calls: list[ExtenderCall] = []
+        # Nodes that are refused without a reason, and by whom.
+        self.refused_silently: dict[str, str] = {}
         self._interested = [extender for extender in extenders if extender.is_interested(pod)]
         self._cluster = cluster
         self._pod = pod
         self._phases = phases
+
+    @property
+    def changed(self) -> set[str]:
+        """The candidates whose victims or numbers of violated budgets are not those that the scheduler found."""
+        return {node for call in self.calls for node in (*call.changed, *call.violations)}
 
     @property
     def is_about_victims(self) -> bool:
@@ -66,6 +73,7 @@ class Extending:
             left = {node_info.name for node_info in nodes}
             reasons = found.failed | found.unresolvable
             names = [node_info.name for node_info in asked]
+            self.refused_silently |= {name: extender.name for name in names if name not in left and name not in reasons}
             self.calls.append(
                 ExtenderCall(
                     extender.name,
@@ -115,7 +123,7 @@ class Extending:
             for each in given:
                 if each.host in names:
                     of_node = scores[each.host]
-                    of_node[extender.name] = _int64(of_node.get(extender.name, 0) + each.score * factor)
+                    of_node[extender.name] = int64(of_node.get(extender.name, 0) + each.score * factor)
             scored = {each.host: each.score for each in given if each.host in names}
             self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
         return scores
@@ -184,8 +192,8 @@ class Extending:
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
 
 
-def _int64(number: int) -> int:
-    """The number as Go has it, where nobody checks that it fits."""
+def int64(number: int) -> int:
+    """A number as Go has it where nobody checks that it fits: it goes round."""
     return (number + 2**63) % 2**64 - 2**63
 
 
