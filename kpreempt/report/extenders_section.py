@@ -35,7 +35,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
     without = " without its victims" if call.without_victims else ""
     start: Phrase = (strong(call.extender), f" {call.verb}, {about}{without}: ")
     if call.error:
-        end = " (it may be ignored, and was)" if call.ignored else ""
+        end = " (passed over)" if call.ignored else ""
         return (*start, Span("fails: ", "bad"), call.error, end)
     return (*start, "; ".join(_changes(call)) or "leaves all as it is")
 
@@ -46,6 +46,8 @@ def _changes(call: ExtenderCall) -> list[str]:
         parts.append(f"no eviction would mend {_names(call.unresolvable)}")
     if call.let_in:
         parts.append(f"lets in {_names(call.let_in)}, not asked about")
+    if call.returns_nodes:
+        parts.append("sends whole nodes back, which are scored as if no pods were on them")
     if call.dropped:
         parts.append(f"drops {_names(call.dropped)}")
     parts += [
@@ -53,6 +55,9 @@ def _changes(call: ExtenderCall) -> list[str]:
     ]
     if len(call.changed) > _NAMES_SHOWN:
         parts.append(f"changes those of {len(call.changed) - _NAMES_SHOWN:,} more")
+    if call.violations:
+        numbers = [f"{number:,} on {node}" for node, number in call.violations.items()]
+        parts.append(f"counts other budget violations: {_names(numbers)}")
     if call.scores:
         parts.append(f"scores {_names([f'{node} {score:,}' for node, score in call.scores.items()])}")
     return parts

@@ -13,9 +13,11 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     node that was chosen for preemption, without the victims there (1.8).
 
     What it did: ``refused`` nodes, each with its reason or an empty text, of which no eviction mends ``unresolvable``;
-    ``let_in`` are nodes that it was not asked about. Of candidates it ``dropped`` some, and ``changed`` the victims of
-    others to these. ``scores`` are those that it gave, before its weight. ``error`` is how the call failed, which was
-    passed over where it was ``ignored``.
+    ``let_in`` are nodes that it was not asked about. With ``returns_nodes`` it sent whole nodes back, which today's
+    scheduler scores as if there were no pods on them. Of candidates it ``dropped`` some, and ``changed`` the victims of
+    others to these; ``violations`` are the numbers of violated budgets that it gave instead of those that it was told.
+    ``scores`` are those that it gave, before its weight. ``error`` is how the call failed, which was passed over where
+    it was ``ignored``.
     """
 
     extender: str
@@ -25,8 +27,10 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     refused: dict[str, str] = {}
     unresolvable: list[str] = []
     let_in: list[str] = []
+    returns_nodes: bool = False
     dropped: list[str] = []
     changed: dict[str, list[str]] = {}
+    violations: dict[str, int] = {}
     scores: dict[str, int] = {}
     error: str = ""
     ignored: bool = False

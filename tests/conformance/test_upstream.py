@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conformance import upstream_cycles as cycles
+from tests.conformance import upstream_extenders as extenders
 from tests.conformance import upstream_hooks as hooks
 from tests.conformance import upstream_schedule as schedule
 from tests.conformance import upstream_topology as topology
@@ -35,7 +36,6 @@ SUITES = (
 NO_QUANTITY_ARITHMETIC = "kpreempt adds exact integers and never writes a quantity in canonical form"
 NO_SELECTOR_TEXT = "kpreempt reads structured selectors; it does not parse the text syntax"
 NO_POD_GROUPS = "pod groups and gangs are not modelled"
-NO_EXTENDERS = "extenders are not called"
 NO_CLAIMS = "the allocation of resource claims is not modelled"
 NO_QUEUE = "about the scheduling queue, not about a verdict"
 NO_LIMITS = "limits take no part in scheduling"
@@ -76,7 +76,6 @@ LEFT_OUT: dict[str, str] = {
         ),
         NO_POD_GROUPS,
     ),
-    **dict.fromkeys(("preemption/TestCallExtenders", "scheduler/TestFindNodesThatPassExtenders"), NO_EXTENDERS),
     **dict.fromkeys(
         (
             "dynamicresources/TestPlugin",
@@ -132,6 +131,8 @@ RUN: dict[str, Callable[[Case], list[str]]] = {
     "defaultpreemption/TestPodEligibleToPreemptOthers": cycles.run_eligibility,
     "defaultpreemption/TestPreempt": cycles.run_preempt,
     "framework/TestNodesForStatusCode": cycles.run_potential_nodes,
+    "preemption/TestCallExtenders": extenders.run_candidates,
+    "scheduler/TestFindNodesThatPassExtenders": extenders.run_passing,
     "defaultpreemption/TestCustomOrdering": hooks.run_custom_ordering,
     "defaultpreemption/TestCustomSelection": hooks.run_custom_selection,
     "preemption/TestDryRunPreemption": hooks.run_first_pods,
@@ -169,8 +170,6 @@ RUN: dict[str, Callable[[Case], list[str]]] = {
 def reason_left_out(case: Case) -> str | None:
     """Why a case of a test that is run is not run itself."""
     given, objects = case.get("input") or {}, case.get("objects") or []
-    if given.get("extenders"):
-        return NO_EXTENDERS
     if any(each["kind"] in ("ResourceSlice", "DeviceClass", "ResourceClaim") for each in objects):
         return NO_CLAIMS
     if (case.get("featureGates") or {}).get("DRANodeAllocatableResources"):
@@ -190,6 +189,8 @@ def run_of(case: Case) -> Callable[[Case], list[str]] | None:
         return volumes.run_case
     if case["package"] in TOPOLOGY_PACKAGES:
         return topology.run_case
+    if (case.get("input") or {}).get("extenders"):
+        return extenders.RUN[upstream_test(case)]
     return RUN.get(upstream_test(case)) if reason_left_out(case) is None else None
 
 

@@ -52,7 +52,7 @@ def run_schedule_pod(case: Case) -> list[str]:
         # Where nothing scores, upstream takes the first node that it finds.
         found = differ("hosts", sorted(expect["suggestedHostAnyOf"]), sorted(verdict.chosen_nodes))
     elif "fitError" in expect:
-        found = _fit_error_differences(expect["fitError"]["diagnosis"], verdict)
+        found = fit_error_differences(expect["fitError"]["diagnosis"], verdict)
         found += differ("nodes", expect["fitError"]["numAllNodes"], verdict.cluster.nodes)
     else:
         found = differ("hosts", [host for host in [observed["suggestedHost"]] if host], verdict.chosen_nodes)
@@ -75,11 +75,12 @@ def _evaluated(verdict: Verdict) -> int:
 def run_fit_error(case: Case) -> list[str]:
     """A cycle in which no node fits."""
     verdict, _ = decided(case, unassigned(case["pod"]))
-    found = _fit_error_differences(case["expect"]["diagnosis"], verdict)
+    found = fit_error_differences(case["expect"]["diagnosis"], verdict)
     return found + differ("message", case["observed"]["message"], verdict.message)
 
 
-def _fit_error_differences(want: dict[str, Any], verdict: Verdict) -> list[str]:
+def fit_error_differences(want: dict[str, Any], verdict: Verdict) -> list[str]:
+    """Where the statuses of nodes differ from those that a case wants."""
     statuses = want["nodeToStatus"]
     found = differ("feasible", [], verdict.feasible_nodes)
     found += differ("preFilter", want["preFilterMsg"], verdict.pre_filter.message if verdict.pre_filter else "")

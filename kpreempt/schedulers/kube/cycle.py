@@ -12,11 +12,16 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.assumptions import (
+    asked_about_more,
+    nomination_assumptions,
+    through_others,
+    unprotected,
+)
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, int64
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
-from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
@@ -28,7 +33,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins, is_same_pod
+from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
@@ -36,7 +41,6 @@ from kpreempt.schedulers.kube.sampling import sampling_of
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
-    AssumptionKind,
     Candidate,
     Code,
     Eligibility,
@@ -75,6 +79,11 @@ class Cycle:
         self._restricting: list[str] = []
         # Every node's status, once the filters have looked at all.
         self._evaluated: dict[str, Status] = {}
+        # How many nodes the filters leave, before extenders are asked.
+        self._passing_filters = 0
+        # The search for them, where it stops before all are found.
+        self._search: Sampling | None = None
+        self._takes_nominated = True
 
     def run(self) -> Verdict:
         """Filter, then score or preempt."""
@@ -87,15 +96,15 @@ class Cycle:
                     filtered, feasible, evaluated = self._filter(node_names)
             if not pre_filter.is_success:
                 return self._rejected_by_pre_filter(pre_filter)
-            self._evaluated = evaluated
             if feasible:
                 return self._score(evaluated, feasible, self._sampling(node_names, len(feasible)))
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
-            reason = f"the scheduler ends in an error: {error}"
+            extender = f" of extender {error.status.plugin}" if self._is_extender(error.status.plugin) else ""
+            reason = f"the scheduler ends in an error{extender}: {error}"
             return self._verdict(
                 Outcome.NEVER_LANDS,
-                self._through_others(reason),
+                through_others(self._framework.plugins, self._state.extending, reason),
                 reason=reason,
                 message=str(error),
                 filter=self._evaluated,
@@ -130,17 +139,19 @@ class Cycle:
                 feasible.append(node_info)
             else:
                 filtered.statuses[name] = status
+        self._evaluated = evaluated
+        self._passing_filters = len(feasible)
+        self._search = self._sampling(node_names, len(feasible))
         if self._state.extending is not None:
-            feasible = self._ask_extenders(self._state.extending, filtered, feasible, evaluated, preferred)
+            feasible = self._ask_extenders(self._state.extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
 
+    def _is_extender(self, name: str) -> bool:
+        extending = self._state.extending
+        return extending is not None and any(call.extender == name for call in extending.calls)
+
     def _ask_extenders(
-        self,
-        extending: Extending,
-        filtered: NodeToStatus,
-        feasible: list[NodeInfo],
-        evaluated: dict[str, Status],
-        preferred: str,
+        self, extending: Extending, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
     ) -> list[NodeInfo]:
         """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
         first = [each for each in feasible if each.name == preferred]
@@ -151,14 +162,22 @@ class Cycle:
             passing = []
         if passing:
             # It is taken, and nobody is asked about the others.
+            self._search = None
             return passing
+        # From here on scores decide, even where the nominated node is let in this time.
+        self._takes_nominated = not preferred
         passing = extending.filter(feasible, filtered)
         names = {each.name for each in passing}
-        for node_info in feasible:
-            if node_info.name not in names:
+        silent = extending.refused_silently
+        # What an extender says of nodes that it was not asked about counts, too.
+        for name in self._evaluated:
+            if name in names:
+                self._evaluated[name] = SUCCESS
+            elif name in filtered.statuses:
+                self._evaluated[name] = filtered.statuses[name]
+            elif name in silent:
                 # One that is refused without a word counts as beyond help.
-                evaluated[node_info.name] = filtered.get(node_info.name)
-        evaluated.update(dict.fromkeys(names, SUCCESS))
+                self._evaluated[name] = filtered.absent.of_plugin(silent[name])
         return passing
 
     def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
@@ -181,10 +200,11 @@ class Cycle:
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
         # Without plugins that score and without extenders every node's total is 1.
         base = 0 if self._framework.plugins.scores or extending is not None else 1
-        scores = {node: base + sum(by_plugin.values()) for node, by_plugin in plugin_scores.items()}
+        scores = {node: int64(base + sum(by_plugin.values())) for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name
+        is_taken = self._takes_nominated and nominated in scores
         return self._verdict(
             Outcome.LANDS,
             filter=evaluated,
@@ -193,8 +213,8 @@ class Cycle:
             plugin_scores=plugin_scores,
             chosen_nodes=chosen,
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
-            lands_on=[nominated] if nominated in scores else chosen,
-            sampling=None if nominated in scores else sampling,
+            lands_on=[nominated] if is_taken else chosen,
+            sampling=None if is_taken else sampling,
         )
 
     def _preempt(self, filtered: NodeToStatus, evaluated: dict[str, Status], pre_filter: Status | None) -> Verdict:
@@ -213,10 +233,10 @@ class Cycle:
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
-            _outcome(nominated, candidates),
+            _outcome(nominated, candidates, victims, self._state.extending),
             [
-                *_unprotected(self._framework.plugins, self._pod, status.plugin, victims),
-                *(self._through_others(error) if error else ()),
+                *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
+                *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
             ],
             reason=error,
             filter=evaluated,
@@ -232,15 +252,6 @@ class Cycle:
             message=message,
             post_filter=result,
         )
-
-    def _through_others(self, error: str) -> list[Assumption]:
-        """That the verdict is an error which plugins from outside or extenders may be the cause of.
-
-        Answers about many pods say so once; they do not show the verdicts.
-        """
-        if not self._framework.plugins.has_foreign and self._state.extending is None:
-            return []
-        return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
@@ -269,7 +280,8 @@ class Cycle:
             restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
-                *_nomination_assumptions(self._pod, self._cluster),
+                *nomination_assumptions(self._pod, self._cluster),
+                *asked_about_more(self._state.extending, self._passing_filters, self._search),
                 *claims,
                 *assumptions,
             ],
@@ -279,45 +291,21 @@ class Cycle:
         return effects_of(verdict, self._pod, self._cluster, post_filter)
 
 
-def _nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
-    """Nominated pods whose room would be kept if the scheduling queue held them."""
-    return [
-        Assumption(
-            f"Pod {nominated.key}",
-            "status.nominatedNodeName",
-            f"its room on {nominated.status.nominated_node_name} is not kept, because this cluster comes without a"
-            " scheduling queue",
-        )
-        for nominated in cluster.nominated_outside_queue
-        if nominated.priority >= pod.priority and not is_same_pod(nominated, pod)
-    ]
-
-
-def _unprotected(
-    plugins: ProfilePlugins, pod: Pod, plugin: str, victims: Mapping[str, list[Victim]]
-) -> list[Assumption]:
-    """That a nomination protects nothing, where the plugin that made it does not go by priority."""
-    if not victims:
-        return []
-    rules = preemption_rules(plugins)
-    if rules is None or rules.name != plugin or not rules.overrides("may_evict"):
-        lower = [victim.priority < pod.priority for of_node in victims.values() for victim in of_node]
-        if all(lower):
-            return []
-    return [
-        Assumption(
-            f"plugin {plugin}",
-            "postFilter",
-            "it does not evict by priority, so the nomination protects nothing: until the pod is bound, a pod of higher"
-            f" priority than {pod.priority} may take the room that is made for it",
-            AssumptionKind.UNCERTAIN,
-        )
-    ]
-
-
-def _outcome(nominated: list[str], candidates: Mapping[str, Candidate]) -> Outcome:
+def _outcome(
+    nominated: list[str],
+    candidates: Mapping[str, Candidate],
+    victims: Mapping[str, list[Victim]],
+    extending: Extending | None,
+) -> Outcome:
+    """What becomes of the pod. The scheduler's count of violations says it, and the budgets where extenders meddled."""
     if not nominated:
         return Outcome.NEVER_LANDS
-    if any(candidates[node].num_pdb_violations for node in nominated):
+    meddled = extending.changed if extending is not None else set()
+    if any(
+        any(use.left < 0 for victim in victims[node] for use in victim.budgets)
+        if node in meddled
+        else candidates[node].num_pdb_violations
+        for node in nominated
+    ):
         return Outcome.PREEMPTS_VIOLATING_BUDGETS
     return Outcome.PREEMPTS

@@ -31,10 +31,17 @@ class Extending:
 
     def __init__(self, extenders: Sequence[HttpExtender], cluster: ClusterState, pod: Pod, phases: Phases) -> None:
         self.calls: list[ExtenderCall] = []
+        # Nodes that are refused without a reason, and by whom.
+        self.refused_silently: dict[str, str] = {}
         self._interested = [extender for extender in extenders if extender.is_interested(pod)]
         self._cluster = cluster
         self._pod = pod
         self._phases = phases
+
+    @property
+    def changed(self) -> set[str]:
+        """The candidates whose victims or numbers of violated budgets are not those that the scheduler found."""
+        return {node for call in self.calls for node in (*call.changed, *call.violations)}
 
     @property
     def is_about_victims(self) -> bool:
@@ -52,7 +59,7 @@ class Extending:
             if not extender.is_filter:
                 continue
             asked = nodes
-            answer = self._ask(extender, "filter", partial(self._filtered, extender, asked))
+            answer = self._ask(extender, "filter", len(asked), partial(self._filtered, extender, asked))
             if answer is None:
                 continue
             found, nodes = answer
@@ -66,6 +73,7 @@ class Extending:
             left = {node_info.name for node_info in nodes}
             reasons = found.failed | found.unresolvable
             names = [node_info.name for node_info in asked]
+            self.refused_silently |= {name: extender.name for name in names if name not in left and name not in reasons}
             self.calls.append(
                 ExtenderCall(
                     extender.name,
@@ -74,6 +82,7 @@ class Extending:
                     refused={name: reasons.get(name, "") for name in names if name not in left},
                     unresolvable=[name for name in names if name in found.unresolvable],
                     let_in=[node_info.name for node_info in nodes if node_info.name not in names],
+                    returns_nodes=any(each.returned is not None for each in found.passing),
                 )
             )
         return nodes
@@ -104,6 +113,7 @@ class Extending:
             given = self._ask(
                 extender,
                 "prioritize",
+                len(nodes),
                 partial(extender.prioritize, self._pod, [node_info.node for node_info in nodes]),
                 is_ignored=True,
             )
@@ -113,7 +123,7 @@ class Extending:
             for each in given:
                 if each.host in names:
                     of_node = scores[each.host]
-                    of_node[extender.name] = of_node.get(extender.name, 0) + each.score * factor
+                    of_node[extender.name] = int64(of_node.get(extender.name, 0) + each.score * factor)
             scored = {each.host: each.score for each in given if each.host in names}
             self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
         return scores
@@ -131,7 +141,7 @@ class Extending:
             if not extender.supports_preemption:
                 continue
             asked = left
-            answer = self._ask(extender, "preempt", partial(self._left_by, extender, asked))
+            answer = self._ask(extender, "preempt", len(asked), partial(self._left_by, extender, asked))
             if answer is None:
                 continue
             left = answer
@@ -146,6 +156,11 @@ class Extending:
                         node: [pod.key for pod in victims.pods]
                         for node, victims in left.items()
                         if _keys(victims) != _keys(asked.get(node))
+                    },
+                    violations={
+                        node: victims.num_violations
+                        for node, victims in left.items()
+                        if node not in asked or victims.num_violations != asked[node].num_violations
                     },
                 )
             )
@@ -162,17 +177,24 @@ class Extending:
         node_info = self._cluster.by_name.get(node_name)
         return None if node_info is None else [pod_info.pod for pod_info in node_info.pods]
 
-    def _ask(self, extender: HttpExtender, verb: str, call: Callable[[], _T], *, is_ignored: bool = False) -> _T | None:
+    def _ask(
+        self, extender: HttpExtender, verb: str, asked: int, call: Callable[[], _T], *, is_ignored: bool = False
+    ) -> _T | None:
         """The answer; ``None`` where the extender fails and that is passed over."""
         try:
             with self._phases.part(f"extender {extender.name}"):
                 return call()
         except ExtenderError as error:
             is_ignored = is_ignored or extender.is_ignorable
-            self.calls.append(ExtenderCall(extender.name, verb, error=str(error), ignored=is_ignored))
+            self.calls.append(ExtenderCall(extender.name, verb, asked, error=str(error), ignored=is_ignored))
             if is_ignored:
                 return None
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
+
+
+def int64(number: int) -> int:
+    """A number as Go has it where nobody checks that it fits: it goes round."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _keys(victims: NodeVictims | None) -> list[str] | None:

@@ -88,11 +88,8 @@ class Evaluator:
                 victims = state.extending.process_preemption(victims)
             except FrameworkError as error:
                 return PostFilterResult(None, PreemptionEvidence(eligibility, names, dry_run, [], None)), error.status
-            steps = {each.node: each.steps for each in candidates}
-            candidates = [
-                Candidate(node, [pod.key for pod in each.pods], each.num_violations, steps.get(node, []))
-                for node, each in victims.items()
-            ]
+            found = {each.node: each for each in candidates}
+            candidates = [_reviewed(node, each, found.get(node)) for node, each in victims.items()]
             if not candidates:
                 evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
                 return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
@@ -158,9 +155,12 @@ class Evaluator:
             if len(best) >= MAX_WITH_STEPS:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
-        steps = {name: self._dry_run(state, pod, self._cluster.by_name[name]).steps for name in best}
+        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name]) for name in best}
         return [
-            msgspec.structs.replace(candidate, steps=steps[candidate.node]) if candidate.node in steps else candidate
+            msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
+            # An extender may have named other victims.
+            if candidate.node in tried and [each.key for each in tried[candidate.node].pods] == candidate.victims
+            else candidate
             for candidate in candidates
         ]
 
@@ -184,6 +184,13 @@ class Evaluator:
         statuses.statuses = dry_run
         statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
         return no_node_message(len(self._cluster.node_infos), statuses)
+
+
+def _reviewed(node: str, victims: CandidateVictims, found: Candidate | None) -> Candidate:
+    """A candidate that extenders leave. How its victims were found is told where they are still those."""
+    keys = [pod.key for pod in victims.pods]
+    is_same = found is not None and found.victims == keys
+    return Candidate(node, keys, victims.num_violations, found.steps if found is not None and is_same else [])
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:

@@ -145,6 +145,11 @@ class Asking:
                     for node, pods in keys.items()
                     if node not in left or pods != [info.key for info in left[node].pods]
                 },
+                violations={
+                    node: each.num_violations
+                    for node, each in after.items()
+                    if node not in left or each.num_violations != left[node].num_violations
+                },
             )
             left = after
         return left
