@@ -15,6 +15,7 @@ from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.play import Scene, play
 from kpreempt.analysis.smallest_change import Situation
+from kpreempt.analysis.timed import timed_by_part
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -67,6 +68,7 @@ def explain_pods(
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     verdicts = []
+    within = timed_by_part(scheduler, phases)
     for question in questions:
         verdict = explain_pod(
             cluster,
@@ -81,11 +83,11 @@ def explain_pods(
         situation = Situation(cluster, prepared, question.pod, verdict)
         if node_name:
             with phases.phase("proposals"):
-                story = tell_story(scheduler, situation, node_name, _stated(question), now=at)
+                story = tell_story(within, situation, node_name, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, node_story=story)
         elif proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes:
             with phases.phase("proposals"):
-                found = propose(scheduler, situation, _stated(question), now=at)
+                found = propose(within, situation, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
         if plays_on:
             with phases.phase("aftermath"):

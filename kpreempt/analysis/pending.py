@@ -174,6 +174,10 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
         return f"{verdict.held_by}: {verdict.reason}"
     if situation.state in _TELLING_STATES:
         return verdict.reason
+    if verdict.outcome == Outcome.NEVER_LANDS and verdict.reason:
+        # An error of the scheduler; that of an old one is in its message.
+        is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
+        return verdict.reason if is_told else f"{verdict.reason}: {verdict.message}"
     if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
         return cause_of(verdict.message)
     _, preemption = causes_in(verdict.message)

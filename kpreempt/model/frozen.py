@@ -73,9 +73,9 @@ def frozen(value: Any) -> Any:
 
 
 @cache
-def _fields_to_freeze(kind: Any) -> tuple[str, ...]:
+def _fields_to_freeze(kind: type) -> tuple[str, ...]:
     """The fields of a record that may hold lists, maps or records; none of anything else."""
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+    if not issubclass(kind, msgspec.Struct):
         return ()
     hints = get_type_hints(kind)
     return tuple(field for field in kind.__struct_fields__ if not _is_plain(hints[field]))

@@ -205,16 +205,16 @@ def _together(excuses: Sequence[_Excuse]) -> _Excuse | None:
 
 
 def _waiver(measure: Measure, change: str, excuses: Excuses, objections: list[str]) -> Waiver | None:
-    """The first waiver of what a change brings about; adds why others do not count to ``objections``."""
-    for waiver in excuses.waivers:
-        if waiver.change and waiver.change != change:
-            continue
-        if waiver.is_about(measure.rule, measure.subject):
-            objection = waiver.objection(excuses.today)
-            if not objection:
-                return waiver
-            objections.append(objection)
-    return None
+    """The first waiver of what a change brings about that counts; without any, ``objections`` get why none does."""
+    asked = [
+        (waiver, waiver.objection(excuses.today))
+        for waiver in excuses.waivers
+        if waiver.change in ("", change) and waiver.is_about(measure.rule, measure.subject)
+    ]
+    counts = next((waiver for waiver, objection in asked if not objection), None)
+    if counts is None:
+        objections += sorted(objection for _, objection in asked)
+    return counts
 
 
 def _accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> _Excuse | None:

@@ -16,6 +16,7 @@ from kpreempt.analysis.play.scheduling import Choose
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.casting import cast
 from kpreempt.analysis.rollout.records import Plan
+from kpreempt.analysis.timed import timed_by_part
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
@@ -53,7 +54,7 @@ class Rehearsal:
         phases: Phases = NO_PHASES,
     ) -> None:
         self._plan = plan
-        self._scheduler = scheduler
+        self._scheduler = timed_by_part(scheduler, phases)
         self._decode = decode
         self._now = now
         self._chances = chances

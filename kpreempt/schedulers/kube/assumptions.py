@@ -61,3 +61,13 @@ def asked_about_more(extending: Extending | None, num_passing: int, search: Samp
             AssumptionKind.UNCERTAIN,
         )
     ]
+
+
+def through_others(plugins: ProfilePlugins, extending: Extending | None, error: str) -> list[Assumption]:
+    """That the verdict is an error which plugins from outside or extenders may be the cause of.
+
+    Answers about many pods say so once; they do not show the verdicts.
+    """
+    if not plugins.has_foreign and extending is None:
+        return []
+    return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]

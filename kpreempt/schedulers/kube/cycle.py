@@ -12,7 +12,12 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.assumptions import asked_about_more, nomination_assumptions, unprotected
+from kpreempt.schedulers.kube.assumptions import (
+    asked_about_more,
+    nomination_assumptions,
+    through_others,
+    unprotected,
+)
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, int64
@@ -96,9 +101,11 @@ class Cycle:
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
             extender = f" of extender {error.status.plugin}" if self._is_extender(error.status.plugin) else ""
+            reason = f"the scheduler ends in an error{extender}: {error}"
             return self._verdict(
                 Outcome.NEVER_LANDS,
-                reason=f"the scheduler ends in an error{extender}: {error}",
+                through_others(self._framework.plugins, self._state.extending, reason),
+                reason=reason,
                 message=str(error),
                 filter=self._evaluated,
                 feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
@@ -224,10 +231,14 @@ class Cycle:
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
+        error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
             _outcome(nominated, candidates, victims, self._state.extending),
-            unprotected(self._framework.plugins, self._pod, status.plugin, victims),
-            reason=f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else "",
+            [
+                *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
+                *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
+            ],
+            reason=error,
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kpreempt.errors import PluginFailedError
+from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
@@ -53,20 +54,24 @@ def _awaits_everything(profile: Profile, registry: Registry) -> bool:
 
 def _order(framework: Framework, phases: Phases) -> Less:
     plugin = framework.plugins.queue_sorts[0]
+    # Every pod that was compared, which so keeps its identity, and the pod as a plugin may see it.
+    seen: dict[int, tuple[Pod, Pod]] = {}
+
+    def unchangeable(info: QueuedPodInfo) -> WaitingPod:
+        pod = info.pod
+        if id(pod) not in seen:
+            seen[id(pod)] = (pod, frozen(pod))
+        return WaitingPod(seen[id(pod)][1], info.timestamp, info.attempts)
 
     def comes_first(one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         try:
             with phases.part(plugin.name):
-                return plugin.less(_unchangeable(one), _unchangeable(other))
+                return plugin.less(unchangeable(one), unchangeable(other))
         except FrameworkError as error:
             hint = "let less fail on no pods: that would end the real scheduler, too"
             raise PluginFailedError(str(error), hint=hint) from error
 
     return comes_first
-
-
-def _unchangeable(info: QueuedPodInfo) -> WaitingPod:
-    return WaitingPod(info.pod, info.timestamp, info.attempts)
 
 
 def _holding(frameworks: Frameworks, phases: Phases) -> Callable[[Pod], str]:

@@ -57,6 +57,12 @@ class ProfilePlugins:
         self.scores: list[ScorePlugin] = []
         self.weights: dict[str, int] = {}
 
+    @property
+    def has_foreign(self) -> bool:
+        """Whether a plugin from outside is among them."""
+        points = (self.pre_enqueues, self.pre_filters, self.filters, self.post_filters, self.pre_scores, self.scores)
+        return any(isinstance(plugin, ForeignPlugin) for at_point in points for plugin in at_point)
+
 
 class Framework:
     """One profile's plugins, run against one cluster; ``memory`` is what clusters before it left, if there were any."""

@@ -82,6 +82,13 @@ def test_a_finding_says_why_a_waiver_does_not_count() -> None:
     assert (finding.by, finding.reason) == ("", "")
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_several_waivers_one_that_counts_is_enough_wherever_it_stands(turned: bool) -> None:
+    waivers = [*annotated("max-pdb-violations", ""), Waiver(rule=PDB, reason="moving", by="kpreempt.toml")]
+    _, (finding,) = put(play(OF_API), excuses=excused(waivers[::-1] if turned else waivers))
+    assert (finding.standing, finding.by, finding.detail) == (GateStanding.WAIVED, "kpreempt.toml", "")
+
+
 def test_an_object_waives_only_what_it_brings_about_itself() -> None:
     found = play(OF_API, OF_WEB)
     _, (finding,) = put(found, excuses=excused(annotated("max-pdb-violations")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from kpreempt import report
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.plugins import (
@@ -24,12 +25,14 @@ from kpreempt.plugins import (
     Status,
 )
 from kpreempt.plugins import PreemptionPlugin as Preempting
+from kpreempt.report import RenderOptions
 from kpreempt.schedulers.kube import KubeScheduler, scheduler_from_configuration
 from kpreempt.schedulers.kube.configuration import FoundPlugin
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
 
 SOURCE = "the test"
+FORMATS = ("text", "json", "yaml", "jsonl", "wide", "markdown")
 
 
 class WordlessError(Exception):
@@ -186,3 +189,23 @@ def post_result(*names: Any) -> tuple[PostFilterResult, Status]:
 def pre_result(names: Any) -> tuple[PreFilterResult, Status]:
     """What a PreFilter answers that leaves these nodes."""
     return PreFilterResult(names), SUCCESS
+
+
+def told(verdict: Verdict) -> dict[str, str]:
+    """The verdict in every format that tells reasons, on one line each; none may fail or show a control character."""
+    options = RenderOptions(verbose=True, width=100)
+    texts = {name: report.render([verdict], name, options=options) for name in FORMATS}
+    assert not any(character in text for text in texts.values() for character in "\x1b\u202e\r")
+    return {name: " ".join(text.split()) for name, text in texts.items()}
+
+
+def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
+    """Every format says that the scheduler failed, and through whom."""
+    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert "ends in an error" in verdict.reason
+    refusals = [status.plugin for status in verdict.dry_run.values()]
+    assert names in verdict.message or names in refusals
+    assert len(verdict.message) < 3000
+    for name, text in told(verdict).items():
+        assert "ends in an error" in text, name
+        assert "no nodes" not in text, name
