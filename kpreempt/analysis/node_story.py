@@ -13,6 +13,7 @@ from kpreempt.verdict import NodeStory, Outcome, ProposalSearch, TieBreakRound, 
 # More nodes than this are not searched for proposals unless one of them is asked about.
 MAX_NODES_SEARCHED = 3000
 _NEAREST = 5
+_WITH_A_FAILING_EXTENDER = 4
 _UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
 
 
@@ -25,8 +26,12 @@ def tell_story(
     is_chosen = node_name in destinations(verdict)
     found = Found([], ProposalSearch([node_name]))
     if not is_chosen and verdict.outcome not in _UNANSWERED:
-        limit = _limit(len(situation.cluster.nodes), most=60)
-        found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
+        failing = _failing_extender(verdict)
+        limit = _limit(situation, most=60)
+        if failing:
+            found = Found([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
+        else:
+            found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
     lost = _lost_at(verdict, node_name)
     return NodeStory(
         node=node_name,
@@ -42,17 +47,32 @@ def tell_story(
 
 
 def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: datetime) -> Found:
-    """Changes with which a pod lands that never does, sought on the nearest nodes; skipped on very big clusters."""
-    num_nodes = len(situation.cluster.nodes)
-    if num_nodes > MAX_NODES_SEARCHED:
+    """Changes with which a pod lands that never does, sought on the nearest nodes.
+
+    Skipped on very big clusters, and where an extender fails, which no change mends.
+    """
+    if failing := _failing_extender(situation.verdict):
+        return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
+    if len(situation.cluster.nodes) > MAX_NODES_SEARCHED:
         return Found([], ProposalSearch(is_skipped=True, is_complete=False))
     names = nearest_nodes(scheduler, situation, _NEAREST)
-    return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(num_nodes, most=40))
+    return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(situation, most=40))
 
 
-def _limit(num_nodes: int, *, most: int) -> int:
-    """How many costly steps a search may take: fewer where each takes longer."""
-    return min(most, max(8, 10_000 // num_nodes))
+def _failing_extender(verdict: Verdict) -> str:
+    """The extender that lets no node pass, for it fails; one that fails about victims alone may not be asked then."""
+    calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
+    return calls[-1].extender if calls and verdict.outcome == Outcome.NEVER_LANDS else ""
+
+
+def _limit(situation: Situation, *, most: int) -> int:
+    """How many costly steps a search may take: fewer where each takes longer.
+
+    Extenders are asked again for every verdict. Where one fails, each may last as long as it is waited for.
+    """
+    if any(call.error for call in situation.verdict.extender_calls):
+        return _WITH_A_FAILING_EXTENDER
+    return min(most, max(8, 10_000 // len(situation.cluster.nodes)))
 
 
 def _rank(verdict: Verdict, node_name: str) -> int | None:

@@ -133,7 +133,12 @@ def _propose(
         proposals.setdefault(_likeness(proposal), proposal)
     return Found(
         list(proposals.values())[:_MAX_PROPOSALS],
-        ProposalSearch(list(node_names), search.verdicts, is_complete=not search.gave_up),
+        ProposalSearch(
+            list(node_names),
+            search.verdicts,
+            is_complete=not search.gave_up,
+            extender_calls=search.extender_calls or msgspec.UNSET,
+        ),
     )
 
 
@@ -149,6 +154,7 @@ class _Search:
         self._costly_steps = 0
         self._tried: set[tuple[str, ...]] = set()
         self.verdicts = 0
+        self.extender_calls = 0
         self.gave_up = False
 
     def try_singles(self, start: Situation, node: Node, failed: list[_Trial]) -> Iterator[tuple[Edit, Verdict]]:
@@ -250,6 +256,7 @@ class _Search:
             self.verdicts += 1
             self._costly_steps += 1
             verdict = self._scheduler.decide(prepared, pod, records_steps=self._wants_steps)
+            self.extender_calls += len(verdict.extender_calls)
             changed = msgspec.structs.replace(changed, verdict=verdict)
         return _Trial([*before, edit], changed, evaluation, len(refusals))
 

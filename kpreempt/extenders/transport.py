@@ -76,7 +76,9 @@ class _Transport:
         """The body of the answer to a POST. Raises ``ExtenderError``."""
         shown, parts = f'Post "{without_secrets(url)}"', _split(url)
         if parts.scheme not in _PORTS:
-            raise ExtenderError(f'{shown}: unsupported protocol scheme "{parts.scheme}"')
+            # Without slashes what looks like a scheme may be a user's name.
+            scheme = parts.scheme if "://" in url or "@" not in url else ""
+            raise ExtenderError(f'{shown}: unsupported protocol scheme "{scheme}"')
         if not parts.hostname:
             raise ExtenderError(f"{shown}: http: no Host in request URL")
         exchange = _Exchange(shown, parts, body, self._seconds, self._max_bytes, _manager(self._proxy, self._tls))

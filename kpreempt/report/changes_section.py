@@ -62,6 +62,8 @@ def add_proposals(
         page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
     if not search.is_complete:
         page.paragraph(Span(f"the search gave up after {count(search.verdicts, 'verdict')}", "dim"), indent=2)
+    if search.extender_calls:
+        page.paragraph(Span(_asked_again(search), "dim"), indent=2)
 
 
 def describe_changes(changes: Sequence[Change]) -> Phrase:
@@ -94,11 +96,18 @@ def join_options(proposal: Proposal) -> str:
 
 
 def _nothing_found(search: ProposalSearch) -> str:
+    asked_again = f"; {_asked_again(search)}" if search.extender_calls else ""
+    if search.failing_extender:
+        return f"not sought: extender {search.failing_extender} fails, which no change mends"
     if search.is_skipped:
         return "not sought on a cluster of this size; --node NAME seeks those for one node"
     if not search.is_complete:
-        return f"none found; the search gave up after {count(search.verdicts, 'verdict')}"
-    return "none found among those that are tried, alone and in pairs"
+        return f"none found; the search gave up after {count(search.verdicts, 'verdict')}{asked_again}"
+    return f"none found among those that are tried, alone and in pairs{asked_again}"
+
+
+def _asked_again(search: ProposalSearch) -> str:
+    return f"extenders were called {count(search.extender_calls or 0, 'more time')} for this"
 
 
 def _kinds(proposal: Proposal) -> set[ChangeKind]:

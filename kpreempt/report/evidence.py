@@ -88,7 +88,9 @@ def refusal_of(status: Status) -> str:
     """What a node does or is that refuses the pod, in the third person: ``is too full``."""
     if status.plugin == "NodeResourcesFit":
         return "is too small" if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE else "is too full"
-    return _REFUSALS.get(status.plugin) or f"says {status.message or status.code!s}"
+    if status.plugin in _REFUSALS:
+        return _REFUSALS[status.plugin]
+    return f"says {status.message}" if status.message else "gives no reason"
 
 
 _REFUSALS = {

@@ -36,7 +36,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
     start: Phrase = (strong(call.extender), f" {call.verb}, {about}{without}: ")
     if call.error:
         end = " (passed over)" if call.ignored else ""
-        return (*start, Span("fails: ", "bad"), call.error, end)
+        return (*start, Span("fails:", "bad"), f" {call.error}{end}")
     return (*start, "; ".join(_changes(call)) or "leaves all as it is")
 
 

@@ -129,4 +129,5 @@ def _add_nearest(page: Page, group: FailureGroup, statuses: Mapping[str, Status]
 
 
 def _status_in_words(code: Code) -> str:
-    return "refused without a reason" if code == Code.UNSCHEDULABLE else str(code)
+    is_refusal = code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+    return "refused without a reason" if is_refusal else str(code)

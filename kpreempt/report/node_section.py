@@ -11,7 +11,7 @@ from kpreempt.report.dry_run_section import add_candidate
 from kpreempt.report.evidence import describe, describe_shortage, join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Candidate, NodeEvaluation, NodeStory, Status, Verdict
+from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeStory, Status, Verdict
 
 _PODS_SHOWN = 3
 
@@ -58,10 +58,23 @@ def describe_standing(story: NodeStory, verdict: Verdict) -> Phrase:
             Span("drops out", "bad"),
             f" at {rule}: {mine}, the best has {best_value}",
         )
+    if by_extender := _said_by_extender(story.node, verdict):
+        return (name, *by_extender)
     refusals = [status for status in story.evaluation.filters if not status.is_success]
     if story.evaluation.pre_filter is not None or refusals:
         return (name, Span(" refuses the pod", "bad"))
     return (name, " passes all filters, and is not chosen")
+
+
+def _said_by_extender(node: str, verdict: Verdict) -> Phrase:
+    """How an extender puts the node out, if one does."""
+    for call in verdict.extender_calls:
+        if node in call.dropped:
+            return (f" is a candidate, which extender {call.extender} ", Span("drops", "bad"))
+        if node in call.refused and not verdict.filter.get(node, SUCCESS).is_success:
+            reason = f": {call.refused[node]}" if call.refused[node] else " without a reason"
+            return (f" passes all filters, and extender {call.extender} ", Span("refuses", "bad"), f" it{reason}")
+    return ()
 
 
 def _values(story: NodeStory, verdict: Verdict) -> tuple[str, str]:

@@ -87,13 +87,17 @@ class ProposalSearch(_Record, frozen=True):
     """How far the search for changes went: the nodes that were tried, and how many verdicts that took.
 
     ``is_complete`` is false where it gave up at its limit; more than two changes are never tried together.
-    ``is_skipped`` says that the cluster is too big for a search that nobody asked for.
+    ``is_skipped`` says that the cluster is too big for a search that nobody asked for, ``failing_extender`` names the
+    extender on whose failure the attempt ends, which no change mends. ``extender_calls`` counts those that the search
+    made, if any.
     """
 
     nodes: list[str] = []
     verdicts: int = 0
     is_complete: bool = True
     is_skipped: bool = False
+    failing_extender: str | msgspec.UnsetType = msgspec.UNSET
+    extender_calls: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class NodeStory(_Record, frozen=True):

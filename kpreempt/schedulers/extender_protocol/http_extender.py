@@ -84,8 +84,8 @@ class HttpExtender:
 
     @property
     def name(self) -> str:
-        """Where it is, which is also what messages call it."""
-        return self.settings.address
+        """Where it is, which is also what messages call it; its place in the configuration where that says nothing."""
+        return self.settings.address or f"extenders[{self.settings.index}]"
 
     @property
     def is_ignorable(self) -> bool:

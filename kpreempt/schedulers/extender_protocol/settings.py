@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,6 +19,9 @@ from kpreempt.errors import ConfigurationError
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 _NANOSECONDS = 10**9
+_END_OF_AUTHORITY = re.compile("[/?#]")
+_END_OF_PATH = re.compile("[?#]")
+_HOST_AND_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(:[0-9]*)?")
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,12 +101,19 @@ def _joined(prefix: str, verb: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """A URL without a user's name and password, query and fragment; an empty text for what is none."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    """A URL without a user's name and password, query and fragment.
+
+    It need not be a proper one: without a scheme, or with a password that is not escaped, it says as little.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
+    if "@" in authority:
+        rest = rest[authority.rindex("@") + 1 :]
+    elif "@" in rest and not _HOST_AND_PORT.fullmatch(authority):
+        rest = rest.rpartition("@")[2]
+    return f"{scheme}{separator}{_END_OF_PATH.split(rest, maxsplit=1)[0]}"
 
 
 def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettings]:

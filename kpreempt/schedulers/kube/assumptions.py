@@ -68,6 +68,7 @@ def through_others(plugins: ProfilePlugins, extending: Extending | None, error: 
 
     Answers about many pods say so once; they do not show the verdicts.
     """
-    if not plugins.has_foreign and extending is None:
+    has_failed = extending is not None and any(call.error and not call.ignored for call in extending.calls)
+    if not plugins.has_foreign and not has_failed:
         return []
     return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)]

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kpreempt.report import render
+from kpreempt.report.extenders_section import describe_call
+from kpreempt.report.layout import plain
+from kpreempt.report.node_section import describe_standing
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
+from kpreempt.verdict import (
+    Code,
+    ExtenderCall,
+    NodeEvaluation,
+    NodeStory,
+    Outcome,
+    PodSummary,
+    ProposalSearch,
+    Status,
+    Verdict,
+)
 
 FILTERED = ExtenderCall("http://x", "filter", asked=2, refused={"n1": "no GPU"})
 HOSTILE = ExtenderCall("http://\x1b[31m", "preempt", asked=1, error="<b>`down`\x1b[0m")
@@ -47,3 +61,86 @@ def test_the_document_has_every_call() -> None:
     text = render([verdict(FILTERED)], "json", options=RenderOptions())
     assert '"extenderCalls"' in text
     assert "\x1b" not in render([verdict(HOSTILE)], "json", options=RenderOptions())
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        pytest.param(ExtenderCall("http://x", "filter", 2), "leaves all as it is", id="nothing"),
+        pytest.param(
+            ExtenderCall("http://x", "filter", 2, returns_nodes=True),
+            "sends whole nodes back, which are scored as if no pods were on them",
+            id="whole nodes",
+        ),
+        pytest.param(
+            ExtenderCall("http://x", "preempt", 2, violations={"a": 0, "b": -1}),
+            "counts other budget violations: 0 on a and -1 on b",
+            id="numbers of its own",
+        ),
+        pytest.param(
+            ExtenderCall("http://x", "prioritize", 2, error="EOF", ignored=True),
+            "http://x prioritize, 2 nodes: fails: EOF (passed over)",
+            id="a failure that is passed over",
+        ),
+    ],
+)
+def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
+    assert plain(describe_call(call)).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "told"),
+    [
+        pytest.param(
+            ExtenderCall("http://x", "filter", refused={"n": "no GPU"}),
+            Status(Code.UNSCHEDULABLE, ["no GPU"], plugin="http://x"),
+            "n passes all filters, and extender http://x refuses it: no GPU",
+            id="with a reason",
+        ),
+        pytest.param(
+            ExtenderCall("http://x", "filter", refused={"n": ""}),
+            Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [], plugin="http://x"),
+            "n passes all filters, and extender http://x refuses it without a reason",
+            id="without one",
+        ),
+        pytest.param(
+            ExtenderCall("http://x", "preempt", dropped=["n"]),
+            Status(Code.UNSCHEDULABLE, ["Insufficient cpu"], plugin="NodeResourcesFit"),
+            "n is a candidate, which extender http://x drops",
+            id="a candidate",
+        ),
+    ],
+)
+def test_the_story_of_a_node_says_which_extender_puts_it_out(call: ExtenderCall, status: Status, told: str) -> None:
+    story = NodeStory("n", NodeEvaluation(filters=[Status(Code.SUCCESS, plugin="NodeName")]), is_chosen=False)
+    told_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_story=story)
+    assert plain(describe_standing(story, told_of)) == told
+    assert told in render([told_of], "text", options=RenderOptions(width=200))
+
+
+def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
+    refused = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [], plugin="http://x")
+    silent = msgspec.structs.replace(verdict(), filter={"n1": refused, "n2": refused})
+    text = render([silent], "text", options=RenderOptions(width=100))
+    assert "shop/p never lands as things are: both nodes give no reason" in text
+    assert "refused without a reason  http://x" in text
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        pytest.param(
+            ProposalSearch(["a"], 3, extender_calls=12),
+            "none found among those that are tried, alone and in pairs; extenders were called 12 more times for this",
+            id="how often extenders are called for it",
+        ),
+        pytest.param(
+            ProposalSearch(is_complete=False, failing_extender="http://x"),
+            "not sought: extender http://x fails, which no change mends",
+            id="an extender fails",
+        ),
+    ],
+)
+def test_the_search_for_changes_tells_of_extenders(search: ProposalSearch, told: str) -> None:
+    sought = msgspec.structs.replace(verdict(), proposal_search=search)
+    assert told in render([sought], "text", options=RenderOptions(width=200))

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.schedulers.extender_protocol import ExtenderSettings, TlsSettings, read_settings, with_ignorable_last
+from kpreempt.schedulers.extender_protocol import (
+    V1_36,
+    ExtenderSettings,
+    HttpExtender,
+    TlsSettings,
+    read_settings,
+    with_ignorable_last,
+    without_secrets,
+)
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 
 
@@ -111,3 +121,35 @@ def test_a_decoded_configuration_of_today_is_read() -> None:
     )
     [read] = read_settings(configuration["extenders"])
     assert (read.http_timeout, read.enable_https, read.tls) == (0.25, True, TlsSettings(ca_data=b"CA"))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param("http://me:s3cret@x:80/v1?t=s3cret#s3cret", "http://x:80/v1", id="all that may be secret"),
+        pytest.param("http://me:s3@cret@x/v1", "http://x/v1", id="an at sign in the password"),
+        pytest.param("http://me:s3/cret@x/v1", "http://x/v1", id="a slash in the password"),
+        pytest.param("http://me:s3?cret@x/v1", "http://x/v1", id="a question mark in the password"),
+        pytest.param("me:s3cret@x/v1", "x/v1", id="no scheme"),
+        pytest.param("http:me:s3cret@x/v1", "x/v1", id="no slashes"),
+        pytest.param("http://me:s3cret@[::1/v1", "http://[::1/v1", id="a broken address"),
+        pytest.param("http://x/a@b", "http://x/a@b", id="an at sign in the path"),
+        pytest.param("http://x:80/a@b", "http://x:80/a@b", id="the same behind a port"),
+        pytest.param("http://[::1]:80/a@b", "http://[::1]:80/a@b", id="and an address of version 6"),
+        pytest.param("http://me@x", "http://x", id="a name alone"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_a_url_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown
+
+
+@given(st.text(), st.text(st.characters(blacklist_characters="@")), st.text(st.characters(blacklist_characters="@")))
+def test_nothing_before_the_host_is_ever_shown(user: str, password: str, host: str) -> None:
+    for scheme in ("http://", ""):
+        shown = without_secrets(f"{scheme}{user}:s3cret{password}@{host}")
+        assert "s3cret" not in shown or "s3cret" in host
+
+
+def test_an_extender_without_an_address_goes_by_its_place() -> None:
+    assert HttpExtender(ExtenderSettings(index=2), V1_36, lambda *_: b"").name == "extenders[2]"

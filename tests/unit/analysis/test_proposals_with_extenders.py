@@ -1,0 +1,80 @@
+"""How often extenders are called where changes are sought: each is a real system, and each verdict asks it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.extender_protocol import FilterAnswer
+from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.verdict import ProposalSearch, Verdict
+from tests.conformance.made_up_extenders import PREDICATES, AsObject, MadeUp
+from tests.factories import NOW, make_node, make_pod
+
+REFUSES = MadeUp("e", [PREDICATES["FalsePredicateExtender"]])
+FAILS = MadeUp("e", [PREDICATES["ErrorPredicateExtender"]])
+
+
+class Counting(AsObject):
+    """An extender that counts how often it is asked."""
+
+    def __init__(self, made_up: MadeUp) -> None:
+        super().__init__(made_up)
+        self.count = 0
+
+    def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
+        self.count += 1
+        return super().filter(pod, nodes)
+
+
+def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tuple[Verdict, ProposalSearch, int]:
+    """The verdict on a pod, the search for changes, and how often the extenders were asked for all that."""
+    scheduler = KubeScheduler(extenders=extenders)
+    cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
+    questions = [Question(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
+    (verdict,) = explain_pods(cluster, questions, scheduler, now=NOW, proposes=True, node_name=node)
+    search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
+    assert search is not None
+    return verdict, search, sum(each.count for each in extenders)
+
+
+@pytest.mark.parametrize("node", ["", "n"], ids=["anywhere", "for one node"])
+def test_calls_for_proposals_are_counted(node: str) -> None:
+    verdict, search, count = sought(Counting(REFUSES), node=node)
+    assert search.extender_calls == count - len(verdict.extender_calls) > 0
+
+
+def test_without_calls_nothing_is_counted() -> None:
+    _, search, _ = sought(node="n")
+    assert not search.extender_calls
+
+
+@pytest.mark.parametrize("node", ["", "n"], ids=["anywhere", "for one node"])
+def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
+    extender = Counting(FAILS)
+    scheduler = KubeScheduler(extenders=[extender])
+    questions = [Question(pod=make_pod("p", cpu="1"))]
+    cluster = ClusterSnapshot(nodes=[make_node("n")])
+    (verdict,) = explain_pods(cluster, questions, scheduler, now=NOW, proposes=True, node_name=node)
+    search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
+    assert search is not None
+    assert (search.failing_extender, search.is_complete, search.verdicts) == ("e", False, 0)
+    assert extender.count == 1
+
+
+def test_one_that_fails_and_is_ignored_is_waited_for_a_few_times_only() -> None:
+    failing = Counting(FAILS._replace(name="f", ignorable=True))
+    refusing = Counting(REFUSES)
+    scheduler = KubeScheduler(extenders=[failing, refusing])
+    nodes = [make_node(f"n{number}") for number in range(5)]
+    full = [make_pod(f"high-{number}", node=f"n{number}", cpu="3", priority=10) for number in range(1, 5)]
+    question = Question(pod=make_pod("p", cpu="2"))
+    cluster = ClusterSnapshot(nodes=nodes, pods=full)
+    (verdict,) = explain_pods(cluster, [question], scheduler, now=NOW, proposes=True)
+    assert verdict.extender_calls[0].error
+    assert failing.count <= 1 + 4
