@@ -52,7 +52,8 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
         add_candidate(page, candidate, verdict, options)
     _add_summaries(page, ordered[in_full:], verdict)
     if verdict.dry_run:
-        page.paragraph(Span("still refused without their lower-priority pods:", "dim"), indent=2)
+        owned = "their lower-priority pods" if not verdict.eviction_rule else _evictable(verdict)
+        page.paragraph(Span(f"still refused without {owned}:", "dim"), indent=2)
         depth = Depth.REASONS if is_crowd(verdict, options) else Depth.CAUSES
         add_failures(page, verdict.dry_run, options, indent=4, depth=depth)
 
@@ -69,13 +70,17 @@ def order_by_survival(verdict: Verdict) -> list[Candidate]:
     return sorted(verdict.candidates, key=lambda candidate: -survived.get(candidate.node, 0))
 
 
+def _evictable(verdict: Verdict) -> str:
+    return f"the pods that {verdict.eviction_rule} may evict" if verdict.eviction_rule else "lower-priority pods"
+
+
 def _summary(verdict: Verdict) -> Phrase:
     tried = len(verdict.potential_nodes)
     if not tried:
         return (Span("no node to try: evictions help on none", "bad"),)
     found = len(verdict.candidates)
     return (
-        f"{count(tried, 'node')} tried without lower-priority pods: ",
+        f"{count(tried, 'node')} tried without {_evictable(verdict)}: ",
         Span(count(found, "candidate"), "good" if found else "bad"),
     )
 

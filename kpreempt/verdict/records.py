@@ -219,9 +219,10 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     to look at. ``nominated_nodes`` are all nodes that the choice can end with. Where the pod fits, ``chosen_nodes`` tie
     for the best score, and it ``lands_on`` one of these, or on its nominated node, which the scheduler takes without
     scoring. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its search before
-    it comes to these nodes. ``victims`` are given per nominated node. ``nominations_to_clear`` are pods that lose their
-    nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are those of
-    extenders, which need a permission of their own.
+    it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin that says who may
+    be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose their nomination
+    (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are those of extenders,
+    which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -247,6 +248,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     lands_on: list[str] = []
     sampling: Sampling | None = None
     eligibility: Eligibility | None = None
+    eviction_rule: str = ""
     potential_nodes: list[str] = []
     dry_run: dict[str, Status] = {}
     candidates: list[Candidate] = []
