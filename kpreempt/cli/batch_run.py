@@ -72,7 +72,7 @@ def run_batch(request: BatchRequest) -> int:
             # Which configurations the lines have is not known yet.
             wanted = request.extensions.wanted
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
-        answerer = Answerer(base, now, source, request.extensions, stopwatch)
+        answerer = Answerer(base, now, source, stopwatch, request.extensions)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
             for answer in spread(read_lines(stream, source), answerer.answer):
@@ -138,7 +138,12 @@ class Answerer:
     """Answers lines. A base cluster is prepared once for each scheduler."""
 
     def __init__(
-        self, base: LoadedCluster | None, now: datetime, source: str, extensions: Extensions, phases: Phases
+        self,
+        base: LoadedCluster | None,
+        now: datetime,
+        source: str,
+        phases: Phases,
+        extensions: Extensions = Extensions(),
     ) -> None:
         self._base = base
         self._extensions = extensions

@@ -49,7 +49,8 @@ def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
     """The cycle ends with an error, or no cycle is run for such a pod."""
     if verdict.get("outcome") == "NotScheduled":
         return []
-    if verdict.get("message") == message and "filter" not in verdict:
+    is_error = verdict.get("reason", "").startswith("the scheduler ends in an error")
+    if verdict.get("message") == message and is_error:
         return []
     return [f"the scheduler ends in an error: {message!r}, got {verdict.get('message')!r}"]
 
