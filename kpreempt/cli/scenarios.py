@@ -149,7 +149,8 @@ def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
         subjects.append(("Pod", "metadata.annotations"))
     if beyond.pod_conditions:
         subjects.append(("Pod", "status.conditions"))
-    message = "the cluster was read before this line's configuration asked for them, so that plugins do not see them"
+    asked = "the cluster was read before this line's configuration asked for them"
+    message = f"{asked}, so that neither plugins nor extenders see them"
     return [Assumption(subject, field, message) for subject, field in subjects]
 
 

@@ -57,7 +57,7 @@ def _changes(call: ExtenderCall) -> list[str]:
         parts.append(f"changes those of {len(call.changed) - _NAMES_SHOWN:,} more")
     if call.violations:
         numbers = [f"{number:,} on {node}" for node, number in call.violations.items()]
-        parts.append(f"counts other budget violations: {_names(numbers)}")
+        parts.append(f"budget violations then count as {_names(numbers)}")
     if call.scores:
         parts.append(f"scores {_names([f'{node} {score:,}' for node, score in call.scores.items()])}")
     return parts

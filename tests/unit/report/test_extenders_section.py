@@ -74,7 +74,7 @@ def test_the_document_has_every_call() -> None:
         ),
         pytest.param(
             ExtenderCall("http://x", "preempt", 2, violations={"a": 0, "b": -1}),
-            "counts other budget violations: 0 on a and -1 on b",
+            "budget violations then count as 0 on a and -1 on b",
             id="numbers of its own",
         ),
         pytest.param(

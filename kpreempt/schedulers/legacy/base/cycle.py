@@ -37,8 +37,6 @@ from kpreempt.verdict import (
     Victim,
 )
 
-_ERROR = "the scheduler ends in an error"
-
 
 class Cycle:
     """The state of one attempt, and its steps.
@@ -93,7 +91,14 @@ class Cycle:
                     raise LegacyError(aggregate(errors))
                 feasible, evaluated, self._strangers = self._asking.filter_nodes(evaluated)
         except LegacyError as error:
-            return self._verdict(Outcome.NEVER_LANDS, reason=_ERROR, message=str(error), filter=evaluated)
+            last = self._asking.calls[-1] if self._asking.calls else None
+            extender = f" of extender {last.extender}" if last is not None and last.error and not last.ignored else ""
+            return self._verdict(
+                Outcome.NEVER_LANDS,
+                reason=f"the scheduler ends in an error{extender}: {error}",
+                message=str(error),
+                filter=evaluated,
+            )
         if feasible:
             return self._land(evaluated, feasible)
         return self._preempt(state, evaluated)

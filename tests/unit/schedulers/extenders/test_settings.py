@@ -144,7 +144,12 @@ def test_a_url_is_shown_without_what_may_be_secret(url: str, shown: str) -> None
     assert without_secrets(url) == shown
 
 
-@given(st.text(), st.text(st.characters(blacklist_characters="@")), st.text(st.characters(blacklist_characters="@")))
+# A name with a slash cannot be told from a host and a path.
+NAMES = st.text(st.characters(blacklist_characters="/?#["))
+NO_AT = st.text(st.characters(blacklist_characters="@"))
+
+
+@given(NAMES, NO_AT, NO_AT)
 def test_nothing_before_the_host_is_ever_shown(user: str, password: str, host: str) -> None:
     for scheme in ("http://", ""):
         shown = without_secrets(f"{scheme}{user}:s3cret{password}@{host}")

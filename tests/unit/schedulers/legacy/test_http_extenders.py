@@ -119,7 +119,10 @@ def test_where_a_pod_lands(algorithm: str, answers: dict[str, Answers], lands_on
 @pytest.mark.parametrize("algorithm", OLD)
 def test_one_that_fails_ends_the_attempt_in_its_own_words(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": FAILS})
-    assert (verdict.reason, verdict.message) == ("the scheduler ends in an error", "it is down")
+    assert (verdict.reason, verdict.message) == (
+        "the scheduler ends in an error of extender a: it is down",
+        "it is down",
+    )
     assert verdict.extender_calls == [ExtenderCall("a", "filter", asked=2, error="it is down")]
 
 

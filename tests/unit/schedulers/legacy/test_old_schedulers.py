@@ -312,7 +312,7 @@ class TestDifferences:
         cluster = merged(full_node(), persistent_volume_claims=[claim])
         verdict = ask(algorithm, cluster, make_pod("db", priority=10, volumes=volumes))
         assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, message)
-        assert verdict.reason == "the scheduler ends in an error"
+        assert verdict.reason == f"the scheduler ends in an error: {message}"
 
 
 class Refusing:
