@@ -83,6 +83,7 @@ def _check(request: CompareRequest) -> None:
 def _compare_pods(
     request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
+    request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
     live = live_connection(request.snapshots, request.connection)
     namespace = request.namespace or usual_namespace(live)
     templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache, partial
 from importlib import import_module, metadata, util
@@ -46,6 +46,13 @@ class Extensions(NamedTuple):
         installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
+
+    def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:
+        """Raise ``UsageError`` for a plugin of ``--plugin`` that none of the configurations names."""
+        named = {name for configuration in configurations for name in _names_in(configuration)}
+        for each in self.found(None):
+            if each.name not in named:
+                raise UsageError(f"{each.source}: no configuration enables {each.name}", hint="kube-1.36@FILE")
 
     @property
     def wanted(self) -> Wanted:

@@ -1,4 +1,4 @@
-"""What time it is to a plugin: that of the snapshot, unless ``--now`` says another."""
+"""What a command makes of a plugin: what time it tells it, and that it runs at all."""
 
 from __future__ import annotations
 
@@ -69,3 +69,10 @@ def test_a_dump_is_asked_about_as_of_its_time(kpreempt: Kpreempt, dump: str, que
     assert "it is 2026-11-01 10:00" in kpreempt(*asked).stdout
     if question[0] != "compare":
         assert "it is 2030-05-06 07:08" in kpreempt(*asked, "--now", "2030-05-06T07:08:00Z").stdout
+
+
+def test_a_plugin_that_no_compared_configuration_enables_is_a_mistake(kpreempt: Kpreempt, folder: Path) -> None:
+    asked = ["compare", "--algorithms", "kube-1.18,kube-1.36", "--snapshot", "objects.json"]
+    run = kpreempt(*asked, "--plugin", "clock.py:Clock")
+    assert run.returncode == 2
+    assert run.stderr == "--plugin clock.py:Clock: no configuration enables Clock\n  try: kube-1.36@FILE\n"
