@@ -43,8 +43,13 @@ class Extensions(NamedTuple):
         """
         found = [_asked_for(text) for text in dict.fromkeys(self.plugins)]
         known = {each.name for each in found}
-        installed = installed_plugins() if configuration and _may_name_others(configuration) else {}
         named = dict.fromkeys(_names_in(configuration or {}))
+        if not named:
+            return found
+        from kpreempt.schedulers.kube.registry import IN_TREE
+
+        # To look for them takes its time.
+        installed = installed_plugins() if named.keys() - IN_TREE.keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
     def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:
@@ -95,13 +100,6 @@ def available_plugins() -> list[AvailablePlugin]:
     from kpreempt.verdict.plugin_list import AvailablePlugin
 
     return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
-
-
-def _may_name_others(configuration: Mapping[str, Any]) -> bool:
-    """Whether a configuration names plugins that are not in the tree; only then is it worth to look for some."""
-    from kpreempt.schedulers.kube.registry import IN_TREE
-
-    return any(name not in IN_TREE for name in _names_in(configuration))
 
 
 def _names_in(configuration: Mapping[str, Any]) -> Iterator[str]:
@@ -165,20 +163,28 @@ def _installed(announced: Sequence[InstalledPlugin], *, is_asked_for: bool = Fal
 
 
 def _module_at(place: str, source: str) -> ModuleType:
-    """The module of that name, which may be in the current directory, or in that file."""
+    """The module of that name, which may be in the current directory, or in that file; it is run once."""
     if not place.endswith(".py"):
         _search("")
         return import_module(place)
     path = Path(place)
     if not path.is_file():
         raise UsageError(f"{source}: there is no file {place}")
-    _search(str(path.resolve().parent))
+    path = path.resolve()
+    _search(str(path.parent))
     name = f"_kpreempt_plugin_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path):
+        return known
     spec = util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 

@@ -22,6 +22,10 @@ class Clock(FilterPlugin):
     def filter(self, state, pod, node_info):
         return unschedulable(f"it is {self.handle.snapshot.now:%Y-%m-%d %H:%M}")
 """
+CONFIGURATION = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{plugins: {multiPoint: {enabled: [{name: Clock}]}}}]\n"
+)
 
 
 @pytest.fixture
@@ -60,11 +64,7 @@ def dump(folder: Path, kpreempt: Kpreempt) -> str:
     ids=["explain", "pending", "compare"],
 )
 def test_a_dump_is_asked_about_as_of_its_time(kpreempt: Kpreempt, dump: str, question: list[str]) -> None:
-    Path("clock.yaml").write_text(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "profiles: [{plugins: {multiPoint: {enabled: [{name: Clock}]}}}]\n",
-        encoding="utf-8",
-    )
+    Path("clock.yaml").write_text(CONFIGURATION, encoding="utf-8")
     asked = [*question, "--snapshot", dump, "--plugin", "clock.py:Clock"]
     assert "it is 2026-11-01 10:00" in kpreempt(*asked).stdout
     if question[0] != "compare":
@@ -76,3 +76,12 @@ def test_a_plugin_that_no_compared_configuration_enables_is_a_mistake(kpreempt: 
     run = kpreempt(*asked, "--plugin", "clock.py:Clock")
     assert run.returncode == 2
     assert run.stderr == "--plugin clock.py:Clock: no configuration enables Clock\n  try: kube-1.36@FILE\n"
+
+
+def test_the_file_of_a_plugin_is_run_once_however_many_schedulers_have_it(kpreempt: Kpreempt, folder: Path) -> None:
+    Path("counted.py").write_text(f"print('the file is run')\n{PLUGIN}", encoding="utf-8")
+    Path("clock.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    asked = ["compare", "--algorithms", "kube-1.36,kube-1.36@clock.yaml", "--snapshot", "objects.json"]
+    run = kpreempt(*asked, "--plugin", "counted.py:Clock")
+    assert run.returncode == 0
+    assert run.stderr == "the file is run\n"
