@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kpreempt.schedulers.extender_protocol import with_ignorable_last
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
 from kpreempt.schedulers.kube.profile import Profile, default_profile, plugins_at, points_in, weights_of
-from kpreempt.schedulers.kube.registry import IN_TREE, Registry
+from kpreempt.schedulers.kube.registry import IN_TREE, WITHOUT_CLASS, Registry, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.plugin_list import (
     AvailablePlugin,
@@ -22,8 +22,6 @@ from kpreempt.verdict.plugin_list import (
 )
 
 OWN_SOURCE = "kube-scheduler"
-# Modelled, and no class: the queues have the order of the one in themselves, and the other comes after the choice.
-_WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 
 def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin]) -> SchedulerPlugins:
@@ -31,13 +29,13 @@ def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin])
 
     ``installed`` are plugins that could be enabled.
     """
-    enabled = {name for profile in scheduler.profiles for name in profile.enabled_names}
-    from_outside = {name for name, each in scheduler.registry.items() if each.plugin is not None}
+    enabled = (name for profile in scheduler.profiles for name in profile.enabled_names)
+    foreign = from_outside(enabled, scheduler.registry)
     return SchedulerPlugins(
         algorithm=scheduler.algorithm,
         profiles=[_listed(profile, scheduler) for profile in scheduler.profiles],
         extenders=_extenders(scheduler),
-        available=[each for each in installed if each.name not in enabled & from_outside],
+        available=[each for each in installed if each.name not in foreign],
         assumptions=[each for each in scheduler.assumptions if each.subject == "scheduler"],
     )
 
@@ -78,14 +76,14 @@ def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin
 
 def _has_part(name: str, registry: Registry) -> bool:
     """Whether the plugin is modelled at all, or from outside and there."""
-    return name in registry or name in _WITHOUT_CLASS
+    return name in registry or name in WITHOUT_CLASS
 
 
 def _is_modelled(name: str, point: str, registry: Registry) -> bool:
     """Whether the plugin runs here at the point, or has nothing to do there in a what-if."""
     if not _has_part(name, registry):
         return False
-    if point in NOT_RUN or name in _WITHOUT_CLASS:
+    if point in NOT_RUN or name in WITHOUT_CLASS:
         return True
     registration = registry[name]
     if registration.plugin is not None:

@@ -7,7 +7,7 @@ in Go that fails to compare two pods takes the scheduler down; here it ends the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kpreempt.errors import PluginFailedError
 from kpreempt.model.frozen import frozen
@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.profile import Profile, plugins_at
-from kpreempt.schedulers.kube.registry import Registry
+from kpreempt.schedulers.kube.registry import Registry, from_outside
 from kpreempt.schedulers.queue_rules import Less, QueuedPodInfo, QueueRules, WaitingPod
 
 # Plugins that implement one of these can register events; those that do not say which get all of them.
@@ -34,8 +34,8 @@ def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Fra
     this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they
     are made for the cluster when the queue asks.
     """
-    sorter = _foreign(plugins_at(profiles[0], "queueSort", registry), registry)
-    is_holding = any(_foreign(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
+    sorter = from_outside(plugins_at(profiles[0], "queueSort", registry), registry)
+    is_holding = any(from_outside(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
     return QueueRules(
         comes_first=_order(frameworks()[profiles[0].scheduler_name], phases) if sorter else None,
         held_back=_holding(frameworks, phases) if is_holding else None,
@@ -43,12 +43,8 @@ def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Fra
     )
 
 
-def _foreign(names: Iterable[str], registry: Registry) -> list[str]:
-    return [name for name in names if name in registry and registry[name].plugin is not None]
-
-
 def _awaits_everything(profile: Profile, registry: Registry) -> bool:
-    enabled = _foreign(profile.enabled_names, registry)
+    enabled = from_outside(profile.enabled_names, registry)
     return profile.has_extenders or any(registry[name].points & _REGISTERING for name in enabled)
 
 

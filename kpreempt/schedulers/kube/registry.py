@@ -5,7 +5,7 @@ Follows ``framework/plugins/registry.go`` and ``apis/config/v1/default_plugins.g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kpreempt.schedulers.kube.framework.interface import Handle, Plugin, PluginArgs
@@ -119,6 +119,16 @@ _FACTORIES: dict[str, Registration] = {
 Registry = Mapping[str, Registration]
 # The plugins of kube-scheduler itself that are modelled.
 REGISTRY: Registry = {name: each._replace(points=IN_TREE[name]) for name, each in _FACTORIES.items()}
+
+
+def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
+    """The classes of those of the plugins that are from outside, each once, in the order of ``names``."""
+    found = {name: registry[name].plugin for name in names if name in registry}
+    return {name: plugin for name, plugin in found.items() if plugin is not None}
+
+
+# Modelled without a class: the queues have the order of the one in themselves, and the other comes after the choice.
+WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 # Enabled at every extension point that they implement, in this order. PrioritySort and DefaultBinder take no part in
 # the cycles of a what-if: the one orders the queue, the other binds.

@@ -30,7 +30,7 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.schedulers.kube.queueing import queue_rules
-from kpreempt.schedulers.kube.registry import REGISTRY, Registry
+from kpreempt.schedulers.kube.registry import REGISTRY, Registry, from_outside
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
@@ -83,7 +83,6 @@ class KubeScheduler:
     """kube-scheduler 1.36 with its profiles and feature gates."""
 
     algorithm = ALGORITHM
-    wanted: Wanted = NOTHING_WANTED
 
     def __init__(
         self,
@@ -117,9 +116,8 @@ class KubeScheduler:
     @property
     def tells_pods_apart(self) -> bool:
         """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
-        names = {name for profile in self.profiles for name in profile.enabled_names if name in self.registry}
-        plugins = (self.registry[name].plugin for name in names)
-        return bool(self.extenders) or any(plugin is not None and plugin.is_local is not True for plugin in plugins)
+        plugins = from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
+        return bool(self.extenders) or any(plugin.is_local is not True for plugin in plugins.values())
 
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, KIND, MULTI_POINT
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
@@ -85,34 +84,30 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
             )
 
 
-def decoded_args(name: str, registration: Registration, args: object) -> Any:
+def decoded_args(plugin: type[Plugin], args: object) -> Any:
     """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``.
 
     The record is the plugin's own code, too, and may raise anything.
     """
+    prefix = f"decoding args for plugin {plugin.name}: "
     if not isinstance(args, Mapping):
-        raise ConfigurationError(f"decoding args for plugin {name}: expected an object")
+        raise ConfigurationError(f"{prefix}expected an object")
     own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
-    kind = registration.plugin.args_type if registration.plugin is not None else None
-    if kind is None:
+    if plugin.args_type is None:
         return own
     try:
-        return msgspec.convert(own, kind)
+        return msgspec.convert(own, plugin.args_type)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"decoding args for plugin {name}: {error}") from None
+        raise ConfigurationError(f"{prefix}{error}") from None
     except Exception as error:
-        raise ConfigurationError(f"decoding args for plugin {name}: {type(error).__name__}: {error}") from None
+        raise ConfigurationError(f"{prefix}{type(error).__name__}: {error}") from None
 
 
-def wanted_by(registrations: Iterable[Registration]) -> Wanted:
-    """What these plugins want together."""
-    return all_wanted(each.plugin.wants for each in registrations if each.plugin is not None)
-
-
-def not_run(name: str, registration: Registration) -> Assumption | None:
-    """What the plugin implements for the time after the choice of a node."""
-    points = [point for point in NOT_RUN if point in registration.points]
+def not_run(plugin: type[Plugin]) -> list[Assumption]:
+    """What the plugin implements for the time after the choice of a node, if there is anything."""
+    implemented = points_of(plugin)
+    points = [point for point in NOT_RUN if point in implemented]
     if not points:
-        return None
+        return []
     message = f"{', '.join(points)} {'is' if len(points) == 1 else 'are'} recognised, and not run in a what-if"
-    return Assumption(f"plugin {name}", "extension points", message)
+    return [Assumption(f"plugin {plugin.name}", "extension points", message)]

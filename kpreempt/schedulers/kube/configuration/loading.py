@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
-from kpreempt.model.wanted import Wanted
+from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.extender_protocol import (
     V1_36,
     Connect,
@@ -25,21 +25,18 @@ from kpreempt.schedulers.kube.configuration.foreign_plugins import (
     decoded_args,
     not_run,
     registry_with,
-    wanted_by,
 )
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.framework.features import feature_gates as gates_with
 from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugins
-from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, EnabledPlugin, Registry
+from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Assumption
 
 _SUBJECT = KIND
 _FIT = "NodeResourcesFit"
-# For the queue's order and the binding, in which the cycles of a what-if take no part.
-_NO_PART = frozenset(("PrioritySort", "DefaultBinder"))
 
 
 def scheduler_from_configuration(
@@ -53,8 +50,8 @@ def scheduler_from_configuration(
     ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
     from outside that it may enable; without a configuration those that are asked for run, too. ``connect`` makes calls
     to extenders; without it none is called, and each becomes an assumption, as does what is not modelled: other plugins
-    outside the tree, gates. Raises ``ConfigurationError`` and, for
-    gates, ``UsageError`` where kube-scheduler would refuse to start, with its reason.
+    outside the tree, gates. Raises ``ConfigurationError`` and, for gates, ``UsageError`` where kube-scheduler would
+    refuse to start, with its reason.
     """
     registry = registry_with(plugins)
     features, not_modelled = gates_with(feature_gates or {})
@@ -80,9 +77,9 @@ def scheduler_from_configuration(
         assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
     else:
         called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(settings)]
-    enabled = {name: registry[name] for profile in profiles for name in profile.enabled_names if name in registry}
-    assumptions += filter(None, (not_run(name, each) for name, each in enabled.items() if each.plugin is not None))
-    wanted = wanted_by(enabled.values())
+    foreign = from_outside((name for profile in profiles for name in profile.enabled_names), registry).values()
+    assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
+    wanted = all_wanted(plugin.wants for plugin in foreign)
     if called:
         # Pods are sent with their annotations, which are all that some extenders go by.
         wanted |= Wanted(pod_annotations=True)
@@ -147,8 +144,8 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any], regis
 def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
     """The arguments of the plugins that take some; those from outside always get some."""
     own = {name: args[name] for name in args if name in REGISTRY and name in PLUGIN_ARGS}
-    foreign = (name for name in enabled if name in registry and registry[name].plugin is not None)
-    return own | {name: decoded_args(name, registry[name], args.get(name, {})) for name in foreign}
+    foreign = from_outside(enabled, registry)
+    return own | {name: decoded_args(plugin, args.get(name, {})) for name, plugin in foreign.items()}
 
 
 def _enabled(plugins: Sequence[Mapping[str, Any]]) -> tuple[EnabledPlugin, ...]:
@@ -160,7 +157,7 @@ def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry) -> list
     places: dict[str, str] = {}
     for point in (MULTI_POINT, *(point for point in plugins if point != MULTI_POINT)):
         for plugin in plugins[point]["enabled"]:
-            if plugin["name"] not in registry and plugin["name"] not in _NO_PART:
+            if plugin["name"] not in registry and plugin["name"] not in WITHOUT_CLASS:
                 places.setdefault(plugin["name"], f"{path}.plugins.{point}")
     return [
         Assumption(
