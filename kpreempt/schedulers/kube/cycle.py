@@ -242,7 +242,7 @@ class Cycle:
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
-            eviction_rule=self._eviction_rule(),
+            eviction_rule=evidence.eviction_rule if evidence else "",
             potential_nodes=evidence.potential_nodes if evidence else [],
             dry_run=evidence.dry_run if evidence else {},
             candidates=evidence.candidates if evidence else [],
@@ -253,11 +253,6 @@ class Cycle:
             message=message,
             post_filter=result,
         )
-
-    def _eviction_rule(self) -> str:
-        """The plugin that says who may be evicted, where priority does not."""
-        rules = preemption_rules(self._framework.plugins)
-        return rules.name if rules is not None and rules.overrides("may_evict") else ""
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
         """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""

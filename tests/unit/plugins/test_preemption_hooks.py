@@ -19,7 +19,8 @@ from kpreempt.plugins import (
 )
 from kpreempt.schedulers.kube.preemption.importance import sorted_as_in_go
 from kpreempt.verdict import Code, Outcome
-from tests.factories import make_node, make_pod
+from tests.factories import NOW, make_node, make_pod
+from tests.foreign_plugins import scheduler_with
 from tests.unit.plugins.running import cluster_of, decide_with, victims_of
 
 STARTED = datetime(2026, 11, 1, tzinfo=UTC)
@@ -112,3 +113,21 @@ def test_equal_pods_are_asked_about_as_upstream_sorts_them(started: datetime | N
     decide_with(Looks, cluster_of([make_node("node-a", cpu=str(number))], pods), asked())
     names = [pod.metadata.name for pod in pods]
     assert seen == sorted_as_in_go(names, lambda one, other: started is not None)  # type: ignore[type-var]  # any items
+
+
+@pytest.mark.parametrize("lets_go", [True, False], ids=["it finds victims itself", "DefaultPreemption does after it"])
+def test_the_rule_that_is_told_is_that_of_the_plugin_whose_dry_run_is_told(lets_go: bool) -> None:
+    class OfItsOwn(PreemptionPlugin):
+        def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
+            return lets_go and victim.priority < pod.priority
+
+    in_turn = [{"name": "OfItsOwn"}, {"name": "DefaultPreemption"}]
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}], "enabled": in_turn}}}],
+    }
+    scheduler = scheduler_with(OfItsOwn, configuration=configuration)
+    verdict = scheduler.decide(scheduler.prepare(FULL, now=NOW), asked())
+    assert verdict.nominated_nodes
+    assert verdict.eviction_rule == ("OfItsOwn" if lets_go else "")

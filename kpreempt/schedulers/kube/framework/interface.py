@@ -159,7 +159,10 @@ class NodeToStatus:
 
 
 class PreemptionEvidence(NamedTuple):
-    """What a preemption looked at and decided."""
+    """What a preemption looked at and decided.
+
+    ``eviction_rule`` is the plugin that says who may be evicted, where that is not decided by priority.
+    """
 
     eligibility: Eligibility
     potential_nodes: list[str]
@@ -167,6 +170,7 @@ class PreemptionEvidence(NamedTuple):
     candidates: list[Candidate]
     selection: Selection | None
     odds: Odds | None = None
+    eviction_rule: str = ""
 
 
 class PostFilterResult(NamedTuple):

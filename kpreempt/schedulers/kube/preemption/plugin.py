@@ -28,6 +28,8 @@ class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
     ) -> tuple[PostFilterResult | None, Status]:
         """Nominate a node, or say why no eviction helps."""
         result, status = self._evaluator.preempt(state, pod, filtered)
+        if result is not None and result.evidence is not None and self.overrides("may_evict"):
+            result = result._replace(evidence=result.evidence._replace(eviction_rule=self.name))
         if status.reasons:
             return result, Status(status.code, [f"{self.message_prefix}{status.message}"])
         return result, status
