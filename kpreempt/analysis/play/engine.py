@@ -341,6 +341,7 @@ class _Game:
             owner = controller_name(pod.metadata)
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             self._assume(key, "metadata.ownerReferences", message)
+        self._world.mark_preempted(key, self._at)
         self._go(pod)
         if self._acting.of(pod) is not None:
             self._acting.lose(pod)

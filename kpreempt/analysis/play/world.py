@@ -21,6 +21,8 @@ from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimS
 # A century: no play is that long, and the calendar ends some time.
 _LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
 _HASH_MASK = 2**64 - 1
+_DISRUPTION_TARGET = "DisruptionTarget"
+_PREEMPTED = "PreemptionByScheduler"
 
 # Namespace, kind and name of what manages a pod.
 OwnerKey = tuple[str, str, str]
@@ -135,6 +137,16 @@ class World:
         for _, new in changed:
             self._put(new)
         return changed
+
+    def mark_preempted(self, key: str, at: float) -> None:
+        """The scheduler says on a pod that it evicts it; a preemptor waits for victims that carry this."""
+        pod = self.pods[key]
+        others = [each for each in pod.status.conditions if each.type != _DISRUPTION_TARGET]
+        condition = PodCondition(
+            type=_DISRUPTION_TARGET, status="True", reason=_PREEMPTED, last_transition_time=self.time(at)
+        )
+        status = msgspec.structs.replace(pod.status, conditions=[*others, condition])
+        self.tell(msgspec.structs.replace(pod, status=status))
 
     def leave(self, key: str, at: float) -> float:
         """A pod is told to go; returns when it is gone."""

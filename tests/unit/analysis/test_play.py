@@ -61,6 +61,21 @@ def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gon
     assert [step.pod for step in found.steps if step.kind is StepKind.GONE] == ["shop/quick", "shop/slow"]
 
 
+def test_a_preemptor_whose_victims_are_on_their_way_out_evicts_nobody_else() -> None:
+    victims = [
+        make_pod("quick", node="n1", cpu="1", priority=10, termination_grace_period_seconds=5),
+        make_pod("slow", node="n1", cpu="1", priority=10, termination_grace_period_seconds=90),
+    ]
+    # When it is gone, the other node would be the better choice.
+    leaving = make_pod("leaving", node="n2", cpu="1", priority=2000)
+    metadata = msgspec.structs.replace(leaving.metadata, deletion_timestamp=NOW.replace(second=12))
+    leaving = msgspec.structs.replace(leaving, metadata=metadata)
+    small = make_pod("small", node="n2", cpu="1", priority=1)
+    found = played([*victims, leaving, small], NEW, nodes=2)
+    assert sorted(each.pod for each in found.displaced) == ["shop/quick", "shop/slow"]
+    assert found.starts_at == {"shop/new": 90}
+
+
 @pytest.mark.parametrize(
     ("kind", "arrives_at"),
     [
