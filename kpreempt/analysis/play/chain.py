@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.play import Displaced
@@ -28,12 +30,12 @@ class Chain:
         self._pods: dict[str, Pod] = {}
         self.evictions = 0
 
-    def evicted(self, pod: Pod, cause: str, violated: list[str]) -> None:
+    def evicted(self, pod: Pod, cause: str, violated: Sequence[str]) -> None:
         """A pod had to go for ``cause``."""
         self.evictions += 1
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
-        self._victims.setdefault(self._latest(cause), []).append((pod, violated, time))
+        self._victims.setdefault(self._latest(cause), []).append((pod, list(violated), time))
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""

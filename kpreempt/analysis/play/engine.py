@@ -22,10 +22,11 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.outcomes import Choose, first_branch
 from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
 from kpreempt.analysis.play.result import Ended, result_of
-from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling
+from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.world import OwnerKey, World
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
@@ -49,13 +50,13 @@ class Limits(msgspec.Struct, frozen=True):
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
-    ``choose`` picks one of the nodes among which the scheduler draws.
+    ``choose`` picks one of the ways in which a decision may come out.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
     actors: Sequence[Actor] = ()
-    choose: Choose = lambda nodes: nodes[0]
+    choose: Choose = first_branch
 
 
 def play(
@@ -292,14 +293,14 @@ class _Game:
                 self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._scheduling.draw(nodes)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages.pop(pod.key, None)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
-        self._note(StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.LANDS, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound, self.now)
         self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
@@ -313,21 +314,22 @@ class _Game:
                 self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.nominated_nodes
-        node = self._scheduling.draw(nodes)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
-        self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
         for old, new in self._world.nominate(pod.key, node):
             if old.key != pod.key:
                 self._queue.update(old, new, self.now)
         self._queue.nominate(self._world.pods[pod.key], node, self.now)
-        for victim in verdict.victims.get(node, []):
-            if not victim.terminating:
-                violated = [use.budget for use in victim.budgets if use.left < 0]
-                self._evicted(victim.pod, pod.key, violated)
+        leaving = [self._world.pods[key] for key in branch.leaving]
+        violated = self._world.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+        for victim in leaving:
+            if victim.metadata.deletion_timestamp is None:
+                self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
 
-    def _evicted(self, key: str, cause: str, violated: list[str]) -> None:
+    def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
         pod = self._world.pods[key]
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
