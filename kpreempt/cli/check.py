@@ -78,7 +78,15 @@ def check(
     plugin: Plugins = None,
     call_extenders: CallExtenders = False,
     seed: Annotated[int, Option(metavar="NUMBER", help="What chance starts from.")] = 0,
-    runs: Annotated[int, Option(metavar="N", min=1, help="Play it N times with other draws; the worst counts.")] = 1,
+    runs: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=1,
+            help="Play it N times with other draws; the worst counts. By default once where nothing is drawn, every "
+            "choice where these are few, else up to 20 times.",
+        ),
+    ] = None,
     worst_case: Annotated[
         bool, Option("--worst-case", help="Play every choice that chance leaves; the worst counts.")
     ] = False,

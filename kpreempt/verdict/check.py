@@ -104,6 +104,9 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
 
     ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
+
+    Where the change was played several times, ``in_runs`` is in how many of the ``of_runs`` plays this is so, and
+    ``share`` how likely it is: exact where these are all plays that there can be.
     """
 
     rule: RuleId
@@ -123,6 +126,9 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     reason: str = ""
     by: str = ""
     expires: str = ""
+    in_runs: int = 0
+    of_runs: int = 0
+    share: float = 1.0
 
 
 class RuleResult(_Record, frozen=True, kw_only=True):
@@ -159,12 +165,15 @@ class NodeRoom(_Record, frozen=True, kw_only=True):
 class OutcomeShare(_Record, frozen=True, kw_only=True):
     """An outcome that comes up in ``count`` of the runs; ``seed`` is the first that leads to it.
 
+    ``share`` is how likely it is, which is exact where the runs are all that there can be.
+
     Equal outcomes have the same ``end``, as many ``victims``, ``violations`` of budgets and ``pending`` pods by
     workload or budget, and the same ``depth``.
     """
 
     count: int
     seed: int
+    share: float = 1.0
     end: str
     victims: dict[str, int] = {}
     violations: dict[str, int] = {}
@@ -176,8 +185,9 @@ class OutcomeShare(_Record, frozen=True, kw_only=True):
 class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
-    ``play`` is the one that the rules were put to: the only one, or the worst of ``runs``. ``outcomes`` are those that
-    came up where there were several runs. ``explored_all`` says whether these were all that can come up. ``nodes`` are
+    The rules were put to each of ``runs`` plays, of which ``failing_runs`` break one; ``failing_share`` is how likely
+    that is. ``findings`` are those of all of them, ``play`` is the only one or the worst, and ``outcomes`` are those
+    that came up where there were several. ``explored_all`` says whether these were all that can come up. ``nodes`` are
     those on which something changes, ``spare`` is what all nodes have left in the end.
     """
 
@@ -193,6 +203,8 @@ class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     play: Play
     seed: int = 0
     runs: int = 1
+    failing_runs: int = 0
+    failing_share: float = 0.0
     outcomes: list[OutcomeShare] = []
     explored_all: bool = False
     nodes: list[NodeRoom] = []
