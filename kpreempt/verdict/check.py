@@ -23,6 +23,8 @@ class RuleId(StrEnum):
     namespace, label or priority class. ``require-schedulable``: every pod of the change finds a node.
     ``max-cascade-depth``: how many evictions follow from one another. ``max-pending``: pods that ran, and wait in the
     end. ``max-stranded``: what is left without something that it needs. ``forbid-loops``: the play comes to an end.
+    ``lost-pods``: pods that had to go and that nothing makes again. ``max-deletions``: workloads that go along with
+    something that is deleted. ``quota-refusals``: pods that a ResourceQuota refuses, if only for a while.
     ``max-snapshot-age``: how old the snapshot may be, in seconds.
 
     The last four are about what is not known: ``budgets-unreadable``: the budgets could not be read.
@@ -38,6 +40,9 @@ class RuleId(StrEnum):
     MAX_CASCADE_DEPTH = "max-cascade-depth"
     MAX_PENDING = "max-pending"
     MAX_STRANDED = "max-stranded"
+    LOST_PODS = "lost-pods"
+    MAX_DELETIONS = "max-deletions"
+    QUOTA_REFUSALS = "quota-refusals"
     FORBID_LOOPS = "forbid-loops"
     MAX_SNAPSHOT_AGE = "max-snapshot-age"
     BUDGETS_UNREADABLE = "budgets-unreadable"
@@ -66,7 +71,9 @@ class Change(_Record, frozen=True, kw_only=True):
 
     ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
     ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
-    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few.
+    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few. ``deleted_with`` is the
+    object with which one goes that the change does not name (``Namespace shop``), and ``pods`` are those that it takes
+    along.
     """
 
     object: str
@@ -78,6 +85,8 @@ class Change(_Record, frozen=True, kw_only=True):
     source: str = ""
     line: int = 0
     origin: str = ""
+    deleted_with: str = ""
+    pods: list[str] = []
 
 
 class GateStanding(StrEnum):

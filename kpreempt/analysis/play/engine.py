@@ -24,7 +24,14 @@ from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.outcomes import Choose, first_branch
 from kpreempt.analysis.play.readmission import Readmission
-from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
+from kpreempt.analysis.play.replacing import (
+    ORPHANED_SECONDS,
+    JobBackoffs,
+    Moment,
+    is_known_owner,
+    is_of_node,
+    moment_of,
+)
 from kpreempt.analysis.play.result import Ended, result_of
 from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
@@ -50,11 +57,13 @@ class Limits(msgspec.Struct, frozen=True):
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
+    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
     ``choose`` picks one of the ways in which a decision may come out.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
+    lost_nodes: Sequence[str] = ()
     actors: Sequence[Actor] = ()
     choose: Choose = first_branch
 
@@ -154,6 +163,8 @@ class _Game:
         """Play until nothing more happens."""
         for key in self._scene.leaving:
             self.delete(key, "deleted")
+        for node in self._scene.lost_nodes:
+            self._lose_node(node)
         for pod in self._scene.arriving:
             # A name is free only once its old bearer is gone.
             if pod.key in self._world.pods:
@@ -180,7 +191,7 @@ class _Game:
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}
-        evictions = 0
+        evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return PlayEnd.BROKEN_OFF
@@ -334,27 +345,65 @@ class _Game:
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        # The Job controller takes its own off when it counts the pod.
-        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
-        if held_by:
-            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
-            self._assume(key, "metadata.finalizers", message)
-        if not is_known_owner(pod):
-            owner = controller_name(pod.metadata)
-            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assume(key, "metadata.ownerReferences", message)
+        self._assume_what_follows(pod)
         self._go(pod)
         if self._acting.of(pod) is not None:
             self._acting.lose(pod)
-            return
+        else:
+            self._replace_soon(pod)
+
+    def _replace_soon(self, pod: Pod) -> None:
+        """What no actor does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
             self._replace(pod)
         elif moment is Moment.AFTER_BACKOFF:
             self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
 
+    def _assume_what_follows(self, pod: Pod) -> None:
+        """What is not known about the going of a pod."""
+        # The Job controller takes its own off when it counts the pod.
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if held_by:
+            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
+            self._assume(pod.key, "metadata.finalizers", message)
+        if not is_known_owner(pod):
+            owner = controller_name(pod.metadata)
+            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+            self._assume(pod.key, "metadata.ownerReferences", message)
+
     def _assume(self, key: str, field: str, message: str) -> None:
         self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+
+    # What becomes of a node that is deleted.
+
+    def _lose_node(self, name: str) -> None:
+        """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
+        node = f"Node {name}"
+        for pod in [each for each in self._world.pods.values() if each.spec.node_name == name and not each.is_terminal]:
+            budgets = self._world.budgets
+            is_counted = pod.key in self._world.ready and not is_of_node(pod)
+            violated = budgets.broken_by([pod])[pod.key] if is_counted else []
+            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
+            self._world.lose(pod.key, self._at)
+            if not is_of_node(pod):
+                budgets.violated(violated)
+                self._chain.went_with_node(pod, node, violated)
+                self._assume_what_follows(pod)
+            self._do_later(self._at + ORPHANED_SECONDS, partial(self._collect, pod))
+
+    def _collect(self, pod: Pod, at: float) -> None:
+        """PodGC deletes a pod whose node is gone, without a grace period."""
+        there = self._world.pods.get(pod.key)
+        if there is None or there.metadata.uid != pod.metadata.uid:
+            return
+        self._world.leave(pod.key, at)
+        has_actor = self._acting.of(pod) is not None
+        if has_actor and not is_of_node(pod):
+            self._acting.lose(pod)
+        self._gone(pod.key, at)
+        if not has_actor and not is_of_node(pod):
+            self._replace_soon(pod)
 
     # What happens to pods.
 

@@ -136,6 +136,14 @@ class World:
             self._put(new)
         return changed
 
+    def lose(self, key: str, at: float) -> None:
+        """A pod serves no more, though nobody has told it to go."""
+        pod = self.pods[key]
+        if key in self.ready:
+            self.ready.discard(key)
+            self.readiness.append(Readiness(at, pod, -1))
+            self.budgets.change(pod, -1)
+
     def leave(self, key: str, at: float) -> float:
         """A pod is told to go; returns when it is gone."""
         pod = self.pods[key]
@@ -143,10 +151,7 @@ class World:
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
         self._put(leaving)
-        if key in self.ready:
-            self.ready.discard(key)
-            self.readiness.append(Readiness(at, leaving, -1))
-            self.budgets.change(leaving, -1)
+        self.lose(key, at)
         return gone_at
 
     def tell(self, pod: Pod) -> Pod:

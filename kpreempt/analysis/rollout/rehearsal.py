@@ -128,6 +128,7 @@ class Rehearsal:
         scene = Scene(
             arriving=made.arriving,
             leaving=self._plan.deleted_pods,
+            lost_nodes=self._plan.deleted_nodes,
             actors=made.actors,
             choose=choices.choose,
         )
