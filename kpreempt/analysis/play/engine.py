@@ -22,10 +22,18 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.outcomes import Choose, first_branch
 from kpreempt.analysis.play.readmission import Readmission
-from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
+from kpreempt.analysis.play.replacing import (
+    ORPHANED_SECONDS,
+    JobBackoffs,
+    Moment,
+    is_known_owner,
+    is_of_node,
+    moment_of,
+)
 from kpreempt.analysis.play.result import Ended, result_of
-from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling
+from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.world import OwnerKey, World
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
@@ -49,13 +57,15 @@ class Limits(msgspec.Struct, frozen=True):
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
-    ``choose`` picks one of the nodes among which the scheduler draws.
+    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
+    ``choose`` picks one of the ways in which a decision may come out.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
+    lost_nodes: Sequence[str] = ()
     actors: Sequence[Actor] = ()
-    choose: Choose = lambda nodes: nodes[0]
+    choose: Choose = first_branch
 
 
 def play(
@@ -153,6 +163,8 @@ class _Game:
         """Play until nothing more happens."""
         for key in self._scene.leaving:
             self.delete(key, "deleted")
+        for node in self._scene.lost_nodes:
+            self._lose_node(node)
         for pod in self._scene.arriving:
             # A name is free only once its old bearer is gone.
             if pod.key in self._world.pods:
@@ -179,7 +191,7 @@ class _Game:
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}
-        evictions = 0
+        evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return PlayEnd.BROKEN_OFF
@@ -292,14 +304,14 @@ class _Game:
                 self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._scheduling.draw(nodes)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages.pop(pod.key, None)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
-        self._note(StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.LANDS, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound, self.now)
         self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
@@ -313,25 +325,27 @@ class _Game:
                 self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.nominated_nodes
-        node = self._scheduling.draw(nodes)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
-        self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
         for old, new in self._world.nominate(pod.key, node):
             if old.key != pod.key:
                 self._queue.update(old, new, self.now)
         self._queue.nominate(self._world.pods[pod.key], node, self.now)
-        for victim in verdict.victims.get(node, []):
-            if not victim.terminating:
-                violated = [use.budget for use in victim.budgets if use.left < 0]
-                self._evicted(victim.pod, pod.key, violated)
+        leaving = [self._world.pods[key] for key in branch.leaving]
+        violated = self._world.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+        for victim in leaving:
+            if victim.metadata.deletion_timestamp is None:
+                self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
 
-    def _evicted(self, key: str, cause: str, violated: list[str]) -> None:
+    def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
         pod = self._world.pods[key]
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
+<<<<<<< HEAD
         # The Job controller takes its own off when it counts the pod.
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
@@ -342,18 +356,67 @@ class _Game:
             message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
             self._assume(key, "metadata.ownerReferences", message)
         self._world.mark_preempted(key, self._at)
+=======
+        self._assume_what_follows(pod)
+>>>>>>> w-gate
         self._go(pod)
         if self._acting.of(pod) is not None:
             self._acting.lose(pod)
-            return
+        else:
+            self._replace_soon(pod)
+
+    def _replace_soon(self, pod: Pod) -> None:
+        """What no actor does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
             self._replace(pod)
         elif moment is Moment.AFTER_BACKOFF:
             self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
 
+    def _assume_what_follows(self, pod: Pod) -> None:
+        """What is not known about the going of a pod."""
+        # The Job controller takes its own off when it counts the pod.
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if held_by:
+            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
+            self._assume(pod.key, "metadata.finalizers", message)
+        if not is_known_owner(pod):
+            owner = controller_name(pod.metadata)
+            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+            self._assume(pod.key, "metadata.ownerReferences", message)
+
     def _assume(self, key: str, field: str, message: str) -> None:
         self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+
+    # What becomes of a node that is deleted.
+
+    def _lose_node(self, name: str) -> None:
+        """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
+        node = f"Node {name}"
+        for pod in [each for each in self._world.pods.values() if each.spec.node_name == name and not each.is_terminal]:
+            budgets = self._world.budgets
+            is_counted = pod.key in self._world.ready and not is_of_node(pod)
+            violated = budgets.broken_by([pod])[pod.key] if is_counted else []
+            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
+            self._world.lose(pod.key, self._at)
+            if not is_of_node(pod):
+                budgets.violated(violated)
+                self._chain.went_with_node(pod, node, violated)
+                self._assume_what_follows(pod)
+            self._do_later(self._at + ORPHANED_SECONDS, partial(self._collect, pod))
+
+    def _collect(self, pod: Pod, at: float) -> None:
+        """PodGC deletes a pod whose node is gone, without a grace period."""
+        there = self._world.pods.get(pod.key)
+        if there is None or there.metadata.uid != pod.metadata.uid:
+            return
+        self._world.leave(pod.key, at)
+        has_actor = self._acting.of(pod) is not None
+        if has_actor and not is_of_node(pod):
+            self._acting.lose(pod)
+        self._gone(pod.key, at)
+        if not has_actor and not is_of_node(pod):
+            self._replace_soon(pod)
 
     # What happens to pods.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
+from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
 from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
@@ -15,7 +16,6 @@ from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
 from kpreempt.verdict import Assumption, Outcome, Place, Verdict
 
-Choose = Callable[[Sequence[str]], str]
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
@@ -24,7 +24,7 @@ FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOL
 class Scheduling:
     """Which pod is tried next, and what comes of it. Times are in seconds from the start.
 
-    ``choose`` picks one of the nodes among which the scheduler draws. Of pods that are ``waiting`` since before nobody
+    ``choose`` picks one of the ways in which a decision may come out. Of pods that are ``waiting`` since before nobody
     knows which plugins refused them. ``clock`` tells the time. A plugin that orders the queue sees the cluster of the
     start, one that holds pods back that of the moment.
     """
@@ -87,12 +87,13 @@ class Scheduling:
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         return verdict
 
-    def draw(self, nodes: Sequence[str]) -> str:
-        """One of the nodes between which the scheduler makes no difference."""
-        if len(nodes) == 1:
-            return nodes[0]
+    def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
+        """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
+        branches = branches_of(verdict)
+        if len(branches) == 1:
+            return branches[0], []
         self.draws += 1
-        return self._choose(nodes)
+        return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""

@@ -148,6 +148,14 @@ class World:
         status = msgspec.structs.replace(pod.status, conditions=[*others, condition])
         self.tell(msgspec.structs.replace(pod, status=status))
 
+    def lose(self, key: str, at: float) -> None:
+        """A pod serves no more, though nobody has told it to go."""
+        pod = self.pods[key]
+        if key in self.ready:
+            self.ready.discard(key)
+            self.readiness.append(Readiness(at, pod, -1))
+            self.budgets.change(pod, -1)
+
     def leave(self, key: str, at: float) -> float:
         """A pod is told to go; returns when it is gone."""
         pod = self.pods[key]
@@ -155,10 +163,7 @@ class World:
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
         self._put(leaving)
-        if key in self.ready:
-            self.ready.discard(key)
-            self.readiness.append(Readiness(at, leaving, -1))
-            self.budgets.change(leaving, -1)
+        self.lose(key, at)
         return gone_at
 
     def tell(self, pod: Pod) -> Pod:

@@ -89,6 +89,14 @@ _OTHER_CLUSTER_WIDE = frozenset(
 )
 
 
+def plural_of(kind: str) -> str:
+    """The kind in the plural, in lower case, as resources are called: ``priorityclasses``."""
+    word = kind.lower()
+    if word.endswith("s"):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
 def group_of(document: Document) -> str:
     """The API group of an object; the core group is an empty text."""
     api_version = document.get("apiVersion")

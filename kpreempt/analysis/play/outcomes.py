@@ -1,0 +1,65 @@
+"""What a decision of the scheduler may come out as, where chance has a part in it: the one place that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from kpreempt.verdict import Outcome, Verdict
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which a decision may come out: the node, the pods that have to leave it, and how likely that is.
+
+    ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
+    something only beside the weights of the other branches.
+    """
+
+    node: str
+    leaving: Sequence[str] = ()
+    violated: Mapping[str, Sequence[str]] | None = None
+    weight: float = 1.0
+
+
+# Picks one of several branches.
+Choose = Callable[[Sequence[Branch]], Branch]
+
+
+def first_branch(branches: Sequence[Branch]) -> Branch:
+    """The first, which is the verdict's own answer."""
+    return branches[0]
+
+
+def branches_of(verdict: Verdict) -> list[Branch]:
+    """The branches of a verdict that finds a node: at least one, those of the verdict's own nodes first.
+
+    Whatever else chance decides about a pod that finds a node becomes a branch here; a play then takes each like the
+    others. On which nodes a search for room that stops early comes is not among them.
+    """
+    if verdict.outcome is Outcome.LANDS:
+        return [Branch(node=node) for node in verdict.lands_on or verdict.chosen_nodes]
+    return [_eviction(verdict, node, weight) for node, weight in _winners(verdict).items()]
+
+
+def _eviction(verdict: Verdict, node: str, weight: float) -> Branch:
+    if node in verdict.victims:
+        going = [victim for victim in verdict.victims[node] if not victim.terminating]
+        violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
+        return Branch(node=node, leaving=list(violated), violated=violated, weight=weight)
+    leaving = next((candidate.victims for candidate in verdict.candidates if candidate.node == node), [])
+    return Branch(node=node, leaving=leaving, weight=weight)
+
+
+def _winners(verdict: Verdict) -> Mapping[str, float]:
+    """The nodes that the choice between candidates can end with, each with its weight.
+
+    Where the real scheduler stops its search early, others than the best win, too, if it does not find these.
+    """
+    found: dict[str, float] = dict.fromkeys(verdict.nominated_nodes, 0.0)
+    for group in verdict.odds.groups if verdict.odds is not None else ():
+        total = sum(group.nodes.values()) or 1
+        for node, starts in group.nodes.items():
+            found[node] = found.get(node, 0.0) + group.starts * starts / total
+    likely = {node: weight for node, weight in found.items() if weight > 0}
+    return likely or dict.fromkeys(found, 1.0)
