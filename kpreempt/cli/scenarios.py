@@ -136,7 +136,8 @@ def cluster_of(
     if base is not None and not scenario.objects:
         return base
     own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source, wanted))
-    return own if base is None else merge_clusters(base, own)
+    # Without a dump below it a line is what a scheduler's cache had, in its order.
+    return msgspec.structs.replace(own, has_scheduler_order=True) if base is None else merge_clusters(base, own)
 
 
 def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:

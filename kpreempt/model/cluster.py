@@ -40,9 +40,11 @@ from kpreempt.model.workloads import (
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that decides about scheduling, each kind in the order in which the input had it.
 
-    Order matters: pods of equal rank keep it. ``version`` is the server's (``v1.36.3``) or empty; ``taken_at`` is when
-    the dump was made, if it says so. Of events there are those about preemption and failed scheduling. ``pod_groups``
-    and ``queues`` are Volcano's. ``skipped`` counts the objects of kinds that no scheduler reads, by kind.
+    Order matters: between equals it decides. ``has_scheduler_order`` says that pods stand in the order in which the
+    scheduler's cache has those of each node; a dump's or an API server's list does not show that. ``version`` is the
+    server's (``v1.36.3``) or empty; ``taken_at`` is when the dump was made, if it says so. Of events there are those
+    about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's. ``skipped`` counts the objects
+    of kinds that no scheduler reads, by kind.
 
     ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
     that is wanted has its key also where there are none. They are in the order of the input, each object once, with
@@ -81,4 +83,5 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     taken_at: datetime | None = None
     skipped: dict[str, int] = NO_ENTRIES
+    has_scheduler_order: bool = False
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

@@ -172,6 +172,38 @@ class Odds(_Record, frozen=True):
     chunk_size: int
 
 
+class PodChoice(_Record, frozen=True):
+    """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
+
+    count: int
+    pods: list[str]
+
+
+class PossibleOutcome(_Record, frozen=True):
+    """What a preemption may come to: all of ``victims`` go from the node, and of each of ``choices`` some.
+
+    ``num_pdb_violations`` of them violate a budget.
+    """
+
+    node: str
+    victims: list[str]
+    choices: list[PodChoice] = []
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+
+
+class Alternatives(_Record, frozen=True):
+    """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
+
+    ``outcomes`` are all that the preemption can come to, the likely one, of the verdict's ``victims``, among them; the
+    nodes of the likely choice come first. ``untold`` more are left out. Where they are not ``exact``, orders were
+    tried and not all followed, or something else is not known, and there may be others.
+    """
+
+    outcomes: list[PossibleOutcome]
+    exact: bool = True
+    untold: int = 0
+
+
 class Sampling(_Record, frozen=True):
     """A search for nodes to score that stops before it has seen all nodes that fit.
 
@@ -218,11 +250,12 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     node's status after PreFilter and Filter, and ``restricted_by`` are the plugins whose PreFilter left only some nodes
     to look at. ``nominated_nodes`` are all nodes that the choice can end with. Where the pod fits, ``chosen_nodes`` tie
     for the best score, and it ``lands_on`` one of these, or on its nominated node, which the scheduler takes without
-    scoring. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its search before
-    it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin that says who may
-    be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose their nomination
-    (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are those of extenders,
-    which need a permission of their own.
+    scoring. ``alternatives`` are there where equal pods may go in each other's place; ``victims`` are those of the
+    likely order then. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its
+    search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
+    that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
+    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
+    those of extenders, which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -254,6 +287,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     candidates: list[Candidate] = []
     selection: Selection | None = None
     odds: Odds | None = None
+    alternatives: Alternatives | None = None
     nominated_nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
     nominations_to_clear: list[str] = []

@@ -97,7 +97,7 @@ def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
     for document in objects:
         kind, field = KINDS[document["kind"]]
         lists.setdefault(field, []).append(record(document, kind))
-    return ClusterSnapshot(**lists)
+    return ClusterSnapshot(has_scheduler_order=True, **lists)
 
 
 def gates_of(settings: dict[str, bool] | None) -> FeatureGates:

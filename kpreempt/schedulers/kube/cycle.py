@@ -248,6 +248,7 @@ class Cycle:
             candidates=evidence.candidates if evidence else [],
             selection=evidence.selection if evidence else None,
             odds=evidence.odds if evidence else None,
+            alternatives=evidence.alternatives if evidence else None,
             nominated_nodes=nominated,
             victims=victims,
             message=message,

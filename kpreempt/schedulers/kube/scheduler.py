@@ -226,7 +226,13 @@ class KubeScheduler:
         """
         cluster = prepared.cluster
         budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
-        return rank_victims(cluster.by_name[node_name], priority, budgets, cluster.now)
+        return rank_victims(
+            cluster.by_name[node_name],
+            priority,
+            budgets,
+            cluster.now,
+            has_scheduler_order=cluster.cluster.has_scheduler_order,
+        )
 
 
 def _reason_not_seen(pod: Pod) -> str:

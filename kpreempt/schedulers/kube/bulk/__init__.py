@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
 from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
@@ -30,9 +31,9 @@ def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) 
     """Have the plugins of ``handle`` use columns over the pods of its cluster; ``filters`` are those of its profile."""
 
     def dry_run_at_once(
-        state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex
+        state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
     ) -> dict[str, Victims]:
-        return dry_run(tables.table, filters, state, pod, nodes, budgets)
+        return dry_run(tables.table, filters, state, pod, nodes, budgets, orders)
 
     handle.tables = tables
     handle.dry_run_at_once = dry_run_at_once

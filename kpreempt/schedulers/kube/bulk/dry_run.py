@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.bulk.budgets import uses_of
 from kpreempt.schedulers.kube.bulk.checks import all_limits
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
-from kpreempt.schedulers.kube.bulk.pod_table import NO_START, Booleans, Integers, PodTable
-from kpreempt.schedulers.kube.bulk.steps import Steps
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
+from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
+from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import NO_START
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
 from kpreempt.schedulers.kube.preemption.victims import Victims
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
@@ -32,12 +35,14 @@ def dry_run(
     pod: Pod,
     nodes: Sequence[NodeInfo],
     budgets: BudgetIndex,
+    orders: Steps | None,
 ) -> dict[str, Victims]:
     """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
 
     All of ``nodes``, which are in the order of the snapshot, must have passed the filters that pods do not matter to.
     ``state`` is the one after PreFilter. Where it asks for steps, nodes are missing too on which a plugin refuses that
-    cannot tell its details. Nothing is changed.
+    cannot tell its details. ``orders`` has the steps that may be taken to follow the orders of equal pods, where theirs
+    is not known. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
@@ -48,7 +53,7 @@ def dry_run(
     is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
     order = table.importance.order
     victims = order[is_victim[order]]
-    is_left_out = _left_out(table, nodes, victims, question[table.node[victims]])
+    is_left_out = _left_out(table, nodes, victims, question[table.node[victims]], is_stable=orders is not None)
     for each in limits:
         if each.left_out is not None:
             is_left_out |= each.left_out
@@ -58,8 +63,9 @@ def dry_run(
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes), records_steps=state.records_steps)
     search.run()
-    steps = Steps(table, search, victims[tried], uses, tried, nodes) if state.records_steps else None
-    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps)
+    steps = StepsOfNodes(table, search, victims[tried], uses, tried, nodes) if state.records_steps else None
+    others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
+    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps, others)
     if state.records_steps:
         silent = {each.plugin for each in limits if not each.tells_detail}
         return {name: outcome for name, outcome in outcomes.items() if not _refusing_plugins(outcome) & silent}
@@ -72,13 +78,18 @@ def _refusing_plugins(outcome: Victims) -> set[str]:
     return blocking | {outcome.status.plugin}
 
 
-def _left_out(table: PodTable, nodes: Sequence[NodeInfo], victims: Integers, where: Integers) -> Booleans:
+def _left_out(
+    table: PodTable, nodes: Sequence[NodeInfo], victims: Integers, where: Integers, *, is_stable: bool
+) -> Booleans:
     """Nodes for the plain path: nominated pods count there, or equal pods are in an order that Go's sort decides.
 
-    ``victims`` are most important first on each node, and ``where`` is the node of each.
+    ``victims`` are most important first on each node, and ``where`` is the node of each. With a sort that ``is_stable``
+    equals stay as they are.
     """
     nominated = table.cluster.nominated_pods
     left_out = np.array([node_info.name in nominated for node_info in nodes], dtype=np.bool_)
+    if is_stable:
+        return left_out
     left_out[where[table.start[victims] == NO_START]] = True
     rank = table.importance.rank[victims]
     tied = where[1:][rank[1:] == rank[:-1]]
@@ -94,7 +105,8 @@ def _outcomes(
     victims: Integers,
     violates: Booleans,
     is_left_out: Booleans,
-    steps: Steps | None,
+    steps: StepsOfNodes | None,
+    others: Mapping[int, Outcomes[PodInfo]],
 ) -> dict[str, Victims]:
     evicted = np.flatnonzero(~search.kept)
     goes, where = victims[evicted], search.where[evicted]
@@ -116,5 +128,5 @@ def _outcomes(
         elif bounds[index] < bounds[index + 1]:
             of_node: list[Reprieve] = steps.of_node(index) if steps else []
             on_node = pods[bounds[index] : bounds[index + 1]]
-            result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], of_node)
+            result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], of_node, others.get(index))
     return result

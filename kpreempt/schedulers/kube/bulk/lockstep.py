@@ -73,6 +73,19 @@ class Lockstep:
                 for tried, total in zip(self.tried_sums, totals, strict=True):
                     tried[each] = total
 
+    def amounts_in(self, order: Integers) -> list[tuple[int, ...]]:
+        """What each victim takes of every limit, the victims in another order."""
+        if not self._amounts:
+            return [()] * len(order)
+        return list(zip(*(_integers(amounts[order]) for amounts in self._amounts), strict=True))
+
+    def limits_beside(self, node: int) -> list[int]:
+        """What every limit leaves to the victims of a node."""
+        return [
+            int(limit.limit[node]) - int(total[node])
+            for limit, total in zip(self._limits, self._bare_sums, strict=True)
+        ]
+
     # Plain integers, because single values of a column are slow to come by.
 
     @cached_property

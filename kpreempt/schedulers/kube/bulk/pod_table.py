@@ -22,20 +22,18 @@ from kpreempt.schedulers.kube.framework.resources import (
     MEMORY,
     Resource,
 )
+from kpreempt.schedulers.kube.preemption.importance import NO_START, update_of
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-# A start time that is missing; it counts as now, and needs Go's sort.
-NO_START = float("inf")
-
 
 class Importance(NamedTuple):
     """Pods by importance: higher priority first, then the earlier start.
 
-    ``order`` has all positions, node by node, on each node most important first, equals in the order of the table.
-    ``rank`` gives each pod its place, which equals share.
+    ``order`` has all positions, node by node, on each node most important first; equals are in the order of the table
+    where that is the scheduler's, else in the likely one. ``rank`` gives each pod its place, which equals share.
     """
 
     order: Integers
@@ -136,7 +134,16 @@ class PodTable:
         )
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.cumsum(is_other)
+        if not self.cluster.cluster.has_scheduler_order and not is_other.all():
+            order = np.lexsort((self._updates(rank), rank))
         return Importance(order, rank)
+
+    def _updates(self, rank: Integers) -> Integers:
+        """When pods that have equals were last updated, as far as that is known."""
+        updates = np.zeros(len(self.pods), dtype=np.int64)
+        tied = np.flatnonzero(np.bincount(rank)[rank] > 1)
+        updates[tied] = [update_of(self.pods[position]) for position in tied.tolist()]
+        return updates
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""

@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, start_of
 from kpreempt.verdict import Reprieve
 
 
-class Steps:
+class StepsOfNodes:
     """Makes the steps on one node, in the order in which they were taken.
 
     ``victims`` are those of ``search``; ``tried`` gives for each its index in the order in which budgets were counted.

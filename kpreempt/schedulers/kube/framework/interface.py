@@ -16,13 +16,14 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
+from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.queue_rules import QueuedPodInfo
-from kpreempt.verdict import Candidate, Code, Eligibility, Odds, Selection, Status
+from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ class PreemptionEvidence(NamedTuple):
     selection: Selection | None
     odds: Odds | None = None
     eviction_rule: str = ""
+    alternatives: Alternatives | None = None
 
 
 class PostFilterResult(NamedTuple):
@@ -261,6 +263,11 @@ def points_of(kind: type[Plugin]) -> frozenset[str]:
 class FilterRunner(Protocol):
     """The part of the framework that a preemption plugin calls back."""
 
+    @property
+    def has_foreign_plugins(self) -> bool:
+        """Whether a plugin from outside runs, of which nothing is known."""
+        ...
+
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Run all plugins' ``add_pod``."""
         ...
@@ -284,7 +291,7 @@ class DryRunAtOnce(Protocol):
     """Finds the victims on many nodes in one go (``kpreempt.schedulers.kube.bulk``)."""
 
     def __call__(
-        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, /
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None, /
     ) -> dict[str, Victims]:
         """The victims on those of ``nodes`` that can be answered so."""
         ...

@@ -72,6 +72,7 @@ class Framework:
         self.cluster = cluster
         self.memory = memory
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
+        self.has_foreign_plugins = plugins.has_foreign
 
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
         """The first status that is not Success, named after its plugin.

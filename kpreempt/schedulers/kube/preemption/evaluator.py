@@ -9,6 +9,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -21,6 +22,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds
 from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
@@ -31,6 +33,7 @@ from kpreempt.schedulers.kube.preemption.selection import (
     select_nodes,
     usual_criteria,
 )
+from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Selection, Status
 
@@ -104,7 +107,22 @@ class Evaluator:
             # Under other rules than the usual ones a candidate that violates no budget need not win; and what an
             # extender makes of part of the candidates is not known.
             odds = None if own or is_reviewed else self._odds(names, victims, criteria)
-        evidence = PreemptionEvidence(eligibility, names, dry_run, candidates, selection, odds)
+        open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}
+        alternatives = None
+        if open_ones:
+            with state.phases.phase("choice"):
+                alternatives = alternatives_of(
+                    victims,
+                    open_ones,
+                    criteria,
+                    selection.tied,
+                    wanted=self._rules.num_candidates(len(names)),
+                    # What a plugin's scores or an extender would make of other victims is not known.
+                    is_exact=not own and not is_reviewed,
+                )
+        evidence = PreemptionEvidence(
+            eligibility, names, dry_run, candidates, selection, odds, alternatives=alternatives
+        )
         return PostFilterResult(selection.tied, evidence), SUCCESS
 
     def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
@@ -137,12 +155,13 @@ class Evaluator:
     ) -> dict[str, Victims]:
         """The victims on every potential node: all at once where that can be done, one by one otherwise."""
         at_once: dict[str, Victims] = {}
+        orders = None if self._cluster.cluster.has_scheduler_order else Steps(MAX_STEPS)
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
         if self._handle.dry_run_at_once is not None and is_filtered and not self._rules.chooses_victims:
-            at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets)
+            at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets, orders)
         return {
-            node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info)
+            node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
             for node_info in potential
         }
 
@@ -155,7 +174,8 @@ class Evaluator:
             if len(best) >= MAX_WITH_STEPS:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
-        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name]) for name in best}
+        orders = None if self._cluster.cluster.has_scheduler_order else Steps(0)
+        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name], orders) for name in best}
         return [
             msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
             # An extender may have named other victims.
@@ -164,11 +184,12 @@ class Evaluator:
             for candidate in candidates
         ]
 
-    def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Victims:
+    def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
         assert framework is not None
         try:
-            outcome = select_victims(framework, self._rules, state, pod, node_info, self._budgets, self._cluster.now)
+            now = self._cluster.now
+            outcome = select_victims(framework, self._rules, state, pod, node_info, self._budgets, now, orders)
         except FrameworkError as error:
             return Victims(error.status, [], 0, [])
         except PluginError as error:

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+
+# A start time that is missing; it counts as now.
+NO_START = float("inf")
+# Of a pod without a ``resourceVersion``.
+_LATEST = 2**62
+_MAX_DIGITS = 20
 
 _MAX_INSERTION = 12
 _SHORTEST_NINTHER = 50
@@ -34,13 +41,38 @@ def is_more_important(one: PodInfo, other: PodInfo, now: datetime) -> bool:
     return (one.start or now) < (other.start or now)
 
 
-def sort_by_importance(pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
-    """The pods, most important first."""
+def sort_by_importance(pods: Sequence[PodInfo], now: datetime, *, has_scheduler_order: bool) -> list[PodInfo]:
+    """The pods, most important first.
+
+    Equals are in the order that Go's sort makes of the scheduler's own, where they stand in that one. Otherwise those
+    that were updated last come last, which is the likely order: an update puts a pod at the end of its node's list.
+    """
     ordered = list(pods)
+    if not has_scheduler_order:
+        return sorted(ordered, key=lambda pod: (*tie_of(pod), update_of(pod.pod)))
     keys = [(-pod.priority, pod.start) for pod in ordered]
     if all(start is not None for _, start in keys) and len(set(keys)) == len(keys):
         return sorted(ordered, key=lambda pod: (-pod.priority, pod.start or now))
     return sorted_as_in_go(ordered, lambda one, other: is_more_important(one, other, now))
+
+
+def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:
+    """Whether neither pod is more important, or each is."""
+    return one.priority == other.priority and one.start == other.start
+
+
+def tie_of(pod: PodInfo) -> tuple[int, float]:
+    """What equals share: priority and start, as a key that sorts the most important first."""
+    return -pod.priority, NO_START if pod.start is None else pod.start.timestamp()
+
+
+def update_of(pod: Pod) -> int:
+    """A number that grows with the time of a pod's last update, within one cluster: its ``resourceVersion``.
+
+    One that has none was not seen by an API server yet, so that it is the latest.
+    """
+    version = pod.metadata.resource_version
+    return min(int(version), _LATEST) if version.isdecimal() and len(version) < _MAX_DIGITS else _LATEST
 
 
 def sorted_as_in_go(pods: Sequence[PodInfo], less: Callable[[PodInfo, PodInfo], bool]) -> list[PodInfo]:

@@ -15,10 +15,12 @@ from kpreempt.schedulers.kube.preemption.importance import sort_by_importance
 from kpreempt.verdict import Standing
 
 
-def rank_victims(node_info: NodeInfo, priority: int, budgets: BudgetIndex, now: datetime) -> list[Standing]:
+def rank_victims(
+    node_info: NodeInfo, priority: int, budgets: BudgetIndex, now: datetime, *, has_scheduler_order: bool
+) -> list[Standing]:
     """The node's pods below ``priority``, the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
-    counted = budgets.count(sort_by_importance(potential, now))
+    counted = budgets.count(sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order))
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
     return [
         Standing(

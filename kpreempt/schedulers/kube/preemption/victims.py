@@ -7,20 +7,27 @@ before all others, and keep each that leaves room; the rest are the victims.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError
+from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
 from kpreempt.schedulers.kube.framework.runner import cloned
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
-from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance, sorted_as_in_go
+from kpreempt.schedulers.kube.preemption.importance import (
+    have_equal_rank,
+    is_more_important,
+    sort_by_importance,
+    sorted_as_in_go,
+)
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
+from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, no_filter_tells_apart, node_ties
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 
@@ -31,6 +38,8 @@ class Victims(NamedTuple):
     pods: list[Pod]
     num_violations: int
     steps: list[Reprieve]
+    # What every order of equal pods leads to, where it is not known and may lead to other victims.
+    outcomes: Outcomes[PodInfo] | None = None
 
 
 class WithoutVictims(NamedTuple):
@@ -81,8 +90,13 @@ def select_victims(
     node_info: NodeInfo,
     budgets: BudgetIndex,
     now: datetime,
+    orders: Steps | None,
 ) -> Victims:
-    """Find the victims on ``node_info``; neither it nor ``state`` is changed."""
+    """Find the victims on ``node_info``; neither it nor ``state`` is changed.
+
+    Where the order of equal pods is not known, ``orders`` has the steps that may be taken to follow all of them, and
+    the victims are those of the likely order.
+    """
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
         message = rules.no_victims_message(pod, read_only_node(node_info))
@@ -92,21 +106,101 @@ def select_victims(
     status = _status(framework, rules, state, pod, node_info, None)
     if not status.is_success:
         return Victims(status, [], 0, [])
-    counted = budgets.count(_by_importance(rules, potential, now))
+    counted = budgets.count(_by_importance(rules, potential, now, orders))
     violating = [each for each in counted if each.violates]
     others = [each for each in counted if not each.violates]
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.kept]
     if violating and others:
-        victims = _by_importance(rules, victims, now)
+        victims = _by_importance(rules, victims, now, orders)
     num_violations = sum(step.violates_budget and not step.kept for step in steps)
-    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps)
+    outcomes = None
+    if orders is not None:
+        gone = {info.key for info in victims}
+        put = [Put(each, each.pod_info.key not in gone) for each in counted]
+        outcomes = _in_other_orders(framework, rules, without, pod, put, budgets, num_violations, orders)
+    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes)
 
 
-def _by_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
+def _in_other_orders(
+    framework: FilterRunner,
+    rules: PreemptionRules,
+    without: WithoutVictims,
+    pod: Pod,
+    put: Sequence[Put],
+    budgets: BudgetIndex,
+    num_violations: int,
+    orders: Steps,
+) -> Outcomes[PodInfo] | None:
+    """What every order of equal pods leads to; ``None`` where that is the same."""
+    is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
+    only_takes_room = not rules.overrides("check_fit") and not framework.has_foreign_plugins
+    found = node_ties(put, budgets, is_tied, no_filter_tells_apart, only_takes_room=only_takes_room)
+    if found is None:
+        return None
+    if not found.is_open:
+        outcomes = found.as_it_went(num_violations)
+    else:
+        back = [each.counted.pod_info for each in put if each.kept]
+        trial = _Trial(framework, rules, without, pod, back)
+        try:
+            outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
+        except (FrameworkError, PluginError):
+            # The node would be no candidate in such an order; the likely one is what is known.
+            return found.as_it_went(num_violations)._replace(is_exact=False)
+    # Who may go is asked one by one, in an order that is not known either.
+    if rules.overrides("may_evict"):
+        outcomes = outcomes._replace(is_exact=False)
+    return None if outcomes.is_certain else outcomes
+
+
+class _Trial:
+    """A node without its potential victims, to which some are put back, over and over again.
+
+    It is given the node and the state as the steps have left them, and which pods are ``back`` there.
+    """
+
+    def __init__(
+        self,
+        framework: FilterRunner,
+        rules: PreemptionRules,
+        without: WithoutVictims,
+        pod: Pod,
+        back: Sequence[PodInfo],
+    ) -> None:
+        self._framework, self._rules, self._pod = framework, rules, pod
+        _, self._state, self._node_info = without
+        self._back = {info.key: info for info in back}
+
+    def fits(self, beside: Sequence[PodInfo], info: PodInfo) -> bool:
+        """Whether the incoming pod fits with ``info`` and those ``beside`` it back on the node."""
+        wanted = {each.key: each for each in (*beside, info)}
+        for key in [key for key in self._back if key not in wanted]:
+            gone = self._back.pop(key)
+            self._node_info.remove_pod(gone)
+            self._framework.run_pre_filter_remove_pod(self._state, self._pod, gone, self._node_info)
+        for key, each in wanted.items():
+            if key not in self._back:
+                self._back[key] = each
+                self._node_info.add_pod(each)
+                self._framework.run_pre_filter_add_pod(self._state, self._pod, each, self._node_info)
+        try:
+            return _status(self._framework, self._rules, self._state, self._pod, self._node_info, info).is_success
+        except FrameworkError:
+            return False
+
+
+def _is_tied(rules: PreemptionRules) -> Callable[[PodInfo, PodInfo], bool]:
+    """Whether a plugin's own rule takes neither of two pods for more important, or both."""
+    return lambda one, other: _is_more_important(rules, one, other) == _is_more_important(rules, other, one)
+
+
+def _by_importance(
+    rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime, orders: Steps | None
+) -> list[PodInfo]:
     """The pods, most important first."""
     if not rules.overrides("is_more_important"):
-        return sort_by_importance(pods, now)
+        return sort_by_importance(pods, now, has_scheduler_order=orders is None)
     return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
 

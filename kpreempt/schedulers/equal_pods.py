@@ -1,0 +1,313 @@
+"""What the unknown order of equal pods leaves open on one node.
+
+A preemption puts the pods of a node back by importance, and equals in the order of the scheduler's own list of the
+node's pods (``NodeInfo.Pods``). A pod is appended there whenever it is seen or updated, and the last one fills the gap
+of one that is removed (``pkg/scheduler/framework/types.go``, v1.36.3), so that no dump shows the order. Here every
+order is followed: which pods may stay, and so who may have to go.
+
+Pods of a tie that no check and no budget tells apart are ``Alike``: of these only the number that goes counts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, product
+from typing import Generic, NamedTuple, TypeVar
+
+P = TypeVar("P")
+# How many pods of each kind are back on the node, in the order of the kinds.
+Kept = tuple[int, ...]
+# Whether one more pod of a kind can stay beside these.
+Fits = Callable[[Kept, int], bool]
+
+# So many orders are tried where following all of them would take too many steps, fewer of very many pods.
+_SAMPLES = 100
+_MAX_SAMPLED_PODS = 100_000
+# The longest tie of which every order is written down.
+_MAX_PERMUTED = 200
+# The largest set of outcomes that is told in fewer words by joining kinds.
+_MAX_JOINED = 400
+
+
+class Alike(NamedTuple, Generic[P]):
+    """Pods of one tie that no check tells apart, and the keys of the budgets that protect each of them."""
+
+    pods: list[P]
+    budgets: tuple[str, ...] = ()
+
+
+class Choice(NamedTuple, Generic[P]):
+    """So many of these pods go; any of them may."""
+
+    count: int
+    pods: list[P]
+
+
+class Possible(NamedTuple, Generic[P]):
+    """One possible outcome: pods that go in any case, choices among equals, and how many evictions violate a budget."""
+
+    pods: list[P]
+    choices: list[Choice[P]]
+    num_violations: int
+
+    @property
+    def an_example(self) -> list[P]:
+        """Victims with which this outcome would have come about, in no order."""
+        return [*self.pods, *(pod for choice in self.choices for pod in choice.pods[: choice.count])]
+
+
+class Outcomes(NamedTuple, Generic[P]):
+    """The outcomes that an order can lead to: all of them where ``is_exact``, else those of the orders tried."""
+
+    possible: list[Possible[P]]
+    is_exact: bool = True
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every order leads to the same victims."""
+        return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
+
+
+class Steps:
+    """How many steps are left for the exact searches of one decision; each counts the same on every machine."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def take(self, most: int) -> Steps:
+        """The steps that one search may take of these."""
+        return Steps(min(most, self.left))
+
+
+class _TooManyError(Exception):
+    """The steps are used up."""
+
+
+# The pods of a tie that are put back in one pass: in this order, or, where it is free, in any.
+class _Part(NamedTuple):
+    kinds: tuple[int, ...]
+    is_free: bool
+
+
+class _Way(NamedTuple):
+    """How an order divides a tie: those whose eviction violates a budget, which are put back first, and the others."""
+
+    violating: _Part
+    others: _Part
+
+
+def follow(ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps) -> Outcomes[P]:
+    """Every outcome that an order within the ``ties``, most important first, can lead to.
+
+    ``allowed`` are the disruptions that each budget allows at first; every protected pod takes one, in the order of
+    importance, and violates its budget where none is left. Beyond ``steps`` some orders are tried, always the same.
+    """
+    search = _Search(ties, allowed, fits, steps)
+    try:
+        found, is_exact = search.all_orders(), True
+    except _TooManyError:
+        found, is_exact = search.some_orders(), False
+    return Outcomes(_told(ties, found, search.totals), is_exact)
+
+
+class _Search:
+    def __init__(
+        self, ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
+    ) -> None:
+        kinds = list(chain.from_iterable(ties))
+        self.totals = tuple(len(each.pods) for each in kinds)
+        self._budgets = [each.budgets for each in kinds]
+        self._steps = steps
+        self._fits = cache(fits)
+        numbers = iter(range(len(kinds)))
+        self._ties = [[next(numbers) for _ in tie] for tie in ties]
+        # What is left of each budget when a tie's turn comes does not hang on the orders before.
+        self._left: list[dict[str, int]] = []
+        left = dict(allowed)
+        for tie in self._ties:
+            self._left.append(dict(left))
+            for kind in tie:
+                for budget in self._budgets[kind]:
+                    left[budget] = left.get(budget, 0) - self.totals[kind]
+
+    def all_orders(self) -> set[tuple[Kept, int]]:
+        """How many of each kind go, and how many violations that makes, by every order."""
+        ways = [list(self._ways(tie, left)) for tie, left in zip(self._ties, self._left, strict=True)]
+        found = set()
+        for combination in product(*ways):
+            kept = {(0,) * len(self.totals)}
+            for way in combination:
+                kept = self._put_back(kept, way.violating)
+            num_first = sum(len(way.violating.kinds) for way in combination)
+            for first in kept:
+                last = {first}
+                for way in combination:
+                    last = self._put_back(last, way.others)
+                found |= {(self._gone(each), num_first - sum(first)) for each in last}
+        return found
+
+    def some_orders(self) -> set[tuple[Kept, int]]:
+        """The same for the order that is given, and for others that are drawn."""
+        found = set()
+        for seed in range(max(2, min(_SAMPLES, _MAX_SAMPLED_PODS // max(1, sum(self.totals))))):
+            drawn = random.Random(seed)  # noqa: S311 - the same orders every time
+            combination = []
+            for tie, left in zip(self._ties, self._left, strict=True):
+                order = [kind for kind in tie for _ in range(self.totals[kind])]
+                if seed:
+                    drawn.shuffle(order)
+                combination.append(self._divided(order, left))
+            kept: Kept = (0,) * len(self.totals)
+            for way in combination:
+                kept = self._in_order(kept, way.violating.kinds)
+            violations = sum(len(way.violating.kinds) for way in combination) - sum(kept)
+            for way in combination:
+                kept = self._in_order(kept, way.others.kinds)
+            found.add((self._gone(kept), violations))
+        return found
+
+    def _gone(self, kept: Kept) -> Kept:
+        return tuple(total - stays for total, stays in zip(self.totals, kept, strict=True))
+
+    def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Way]:
+        if len(tie) == 1:
+            # Whichever comes first, as many violate.
+            return [self._divided([tie[0]] * self.totals[tie[0]], left)]
+        asked: dict[str, int] = {}
+        for kind in tie:
+            for budget in self._budgets[kind]:
+                asked[budget] = asked.get(budget, 0) + self.totals[kind]
+        if any(0 < left.get(budget, 0) < count for budget, count in asked.items()):
+            return dict.fromkeys(self._divided(order, left) for order in self._orders(tie))
+        # Each kind violates as a whole, or not at all.
+        violating = {kind for kind in tie if any(left.get(budget, 0) <= 0 for budget in self._budgets[kind])}
+        return [_Way(self._free(kind for kind in tie if kind in violating), self._free(set(tie) - violating))]
+
+    def _free(self, kinds: Iterable[int]) -> _Part:
+        return _Part(tuple(kind for kind in sorted(kinds) for _ in range(self.totals[kind])), is_free=True)
+
+    def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Way:
+        """The two passes of an order: budgets are counted down pod by pod, also where one is violated already."""
+        remaining = dict(left)
+        violating, others = [], []
+        for kind in order:
+            is_violated = False
+            for budget in self._budgets[kind]:
+                is_violated |= remaining.get(budget, 0) <= 0
+                remaining[budget] = remaining.get(budget, 0) - 1
+            (violating if is_violated else others).append(kind)
+        return _Way(_Part(tuple(violating), is_free=False), _Part(tuple(others), is_free=False))
+
+    def _orders(self, tie: Sequence[int]) -> Iterator[list[int]]:
+        """The orders of a tie, pods of a kind being the same."""
+        counts = {kind: self.totals[kind] for kind in tie}
+        length = sum(counts.values())
+        if length > _MAX_PERMUTED:
+            raise _TooManyError
+        order: list[int] = []
+
+        def extended() -> Iterator[list[int]]:
+            self._step()
+            if len(order) == length:
+                yield list(order)
+            for kind in tie:
+                if counts[kind]:
+                    counts[kind] -= 1
+                    order.append(kind)
+                    yield from extended()
+                    order.pop()
+                    counts[kind] += 1
+
+        return extended()
+
+    def _step(self) -> None:
+        self._steps.left -= 1
+        if self._steps.left < 0:
+            raise _TooManyError
+
+    def _put_back(self, before: set[Kept], part: _Part) -> set[Kept]:
+        if not part.is_free:
+            return {self._in_order(kept, part.kinds) for kept in before}
+        return set().union(*(self._in_any_order(kept, part.kinds) for kept in before))
+
+    def _in_order(self, kept: Kept, kinds: Sequence[int]) -> Kept:
+        for kind in kinds:
+            if self._fits(kept, kind):
+                kept = _with(kept, kind)
+        return kept
+
+    def _in_any_order(self, kept: Kept, kinds: tuple[int, ...]) -> set[Kept]:
+        """What can stay of ``kinds``; pods that do not fit now are tried again beside more, as another order would."""
+        seen = {(kept, kinds)}
+        waiting = [(kept, kinds)]
+        final = set()
+        while waiting:
+            self._step()
+            kept, kinds = waiting.pop()
+            staying = [kind for kind in dict.fromkeys(kinds) if self._fits(kept, kind)]
+            if not staying:
+                final.add(kept)
+                continue
+            for kind in dict.fromkeys(kinds):
+                at = kinds.index(kind)
+                after = (_with(kept, kind) if kind in staying else kept, kinds[:at] + kinds[at + 1 :])
+                if after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+        return final
+
+
+def _with(kept: Kept, kind: int) -> Kept:
+    return (*kept[:kind], kept[kind] + 1, *kept[kind + 1 :])
+
+
+def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[Kept, int]], totals: Kept) -> list[Possible[P]]:
+    """The outcomes with their pods; kinds of a tie that can stand for each other are told as one."""
+    kinds = list(chain.from_iterable(ties))
+    pools = [list(each.pods) for each in kinds]
+    sizes = list(totals)
+    tie_of = [number for number, tie in enumerate(ties) for _ in tie]
+    outcomes = found
+    one = 0
+    while one < len(pools) and len(outcomes) <= _MAX_JOINED:
+        other = next(
+            (
+                each
+                for each in range(one + 1, len(pools))
+                if tie_of[each] == tie_of[one] and _stand_in(outcomes, sizes, one, each)
+            ),
+            None,
+        )
+        if other is None:
+            one += 1
+            continue
+        outcomes = {(_joined(gone, one, other), violations) for gone, violations in outcomes}
+        pools[one] += pools.pop(other)
+        sizes[one] += sizes.pop(other)
+        tie_of.pop(other)
+    ordered = sorted(outcomes, key=lambda each: (each[1], sum(each[0]), each[0]))
+    return [_outcome(pools, gone, violations) for gone, violations in ordered]
+
+
+def _outcome(pools: Sequence[list[P]], gone: Kept, violations: int) -> Possible[P]:
+    certain = [pod for pool, count in zip(pools, gone, strict=True) if count == len(pool) for pod in pool]
+    choices = [Choice(count, pool) for pool, count in zip(pools, gone, strict=True) if 0 < count < len(pool)]
+    return Possible(certain, choices, violations)
+
+
+def _stand_in(outcomes: set[tuple[Kept, int]], sizes: Sequence[int], one: int, other: int) -> bool:
+    """Whether pods of two kinds can always go in each other's place."""
+    shares: dict[tuple[Kept, int], int] = {}
+    for gone, violations in outcomes:
+        together = _joined(gone, one, other), violations
+        shares[together] = shares.get(together, 0) + 1
+    return all(
+        count == min(gone[one], sizes[one]) - max(0, gone[one] - sizes[other]) + 1
+        for (gone, _), count in shares.items()
+    )
+
+
+def _joined(gone: Kept, one: int, other: int) -> Kept:
+    return tuple(count + (gone[other] if kind == one else 0) for kind, count in enumerate(gone) if kind != other)

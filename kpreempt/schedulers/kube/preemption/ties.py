@@ -1,0 +1,155 @@
+"""Equal pods on a node: whether their order decides who goes, and what every order would lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps, follow
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
+
+# Steps that all searches of a decision may take together, and that one of them may.
+MAX_STEPS = 400_000
+MAX_STEPS_OF_NODE = 20_000
+Tie = Sequence[Alike[PodInfo]]
+# Something that is so of two pods.
+Both = Callable[[PodInfo, PodInfo], bool]
+
+
+class Put(NamedTuple):
+    """A potential victim in the likely order, and what became of it."""
+
+    counted: PodWithBudgets
+    kept: bool
+
+
+def ties_among(put: Sequence[Put], is_tied: Both) -> list[list[Put]]:
+    """The potential victims, most important first, in groups of equals."""
+    ties: list[list[Put]] = []
+    for each in put:
+        if ties and is_tied(ties[-1][-1].counted.pod_info, each.counted.pod_info):
+            ties[-1].append(each)
+        else:
+            ties.append([each])
+    return ties
+
+
+def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[Alike[PodInfo]]:
+    """The pods of a tie in groups that no filter and no budget tells apart; ``is_alike`` asks the filters."""
+    kinds: list[Alike[PodInfo]] = []
+    for each in tie:
+        info = each.counted.pod_info
+        protected_by = tuple(budget.key for budget in budgets.protecting(info))
+        like = next((kind for kind in kinds if kind.budgets == protected_by and is_alike(kind.pods[0], info)), None)
+        if like is None:
+            kinds.append(Alike([info], protected_by))
+        else:
+            like.pods.append(info)
+    return kinds
+
+
+def no_filter_tells_apart(one: PodInfo, other: PodInfo) -> bool:
+    """Whether two pods of a node are the same to any filter."""
+    mine, its = one.pod, other.pod
+    return (
+        mine.metadata.namespace == its.metadata.namespace
+        and mine.metadata.labels == its.metadata.labels
+        and (mine.metadata.deletion_timestamp is None) == (its.metadata.deletion_timestamp is None)
+        and mine.spec == its.spec
+    )
+
+
+def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, int]) -> bool:
+    """Whether another order within the tie may lead to other numbers of victims of each kind, or to other violations.
+
+    A pod that is put back only takes room, so that of those that are put back in one pass all stay, or all go, in any
+    order where they do in one. ``allowed`` is what budgets still allow when the tie's turn comes.
+    """
+    if len(kinds) == 1:
+        return False
+    asked: dict[str, int] = {}
+    for kind in kinds:
+        for budget in kind.budgets:
+            asked[budget] = asked.get(budget, 0) + len(kind.pods)
+    if any(0 < allowed.get(budget, 0) < count for budget, count in asked.items()):
+        return True
+    return any(len({each.kept for each in tie if each.counted.violates == violates}) > 1 for violates in (True, False))
+
+
+class NodeTies(NamedTuple):
+    """The ties of a node's potential victims, and whether their order decides more than who of ``Alike`` pods goes."""
+
+    ties: list[Tie]
+    put: list[list[Put]]
+    is_open: bool
+
+    def as_it_went(self, num_violations: int) -> Outcomes[PodInfo]:
+        """The outcome where the numbers are certain."""
+        gone = {each.counted.pod_info.key for tie in self.put for each in tie if not each.kept}
+        certain: list[PodInfo] = []
+        choices: list[Choice[PodInfo]] = []
+        for kind in (kind for tie in self.ties for kind in tie):
+            count = sum(info.key in gone for info in kind.pods)
+            if count == len(kind.pods):
+                certain += kind.pods
+            elif count:
+                choices.append(Choice(count, kind.pods))
+        return Outcomes([Possible(certain, choices, num_violations)])
+
+
+def node_ties(
+    put: Sequence[Put],
+    budgets: BudgetIndex,
+    is_tied: Both,
+    is_alike: Both,
+    *,
+    only_takes_room: bool,
+) -> NodeTies | None:
+    """The ties of a node; ``None`` where there are none, or where none of them had to part.
+
+    ``put`` has the potential victims by importance, in the likely order.
+    """
+    groups = ties_among(put, is_tied)
+    if len(groups) == len(put):
+        return None
+    ties: list[Tie] = [kinds_of(group, budgets, is_alike) for group in groups]
+    is_open = False
+    allowed = allowed_by(budgets, put)
+    for group, kinds in zip(groups, ties, strict=True):
+        is_open |= is_decided_by_order(group, kinds, allowed) or (not only_takes_room and len(kinds) > 1)
+        for kind in kinds:
+            for budget in kind.budgets:
+                allowed[budget] -= len(kind.pods)
+    if not is_open and all(len({each.kept for each in group}) == 1 for group in groups):
+        return None
+    return NodeTies(ties, groups, is_open)
+
+
+def allowed_by(budgets: BudgetIndex, put: Sequence[Put]) -> dict[str, int]:
+    """What each budget of these pods allows before any of them goes."""
+    return {
+        budget.key: budget.status.disruptions_allowed if budget.status else 0
+        for each in put
+        for budget in budgets.protecting(each.counted.pod_info)
+    }
+
+
+def follow_all(
+    found: NodeTies,
+    allowed: Mapping[str, int],
+    fits: Callable[[list[PodInfo], PodInfo], bool],
+    steps: Steps,
+) -> Outcomes[PodInfo]:
+    """What every order leads to. ``fits`` says whether a pod can stay beside those that are back already."""
+    kinds = [kind for tie in found.ties for kind in tie]
+
+    def can_stay(kept: Kept, kind: int) -> bool:
+        beside = [info for number, count in enumerate(kept) for info in kinds[number].pods[:count]]
+        return fits(beside, kinds[kind].pods[kept[kind]])
+
+    taken = steps.take(MAX_STEPS_OF_NODE)
+    before = taken.left
+    outcomes = follow(found.ties, allowed, can_stay, taken)
+    steps.left -= before - max(0, taken.left)
+    return outcomes
