@@ -345,20 +345,8 @@ class _Game:
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-<<<<<<< HEAD
-        # The Job controller takes its own off when it counts the pod.
-        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
-        if held_by:
-            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
-            self._assume(key, "metadata.finalizers", message)
-        if not is_known_owner(pod):
-            owner = controller_name(pod.metadata)
-            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assume(key, "metadata.ownerReferences", message)
-        self._world.mark_preempted(key, self._at)
-=======
         self._assume_what_follows(pod)
->>>>>>> w-gate
+        self._world.mark_preempted(key, self._at)
         self._go(pod)
         if self._acting.of(pod) is not None:
             self._acting.lose(pod)
