@@ -317,5 +317,5 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    outcome = max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    outcome = max((_EXIT_CODES[verdict.worst_outcome] for verdict in verdicts), default=0) if request.exit_code else 0
     return strict_exit_code(assumptions, is_strict=request.strict) or outcome

@@ -8,6 +8,7 @@ from kpreempt.report.amounts import count, plural
 from kpreempt.report.changes_section import describe_answer, describe_changes, join_options
 from kpreempt.report.choice_section import describe_choice
 from kpreempt.report.durations import format_duration
+from kpreempt.report.equal_pods import WHY, alternatives_in_lines
 from kpreempt.report.evidence import describe
 from kpreempt.report.extenders_section import describe_call
 from kpreempt.report.failures import name_some
@@ -38,6 +39,9 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
 def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
     blocks = [f"### {code(pod_name(verdict))}: {verdict.outcome}", emphasised(headline(verdict))]
     blocks += [_victims(verdict, node, options) for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    if verdict.alternatives is not None:
+        lines = [f"- {emphasised(line)}" for line in alternatives_in_lines(verdict.alternatives)]
+        blocks.append("\n".join([WHY, "", *lines]))
     if verdict.message:
         blocks.append(fenced(verdict.message))
     blocks += _changes("Changes with which it would land", verdict.proposals)

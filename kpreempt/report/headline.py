@@ -8,6 +8,7 @@ from kpreempt.report.amounts import agree, count, format_amount, name_all
 from kpreempt.report.chance import chance_of_landing, chance_of_preemption
 from kpreempt.report.changes_section import describe_changes
 from kpreempt.report.durations import format_duration
+from kpreempt.report.equal_pods import may_violate_in_another_order, order_in_a_sentence
 from kpreempt.report.evidence import join_names, refusal_of
 from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
@@ -125,7 +126,7 @@ def _preempts(verdict: Verdict) -> Phrase:
         stop = f" on {agree(sizes[-1], 'its')} way out already"
         act = (" would wait for ", strong(evicted), " to leave ", *name_nodes(nodes), stop, ", and land there")
     tie = f"{'Both' if len(nodes) == 2 else 'All'} are equal by every rule; the scheduler picks one at random."
-    chance = _sentences(tie if len(nodes) > 1 else "", chance_of_preemption(verdict))
+    chance = _sentences(tie if len(nodes) > 1 else "", order_in_a_sentence(verdict), chance_of_preemption(verdict))
     return (strong(pod_name(verdict)), *act, "; ", *_budget_clause(verdict), ".", *chance)
 
 
@@ -135,6 +136,8 @@ def _sentences(*sentences: str) -> Phrase:
 
 
 def _budget_clause(verdict: Verdict) -> Phrase:
+    if may_violate_in_another_order(verdict):
+        return (Span("whether a budget is violated hangs on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
         return (Span("no budget is violated", "good"),)
     overdrawn = list(

@@ -50,11 +50,17 @@ def outcome_in_words(verdict: Verdict) -> Phrase:
 
 
 def _victim_numbers(verdict: Verdict) -> list[int]:
-    return [len(verdict.victims.get(node, [])) for node in verdict.nominated_nodes]
+    others = verdict.alternatives.outcomes if verdict.alternatives else []
+    return [
+        *(len(verdict.victims.get(node, [])) for node in verdict.nominated_nodes),
+        *(each.num_victims for each in others),
+    ]
 
 
 def _violation_numbers(verdict: Verdict) -> list[int]:
-    return [each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes]
+    nominated = [each for each in verdict.candidates if each.node in verdict.nominated_nodes]
+    others = verdict.alternatives.outcomes if verdict.alternatives else []
+    return [each.num_pdb_violations for each in (*nominated, *others)]
 
 
 def _range(numbers: list[int]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since
+from kpreempt.report.equal_pods import add_equal_pods
 from kpreempt.report.failures import is_crowd
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
@@ -29,11 +30,12 @@ def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     for number, node in enumerate(shown):
         page.blank()
         label = Span("5 VICTIMS", "heading") if not number else ""
-        page.labelled(label, *_title(node, verdict.victims[node]), column=LABEL_COLUMN)
+        page.labelled(label, *_title(node, verdict), column=LABEL_COLUMN)
         _add_table(page, verdict.victims[node], verdict, options)
     rest = len(nodes) - len(shown)
     if rest:
         page.paragraph(Span(f"… and on {count(rest, 'more node')} (--verbose lists them)", "dim"), indent=2)
+    add_equal_pods(page, verdict, options)
 
 
 def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
@@ -64,11 +66,14 @@ def longest_grace_seconds(victims: Sequence[Victim]) -> int:
     return max((DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
 
 
-def _title(node: str, victims: Sequence[Victim]) -> Phrase:
+def _title(node: str, verdict: Verdict) -> Phrase:
+    victims = verdict.victims[node]
     seconds = longest_grace_seconds(victims)
     stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
     unprotected = "" if _have_budgets(victims) else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
-    return ("on ", strong(node), ", most important first" if len(victims) > 1 else "", stop, unprotected)
+    order = ", most important first" if len(victims) > 1 else ""
+    likely = ", most likely" if verdict.alternatives else ""
+    return ("on ", strong(node), likely, order, stop, unprotected)
 
 
 def _have_budgets(victims: Sequence[Victim]) -> bool:

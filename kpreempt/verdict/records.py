@@ -190,6 +190,16 @@ class PossibleOutcome(_Record, frozen=True):
     choices: list[PodChoice] = []
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
 
+    @property
+    def num_victims(self) -> int:
+        """How many pods go."""
+        return len(self.victims) + sum(choice.count for choice in self.choices)
+
+    @property
+    def pods(self) -> list[str]:
+        """Every pod that goes, or may."""
+        return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
+
 
 class Alternatives(_Record, frozen=True):
     """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
@@ -299,6 +309,21 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
     aftermath: Play | None = None
+
+    @property
+    def worst_outcome(self) -> Outcome:
+        """The outcome, or the worst that another order of equal pods leads to."""
+        outcomes = self.alternatives.outcomes if self.alternatives else []
+        may_violate = any(each.num_pdb_violations for each in outcomes)
+        return Outcome.PREEMPTS_VIOLATING_BUDGETS if may_violate and self.outcome == Outcome.PREEMPTS else self.outcome
+
+    @property
+    def pods_at_stake(self) -> dict[str, list[str]]:
+        """By node all pods that the preemption may evict there, in any order of equal pods."""
+        stakes = {node: dict.fromkeys(victim.pod for victim in victims) for node, victims in self.victims.items()}
+        for outcome in self.alternatives.outcomes if self.alternatives else []:
+            stakes.setdefault(outcome.node, {}).update(dict.fromkeys(outcome.pods))
+        return {node: list(pods) for node, pods in stakes.items()}
 
 
 class VerdictList(_Record, frozen=True, kw_only=True):
