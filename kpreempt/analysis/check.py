@@ -23,6 +23,7 @@ from kpreempt.analysis.gate import (
 )
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play.outcomes import Choose
+from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.records import Plan
@@ -32,7 +33,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Check
+from kpreempt.verdict.check import Check, Range
 from kpreempt.verdict.play import Play
 
 
@@ -64,17 +65,18 @@ def check_rollout(
     now: datetime,
     at: datetime,
     chances: Callable[[int], Choose],
+    paces: Callable[[int], Pace] = lambda _: AT_ONCE,
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
 ) -> Check:
-    """The answer; ``chances`` makes what draws, by a seed.
+    """The answer; ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
 
     ``at`` is the time of the snapshot, whose age counts to ``now``.
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
 
     def rehearsal(plan: Plan) -> Rehearsal:
-        return Rehearsal(plan, scheduler, decode, now=at, chances=chances, phases=phases)
+        return Rehearsal(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
     general = [*question.assumptions, *_of_the_way(question, scheduler.algorithm)]
@@ -120,6 +122,7 @@ def check_rollout(
         failing_runs=sum(fails),
         failing_share=sum(each.share for each in outcomes if each.fails),
         outcomes=shares(outcomes) if len(played) > 1 else [],
+        evictions=_range_of(len(each.play.displaced) for each in played),
         explored_all=is_all,
         nodes=changed_nodes(shown.before, shown.after),
         spare=spare(shown.after),
@@ -134,7 +137,12 @@ def _played(question: CheckQuestion, rehearsal: Rehearsal, spread: Spread) -> tu
     if question.runs is None:
         return rehearsal.enough(question.seed, spread)
     found = list(rehearsal.several(question.seed, question.runs, spread))
-    return found, not found[0].play.draws
+    return found, not (found[0].play.draws or found[1:])
+
+
+def _range_of(numbers: Iterable[int]) -> Range:
+    found = sorted(numbers)
+    return Range(least=found[0], most=found[-1])
 
 
 def _rank(judged: Judged, play: Play) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from kpreempt.analysis.check import CheckQuestion, check_rollout
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.gate import Waiver, waivers_of_object
 from kpreempt.analysis.play.outcomes import Branch, Choose
+from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.rollout.deletions import missing_from
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.plan import plan_change
@@ -105,6 +106,7 @@ def run_check(request: CheckRequest) -> int:
         now=now,
         at=asked.time_of(loaded.cluster, now),
         chances=_chances,
+        paces=_paces,
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
@@ -162,6 +164,11 @@ def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocume
     """The objects that the base has and the manifests have no more. Raises ``InputError``."""
     had, have = ([each.document for each in prepared(given, namespace).documents] for given in (base, documents))
     return missing_from(had, have)
+
+
+def _paces(seed: int) -> Pace:
+    """By the first seed everything is done at once; any other draws how long it takes."""
+    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - no secret
 
 
 def _chances(seed: int) -> Choose:

@@ -30,7 +30,7 @@ from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import names
-from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleId
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding, Range, RuleId
 
 _INDENT = 2
 _BODY = 4
@@ -136,12 +136,19 @@ def _add_changes(page: Page, check: Check, options: RenderOptions) -> None:
     _add_rest(page, len(changed) - len(shown), "more object", indent=_INDENT)
 
 
+def _evictions(found: Range) -> str:
+    if found.least == found.most:
+        return count(found.most, "eviction")
+    return f"between {found.least:,} and {count(found.most, 'eviction')}"
+
+
 def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
     if not check.outcomes:
         return
     page.blank()
     scope = "these are all that can come up" if check.explored_all else "others may come up, too"
-    page.paragraph(Span("OUTCOMES", "heading"), f"  {count(len(check.outcomes), 'kind')}; {scope}")
+    kinds = count(len(check.outcomes), "kind")
+    page.paragraph(Span("OUTCOMES", "heading"), f"  {kinds}, {_evictions(check.evictions)}; {scope}")
     shown = check.outcomes if options.verbose else check.outcomes[:_OUTCOMES_SHOWN]
     for share in shown:
         mark = Span("✗ ", "bad") if share.fails else Span("✓ ", "good")

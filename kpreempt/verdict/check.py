@@ -191,13 +191,21 @@ class OutcomeShare(_Record, frozen=True, kw_only=True):
     fails: bool = False
 
 
+class Range(_Record, frozen=True, kw_only=True, omit_defaults=False):
+    """From the least number to the most."""
+
+    least: int = 0
+    most: int = 0
+
+
 class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
     The rules were put to each of ``runs`` plays, of which ``failing_runs`` break one; ``failing_share`` is how likely
     that is. ``findings`` are those of all of them, ``play`` is the only one or the worst, and ``outcomes`` are those
-    that came up where there were several. ``explored_all`` says whether these were all that can come up. ``nodes`` are
-    those on which something changes, ``spare`` is what all nodes have left in the end.
+    that came up where there were several. ``explored_all`` says whether these were all that can come up. ``evictions``
+    is how many pods have to go in them, from the least to the most. ``nodes`` are those on which something changes,
+    ``spare`` is what all nodes have left in the end.
     """
 
     api_version: str = API_VERSION
@@ -216,6 +224,7 @@ class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     failing_share: float = 0.0
     outcomes: list[OutcomeShare] = []
     explored_all: bool = False
+    evictions: Range = Range()
     nodes: list[NodeRoom] = []
     spare: dict[str, int] = {}
     assumptions: list[Assumption] = []

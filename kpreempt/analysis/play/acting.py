@@ -13,6 +13,7 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 # More steps than any controller takes at one moment; beyond them it goes round.
 _MOST_STEPS = 10_000
+_GOES_ROUND = "its controller always finds something to do; what it did until then counts"
 
 
 class Acting:
@@ -22,6 +23,9 @@ class Acting:
         self._actors = {owner: actor for actor in actors for owner in actor.owners}
         # A dictionary keeps the order, so that nothing is up to chance.
         self._called = {id(actor): actor for actor in actors}
+        # Those of the called that will get to it.
+        self._summoned: set[int] = set()
+        self._steps = 0
         self._lost: dict[OwnerKey, list[Pod]] = {}
         self.assumptions: dict[Assumption, None] = {}
 
@@ -40,16 +44,34 @@ class Acting:
         for _ in range(_MOST_STEPS):
             if not self._called:
                 return
-            actor = next(iter(self._called.values()))
-            try:
-                if not actor.sync(stage):
-                    del self._called[id(actor)]
-            except SyncError as error:
-                del self._called[id(actor)]
-                self._assume(actor, f"its controller does nothing: {error.message}")
+            self._take_step(next(iter(self._called.values())), stage)
         for actor in self._called.values():
-            self._assume(actor, "its controller always finds something to do; what it did until then counts")
+            self._assume(actor, _GOES_ROUND)
         self._called.clear()
+
+    def summoned(self) -> list[Actor]:
+        """The controllers that have something to do, and were not told here before; ``step`` is what they then do."""
+        found = [actor for key, actor in self._called.items() if key not in self._summoned]
+        self._summoned.update(map(id, found))
+        return found
+
+    def step(self, actor: Actor, stage: Stage) -> None:
+        """One step of a controller that was summoned; it is to be summoned again as long as it finds one to take."""
+        self._summoned.discard(id(actor))
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            self._assume(actor, _GOES_ROUND)
+            self._called.pop(id(actor), None)
+            return
+        self._take_step(actor, stage)
+
+    def _take_step(self, actor: Actor, stage: Stage) -> None:
+        try:
+            if not actor.sync(stage):
+                self._called.pop(id(actor), None)
+        except SyncError as error:
+            self._called.pop(id(actor), None)
+            self._assume(actor, f"its controller does nothing: {error.message}")
 
     def lose(self, pod: Pod) -> None:
         """A pod of a controller had to go for another."""

@@ -23,6 +23,7 @@ from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.outcomes import Choose, first_branch
+from kpreempt.analysis.play.pace import AT_ONCE, Pace, in_whole_seconds
 from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import (
     ORPHANED_SECONDS,
@@ -58,7 +59,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
     ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
-    ``choose`` picks one of the ways in which a decision may come out.
+    ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
     """
 
     arriving: Sequence[Pod] = ()
@@ -66,6 +67,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     lost_nodes: Sequence[str] = ()
     actors: Sequence[Actor] = ()
     choose: Choose = first_branch
+    pace: Pace = AT_ONCE
 
 
 def play(
@@ -98,7 +100,7 @@ def play_to_the_end(
     """The same, with the cluster as it is in the end."""
     game = _Game(cluster, scene, scheduler, now, limits or Limits(), prepared)
     found, assumptions = game.run()
-    return found, assumptions, game.cluster
+    return found if scene.pace.is_at_once else in_whole_seconds(found), assumptions, game.cluster
 
 
 class _Game:
@@ -128,6 +130,9 @@ class _Game:
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
         self._at = 0.0
+        self._pace = scene.pace
+        # When the scheduler knows of the pod that was made last.
+        self._known_at = 0.0
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
@@ -173,7 +178,7 @@ class _Game:
                 self._first.append(self._arrive(pod, cause=""))
         kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
-        self._acting.act(self)
+        self._act()
         end = self._go_on()
         ended = Ended(
             end=end,
@@ -198,7 +203,9 @@ class _Game:
             pod = self._scheduling.next_pod(self._at)
             if pod is not None:
                 self._attempt(pod)
-                self._acting.act(self)
+                if taken := self._pace.attempt():
+                    self._pass_until(self._at + taken)
+                self._act()
                 continue
             # A state that comes back after somebody had to go comes back for ever.
             shape, gone = self._shape(), self._chain.evictions
@@ -211,10 +218,28 @@ class _Game:
                 return PlayEnd.SETTLED
             if at > self._limits.seconds:
                 return PlayEnd.BROKEN_OFF
-            self._at = at
-            while self._later and self._later[0][0] <= at:
-                heapq.heappop(self._later)[2](at)
+            self._pass_until(at)
+            self._act()
+
+    def _pass_until(self, end: float) -> None:
+        """Time goes by, with what happens in it."""
+        while self._later and self._later[0][0] <= end:
+            at, _, event = heapq.heappop(self._later)
+            self._at = max(self._at, at)
+            event(self._at)
+        self._at = end
+
+    def _act(self) -> None:
+        """Controllers that have something to do take their steps, or get to it in their time."""
+        if self._pace.is_at_once:
             self._acting.act(self)
+            return
+        for actor in self._acting.summoned():
+            self._do_later(self._at + self._pace.answer(), partial(self._step, actor))
+
+    def _step(self, actor: Actor, _at: float) -> None:
+        self._acting.step(actor, self)
+        self._act()
 
     def _next_moment(self) -> float | None:
         """When something happens next, to a pod or in the queue."""
@@ -313,7 +338,8 @@ class _Game:
         self._chain.landed(pod.key, node)
         self._note(StepKind.LANDS, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound, self.now)
-        self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
+        ready_at = self._at + self._pace.readiness()
+        self._do_later(ready_at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
     def _become_ready(self, key: str, uid: str, at: float) -> None:
         pod = self._world.pods.get(key)
@@ -357,7 +383,7 @@ class _Game:
         """What no actor does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
-            self._replace(pod)
+            self._soon(lambda _: self._replace(pod))
         elif moment is Moment.AFTER_BACKOFF:
             self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
 
@@ -415,9 +441,13 @@ class _Game:
         self._note(StepKind.ARRIVES, pod, cause=cause)
         if pod.spec.node_name:
             self._queue.assigned_pod_added(pod, self.now)
-            self._do_later(self._at, partial(self._become_ready, pod.key, pod.metadata.uid))
-        else:
+            ready_at = self._at + self._pace.readiness()
+            self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
+        elif self._pace.is_at_once:
             self._queue.add(pod, self.now)
+        else:
+            self._known_at = max(self._known_at, self._at) + self._pace.creation()
+            self._do_later(self._known_at, partial(self._enqueue, pod.key, pod.metadata.uid))
         return pod.key
 
     def _go(self, pod: Pod) -> None:
@@ -428,10 +458,23 @@ class _Game:
             self._remove(pod.key)
             return
         self._queue.assigned_pod_updated(pod, self._world.pods[pod.key], self.now)
-        self._later_gone(pod.key, gone_at)
+        self._later_gone(pod.key, gone_at + self._pace.answer())
 
     def _later_gone(self, key: str, at: float) -> None:
         self._do_later(at, partial(self._gone, key))
+
+    def _enqueue(self, key: str, uid: str, _at: float) -> None:
+        """The scheduler learns of a pod, if that is still there."""
+        pod = self._world.pods.get(key)
+        if pod is not None and pod.metadata.uid == uid:
+            self._queue.add(pod, self.now)
+
+    def _soon(self, event: Callable[[float], None]) -> None:
+        """At once, or as soon as a controller gets to it."""
+        if self._pace.is_at_once:
+            event(self._at)
+        else:
+            self._do_later(self._at + self._pace.answer(), event)
 
     def _do_later(self, at: float, event: Callable[[float], None]) -> None:
         heapq.heappush(self._later, (at, next(self._order), event))
@@ -460,7 +503,7 @@ class _Game:
         if not pod.is_terminal:
             self._queue.assigned_pod_deleted(pod, self.now)
         if self._chain.was_evicted(key) and self._acting.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
-            self._replace(pod)
+            self._soon(lambda _: self._replace(pod))
         self._arrive_after(key)
 
     def _arrive_after(self, key: str) -> None:

@@ -14,6 +14,7 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play import Limits, Scene, play_to_the_end
 from kpreempt.analysis.play.outcomes import Branch, Choose, first_branch
+from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.casting import cast
 from kpreempt.analysis.rollout.records import Plan
@@ -30,6 +31,8 @@ _ATTEMPTS = 50_000
 _FEW_PLAYS = 20
 _MOST_PLAYS = 2 * _FEW_PLAYS
 _LEAST_PLAYS = 5
+# As many are enough to see whether it makes a difference how fast everything is.
+_PACED_PLAYS = 4
 # What the drawn plays may come to together, in decisions times nodes, which is what a decision takes.
 _MOST_DECISIONS = 5_000_000
 _DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
@@ -55,7 +58,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
 class Rehearsal:
     """Plays a plan any number of times. The cluster is prepared for the scheduler once.
 
-    ``chances`` makes what draws, by a seed.
+    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Rehearsal:
         *,
         now: datetime,
         chances: Callable[[int], Choose],
+        paces: Callable[[int], Pace] = lambda _: AT_ONCE,
         phases: Phases = NO_PHASES,
     ) -> None:
         self._plan = plan
@@ -73,18 +77,19 @@ class Rehearsal:
         self._decode = decode
         self._now = now
         self._chances = chances
+        self._paces = paces
         self._phases = phases
         self._prepared: Any = None
 
     def by_chance(self, seed: int) -> Rehearsed:
-        """A play in which the seed decides where the scheduler draws."""
-        return self._play(seed, _Choices((), self._chances(seed)))
+        """A play in which the seed decides where the scheduler draws, and how long everything takes."""
+        return self._play(seed, _Choices((), self._chances(seed)), self._paces(seed))
 
     def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Rehearsed]:
-        """As many plays, with seeds that follow one another; one is enough where nothing is drawn."""
+        """As many plays, with seeds that follow one another; one is enough where nothing is up to chance."""
         first = self.by_chance(seed)
         yield first
-        if first.play.draws:
+        if is_up_to_chance(first.play):
             yield from spread(range(seed + 1, seed + runs), self.by_chance)
 
     def every(self, most: int, first: Rehearsed | None = None) -> tuple[list[Rehearsed], bool]:
@@ -97,7 +102,9 @@ class Rehearsal:
         waiting: deque[tuple[int, ...]] = deque([()])
         while waiting and len(found) < most:
             prefix = waiting.popleft()
-            played = first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            played = (
+                first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            )
             found.append(msgspec.structs.replace(played, seed=len(found)))
             for place in range(len(prefix), len(played.widths)):
                 others = (other for other in range(played.widths[place]) if other != played.taken[place])
@@ -107,20 +114,29 @@ class Rehearsal:
     def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Rehearsed], bool]:
         """As many plays as show what chance may do, and whether these are all that there can be.
 
-        One where nothing is drawn, all where they are few, else so many with seeds that follow one another as their
-        decisions leave room for. How long a decision takes on this machine has no part in it.
+        One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
+        their decisions leave room for. They are not all where another pace leads to something else. How long a decision
+        takes on this machine has no part in it.
         """
         first = self.by_chance(seed)
-        if not first.play.draws:
+        if not is_up_to_chance(first.play):
             return [first], True
         room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
         if prod(first.widths) <= _FEW_PLAYS:
             # More than one play foretells may be there after all; those that were looked at count all the same.
-            return self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), first)
+            of_all = first if self._paces(seed).is_at_once else None
+            found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
+            if not first.play.displaced or self._is_foretold(found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread):
+                return found, is_all
         runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
         return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
 
-    def _play(self, seed: int, choices: _Choices) -> Rehearsed:
+    def _is_foretold(self, found: Sequence[Rehearsed], seeds: range, spread: Spread) -> bool:
+        """Whether it makes no difference how long everything takes."""
+        kinds = {_kind_of(each.play) for each in found}
+        return all(_kind_of(each.play) in kinds for each in spread(seeds, self.by_chance))
+
+    def _play(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Rehearsed:
         made = cast(self._plan, self._decode, self._now)
         if self._prepared is None:
             with self._phases.phase("prepare"):
@@ -131,6 +147,7 @@ class Rehearsal:
             lost_nodes=self._plan.deleted_nodes,
             actors=made.actors,
             choose=choices.choose,
+            pace=pace,
         )
         with self._phases.phase("play"):
             play, assumptions, after = play_to_the_end(
@@ -173,27 +190,43 @@ class _Choices:
         return chosen
 
 
+def is_up_to_chance(play: Play) -> bool:
+    """Whether other plays may come to something else: where the scheduler draws, or on who comes first hangs who goes."""
+    return bool(play.draws or play.displaced)
+
+
 def share_of(rehearsed: Rehearsed, *, fails: bool, share: float) -> OutcomeShare:
     """The outcome of one play, by which it is told from others; it counts once, and as ``share`` of the whole."""
-    play = rehearsed.play
+    return msgspec.structs.replace(_outcome(rehearsed.play), count=1, seed=rehearsed.seed, share=share, fails=fails)
+
+
+def _outcome(play: Play) -> OutcomeShare:
     return OutcomeShare(
-        count=1,
-        seed=rehearsed.seed,
-        share=share,
+        count=0,
+        seed=0,
+        share=0,
         end=play.end,
         victims=_counted(each.workload for each in play.displaced),
         violations={budget.budget: budget.violations for budget in play.budgets if budget.violations},
         pending=_counted(each.workload for each in play.waiting),
         depth=play.depth,
-        fails=fails,
     )
+
+
+def _kind_of(play: Play) -> bytes:
+    return _key_of(_outcome(play))
+
+
+def _key_of(outcome: OutcomeShare) -> bytes:
+    """The same for outcomes that count as equal."""
+    return msgspec.json.encode(msgspec.structs.replace(outcome, seed=0, count=0, share=0), order="deterministic")
 
 
 def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
     """Equal outcomes counted together, the most frequent first."""
     found: dict[bytes, OutcomeShare] = {}
     for each in outcomes:
-        key = msgspec.json.encode(msgspec.structs.replace(each, seed=0, count=0, share=0), order="deterministic")
+        key = _key_of(each)
         known = found.get(key)
         if known is not None:
             count, share = known.count + each.count, known.share + each.share

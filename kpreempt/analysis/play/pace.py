@@ -1,0 +1,80 @@
+"""How long the parts of a cluster take in a play, which nothing in a snapshot says.
+
+With ``AT_ONCE`` all that can be done at a moment is done in it: the scheduler tries one pod after the other, and
+controllers answer between two attempts. In a real cluster each of these takes its time. Pods of a rollout come while
+others are tried already, what takes the place of a victim is tried before the next of them, and pods become ready one
+by one. Who comes first then is up to chance, and with it who has to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from kpreempt.verdict.play import Play
+
+# From the fastest cluster to the slowest that is drawn: an answer takes so many seconds on average.
+_FASTEST = 0.01
+_DOUBLINGS = 8
+# What else takes time, as multiples of that.
+_ATTEMPT = 0.1
+_CREATION = 0.2
+_READINESS = 2.0
+
+
+class Pace:
+    """How many seconds something takes; without ``chance``, which draws numbers from 0 up to 1, none at all."""
+
+    def __init__(self, chance: Callable[[], float] | None = None) -> None:
+        self._chance = chance
+        self._mean = _FASTEST * 2.0 ** (_DOUBLINGS * chance()) if chance is not None else 0.0
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether nothing takes any time."""
+        return self._chance is None
+
+    def attempt(self) -> float:
+        """An attempt of the scheduler."""
+        return self._draw(_ATTEMPT)
+
+    def answer(self) -> float:
+        """A controller's next step after something has happened to its pods, or a kubelet's after a grace period."""
+        return self._draw(1.0)
+
+    def creation(self) -> float:
+        """From one pod that a controller makes to the next, until the scheduler knows of it."""
+        return self._draw(_CREATION)
+
+    def readiness(self) -> float:
+        """Until a pod that is bound is ready."""
+        return self._draw(_READINESS)
+
+    def _draw(self, share: float) -> float:
+        return self._mean * share * 2.0 * self._chance() if self._chance is not None else 0.0
+
+
+AT_ONCE = Pace()
+
+
+def in_whole_seconds(play: Play) -> Play:
+    """The play with times to the second: what was drawn beyond that is not worth telling."""
+    return msgspec.structs.replace(
+        play,
+        seconds=_whole(play.seconds),
+        starts_at={key: _whole(at) for key, at in play.starts_at.items()},
+        steps=[msgspec.structs.replace(step, at=_whole(step.at)) for step in play.steps],
+        workloads=[msgspec.structs.replace(each, least_at=_whole(each.least_at)) for each in play.workloads],
+        refused=[msgspec.structs.replace(each, since=_whole(each.since)) for each in play.refused],
+        stranded=[
+            msgspec.structs.replace(
+                each, since=_whole(each.since), until=None if each.until is None else _whole(each.until)
+            )
+            for each in play.stranded
+        ],
+    )
+
+
+def _whole(seconds: float) -> float:
+    return float(int(seconds))
