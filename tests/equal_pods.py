@@ -12,18 +12,12 @@ Told = tuple[str, frozenset[str], int]
 
 def told_outcomes(verdict: Verdict) -> set[Told]:
     """Every outcome of a preemption that the verdict tells of; none where there is no preemption."""
-    if verdict.alternatives is None:
-        violations = {candidate.node: candidate.num_pdb_violations for candidate in verdict.candidates}
-        return {
-            (node, frozenset(victim.pod for victim in verdict.victims[node]), violations[node])
-            for node in verdict.nominated_nodes
-        }
     return {
         (
             outcome.node,
             frozenset([*outcome.victims, *(pod for pods in chosen for pod in pods)]),
             outcome.num_pdb_violations,
         )
-        for outcome in verdict.alternatives.outcomes
+        for outcome in verdict.possible_outcomes
         for chosen in product(*(combinations(choice.pods, choice.count) for choice in outcome.choices))
     }

@@ -93,12 +93,11 @@ def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) 
     """The pending pods that would evict a pod, by its name, in the order of the queue."""
     threats: dict[str, list[Threat]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
-        for node, victims in verdict.victims.items():
-            threat = Threat(
-                pod.key, pod.priority, node, positions.get(pod.key), is_certain=len(verdict.nominated_nodes) == 1
-            )
+        for node, victims in verdict.pods_at_stake.items():
             for victim in victims:
-                threats.setdefault(victim.pod, []).append(threat)
+                is_certain = verdict.surely_evicts(victim)
+                threat = Threat(pod.key, pod.priority, node, positions.get(pod.key), is_certain=is_certain)
+                threats.setdefault(victim, []).append(threat)
     return threats
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,7 +14,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
-from kpreempt.verdict import SizeName, Verdict
+from kpreempt.verdict import PossibleOutcome, SizeName, Verdict
 from kpreempt.verdict.budget_audit import (
     AuditedBudget,
     Breach,
@@ -36,38 +37,56 @@ def breaches_of(
     """The pending pods that would break a budget, by its name, in the order of the queue."""
     found: dict[str, list[Breach]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
-        broken: dict[str, dict[str, list[str]]] = {}
-        left: dict[str, int] = {}
-        allowed: dict[str, int] = {}
-        for node, victims in verdict.victims.items():
-            # Those that are leaving anyway are lost to the budget already.
-            going = [victim.pod for victim in victims if not victim.terminating]
-            taken: dict[str, list[str]] = {}
-            for victim in going:
-                for budget in protection.budgets_of(victim):
-                    status = budget.status or PodDisruptionBudgetStatus()
-                    if victim.partition("/")[2] not in status.disrupted_pods:
-                        allowed[budget.key] = status.disruptions_allowed
-                        taken.setdefault(budget.key, []).append(victim)
-            for key, pods in taken.items():
-                rest = allowed[key] - len(pods)
-                if rest < 0:
-                    broken.setdefault(key, {})[node] = pods
-                    left[key] = min(left.get(key, 0), rest)
-        for key, nodes in broken.items():
+        outcomes = verdict.possible_outcomes
+        broken: dict[str, list[_Taken]] = {}
+        for outcome in outcomes:
+            for key, taken in _taken_by(outcome, protection).items():
+                if taken.most > taken.allowed:
+                    broken.setdefault(key, []).append(taken)
+        for key, breaking in broken.items():
             breach = Breach(
                 pod=pod.key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
                 position=positions.get(pod.key),
-                nodes=list(nodes),
-                victims=list(dict.fromkeys(victim for pods in nodes.values() for victim in pods)),
-                allowed=allowed[key],
-                left=left[key],
-                is_certain=len(nodes) == len(verdict.victims),
+                nodes=list(dict.fromkeys(taken.node for taken in breaking)),
+                victims=list(dict.fromkeys(victim for taken in breaking for victim in taken.pods)),
+                allowed=breaking[0].allowed,
+                left=min(taken.allowed - taken.most for taken in breaking),
+                is_certain=len(breaking) == len(outcomes) and all(taken.least > taken.allowed for taken in breaking),
             )
             found.setdefault(key, []).append(breach)
     return found
+
+
+class _Taken(NamedTuple):
+    """What an outcome takes from a budget: the pods that go or may, and how many of them at the most and at least."""
+
+    node: str
+    pods: list[str]
+    allowed: int
+    most: int
+    least: int
+
+
+def _taken_by(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Taken]:
+    """What an outcome takes from each budget; pods that are leaving anyway are lost to it already."""
+    groups = [(len(outcome.victims), outcome.victims), *((choice.count, choice.pods) for choice in outcome.choices)]
+    taken: dict[str, _Taken] = {}
+    for count, pods in groups:
+        going: dict[str, list[str]] = {}
+        for pod in pods:
+            for budget in protection.budgets_of(pod) if pod not in protection.leaving else ():
+                if pod.partition("/")[2] not in (budget.status or PodDisruptionBudgetStatus()).disrupted_pods:
+                    going.setdefault(budget.key, []).append(pod)
+        for key, protected in going.items():
+            before = taken.get(key, _Taken(outcome.node, [], protection.allowed_by(key), 0, 0))
+            taken[key] = before._replace(
+                pods=before.pods + protected,
+                most=before.most + min(count, len(protected)),
+                least=before.least + max(0, count - (len(pods) - len(protected))),
+            )
+    return taken
 
 
 def with_breaches(item: AuditedBudget, breaches: list[Breach]) -> AuditedBudget:

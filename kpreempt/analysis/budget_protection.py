@@ -16,12 +16,17 @@ from kpreempt.model.workloads import ReplicaSet
 
 
 class Protection:
-    """Which unfinished pods each budget selects, as the disruption controller sees it, and the other way round."""
+    """Which unfinished pods each budget selects, as the disruption controller sees it, and the other way round.
+
+    ``leaving`` are those among them that are on their way out.
+    """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         budgets = cluster.pod_disruption_budgets
         namespaces = {budget.metadata.namespace for budget in budgets}
         self.in_namespace: dict[str, list[Pod]] = {namespace: [] for namespace in namespaces}
+        self.leaving: set[str] = set()
+        self._allowed = {budget.key: budget.status.disruptions_allowed if budget.status else 0 for budget in budgets}
         by_label: dict[tuple[str, str, str], list[Pod]] = {}
         wanted = {
             (budget.metadata.namespace, *label)
@@ -34,6 +39,8 @@ class Protection:
             if namespace not in namespaces or pod.is_terminal:
                 continue
             self.in_namespace[namespace].append(pod)
+            if pod.metadata.deletion_timestamp is not None:
+                self.leaving.add(pod.key)
             for label in pod.metadata.labels.items():
                 if (namespace, *label) in wanted:
                     by_label.setdefault((namespace, *label), []).append(pod)
@@ -46,6 +53,10 @@ class Protection:
     def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
         """The budget's pods that have not finished, in the order of the input."""
         return self._pods[budget.key]
+
+    def allowed_by(self, budget: str) -> int:
+        """How many disruptions the budget of that name allows now."""
+        return self._allowed[budget]
 
     def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
         """The budgets that select the pod of that name."""

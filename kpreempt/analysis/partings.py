@@ -27,7 +27,7 @@ def is_same_fate(base: Verdict, other: Verdict) -> bool:
     ours, theirs = set(nodes_of(base)), set(nodes_of(other))
     if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
         return bool(ours & theirs)
-    return ours == theirs and _victim_sets(base) == _victim_sets(other)
+    return ours == theirs and _may_evict_the_same(base, other)
 
 
 def nodes_of(verdict: Verdict) -> list[str]:
@@ -87,6 +87,21 @@ def _outcome(verdict: Verdict) -> Outcome:
 
 def _victim_sets(verdict: Verdict) -> dict[str, set[str]]:
     return {node: set(victims) for node, victims in victims_by_node(verdict).items()}
+
+
+def _may_evict_the_same(base: Verdict, other: Verdict) -> bool:
+    """Whether the victims are the same, or those of one may be those of the other in another order of equal pods."""
+    if _victim_sets(base) == _victim_sets(other):
+        return True
+    return any(_are_told(one, another) for one, another in ((base, other), (other, base)))
+
+
+def _are_told(verdict: Verdict, by: Verdict) -> bool:
+    outcomes = by.alternatives.outcomes if by.alternatives else []
+    return all(
+        any(each.node == node and each.allows(victims) for each in outcomes)
+        for node, victims in victims_by_node(verdict).items()
+    )
 
 
 def _is_scored(verdict: Verdict) -> bool:

@@ -155,6 +155,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         reason=verdict.reason,
         nodes=verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes,
         victims=verdict.victims,
+        alternatives=verdict.alternatives,
         num_pdb_violations=max(
             (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
         ),

@@ -79,11 +79,10 @@ def _reconstruction(
 def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_over: bool) -> Reconstruction:
     node = victim.spec.node_name
     candidate = next((each for each in verdict.candidates if each.node == node), None)
-    is_chosen = node in verdict.nominated_nodes
     victims = candidate.victims if candidate else []
     result = ReconstructionResult.NO_PREEMPTION
     if verdict.nominated_nodes:
-        is_confirmed = is_chosen and victim.key in victims
+        is_confirmed = victim.key in verdict.pods_at_stake.get(node, ())
         result = ReconstructionResult.CONFIRMED if is_confirmed else ReconstructionResult.OTHER_VICTIMS
     return Reconstruction(
         result=result,

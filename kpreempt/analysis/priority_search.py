@@ -104,5 +104,5 @@ def _answer(verdict: Verdict) -> _Answer:
     return _Answer(
         verdict.outcome,
         verdict.nominated_nodes or verdict.lands_on,
-        frozenset(victim.pod for victims in verdict.victims.values() for victim in victims),
+        frozenset(pod for pods in verdict.pods_at_stake.values() for pod in pods),
     )

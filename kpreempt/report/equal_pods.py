@@ -39,6 +39,17 @@ def order_in_a_sentence(verdict: Verdict) -> str:
     return f"That hangs on the order of equal pods, which only the scheduler knows: {told}."
 
 
+def order_in_brief(alternatives: Alternatives) -> str:
+    """What hangs on the order of equal pods, where there is little room."""
+    outcomes = alternatives.outcomes
+    if alternatives.exact and len(outcomes) == 1 and len(outcomes[0].choices) == 1:
+        return f"that is {_choice(outcomes[0].choices[0], named=2)}"
+    may_violate = any(each.num_pdb_violations for each in outcomes)
+    return "who goes hangs on the order of equal pods" + (
+        ", and so whether a budget is violated" if may_violate else ""
+    )
+
+
 def may_violate_in_another_order(verdict: Verdict) -> bool:
     """Whether only another order than the likely one violates a budget."""
     return verdict.worst_outcome != verdict.outcome

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since, format_time
+from kpreempt.report.equal_pods import order_in_brief
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.verdict import Agreement, Leaving, Outcome, PendingPod, PendingState
@@ -66,7 +67,8 @@ def fate_in_words(item: PendingPod) -> Phrase:
     leaving = all(victim.terminating for each in item.victims.values() for victim in each)
     verb = "waits for" if leaving else "evicts"
     named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if len(item.victims) == 1 else ""
-    return (Span(f"{verb} {number}", "warn"), f" on {nodes}{named}", *_violations(item))
+    order = f"; {order_in_brief(item.alternatives)}" if item.alternatives else ""
+    return (Span(f"{verb} {number}", "warn"), f" on {nodes}{named}{order}", *_violations(item))
 
 
 def agreement_in_words(item: PendingPod, *, verbose: bool) -> str:

@@ -124,7 +124,8 @@ def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:
     order = next((each for each in orders if each.node == item.node), None)
     if item.standing is None or order is None:
         return "-"
-    return f"{item.standing.place} of {len(order.pods)}"
+    last = f"-{item.standing.last_place}" if item.standing.last_place else ""
+    return f"{item.standing.place}{last} of {len(order.pods)}"
 
 
 def _add_legend(page: Page, answer: PodsAtRisk) -> None:

@@ -50,17 +50,11 @@ def outcome_in_words(verdict: Verdict) -> Phrase:
 
 
 def _victim_numbers(verdict: Verdict) -> list[int]:
-    others = verdict.alternatives.outcomes if verdict.alternatives else []
-    return [
-        *(len(verdict.victims.get(node, [])) for node in verdict.nominated_nodes),
-        *(each.num_victims for each in others),
-    ]
+    return [each.num_victims for each in verdict.possible_outcomes]
 
 
 def _violation_numbers(verdict: Verdict) -> list[int]:
-    nominated = [each for each in verdict.candidates if each.node in verdict.nominated_nodes]
-    others = verdict.alternatives.outcomes if verdict.alternatives else []
-    return [each.num_pdb_violations for each in (*nominated, *others)]
+    return [each.num_pdb_violations for each in verdict.possible_outcomes]
 
 
 def _range(numbers: list[int]) -> str:

@@ -16,12 +16,18 @@ from functools import cache
 from itertools import chain, product
 from typing import Generic, NamedTuple, TypeVar
 
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
+
 P = TypeVar("P")
 # How many pods of each kind are back on the node, in the order of the kinds.
 Kept = tuple[int, ...]
 # Whether one more pod of a kind can stay beside these.
 Fits = Callable[[Kept, int], bool]
 
+# Of a pod without a ``resourceVersion``.
+_LATEST = 2**62
+_MAX_DIGITS = 20
 # So many orders are tried where following all of them would take too many steps, fewer of very many pods.
 _SAMPLES = 100
 _MAX_SAMPLED_PODS = 100_000
@@ -41,7 +47,7 @@ class Alike(NamedTuple, Generic[P]):
 class Choice(NamedTuple, Generic[P]):
     """So many of these pods go; any of them may."""
 
-    count: int
+    number: int
     pods: list[P]
 
 
@@ -55,7 +61,7 @@ class Possible(NamedTuple, Generic[P]):
     @property
     def an_example(self) -> list[P]:
         """Victims with which this outcome would have come about, in no order."""
-        return [*self.pods, *(pod for choice in self.choices for pod in choice.pods[: choice.count])]
+        return [*self.pods, *(pod for choice in self.choices for pod in choice.pods[: choice.number])]
 
 
 class Outcomes(NamedTuple, Generic[P]):
@@ -68,6 +74,23 @@ class Outcomes(NamedTuple, Generic[P]):
     def is_certain(self) -> bool:
         """Whether every order leads to the same victims."""
         return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
+
+
+def update_of(pod: Pod) -> int:
+    """A number that grows with the time of a pod's last update, within one cluster: its ``resourceVersion``.
+
+    One that has none was not seen by an API server yet, so that it is the latest.
+    """
+    version = pod.metadata.resource_version
+    return min(int(version), _LATEST) if version.isdecimal() and len(version) < _MAX_DIGITS else _LATEST
+
+
+def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:
+    """What is to be assumed where not every order was followed."""
+    if alternatives is None or alternatives.exact:
+        return []
+    message = "their order is only in the scheduler's cache, and not every one was followed: others may be evicted"
+    return [Assumption("pods of equal importance", "", message, AssumptionKind.UNCERTAIN)]
 
 
 class Steps:
@@ -191,7 +214,8 @@ class _Search:
     def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Way:
         """The two passes of an order: budgets are counted down pod by pod, also where one is violated already."""
         remaining = dict(left)
-        violating, others = [], []
+        violating: list[int] = []
+        others: list[int] = []
         for kind in order:
             is_violated = False
             for budget in self._budgets[kind]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.verdict.outcome import Outcome
-from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary, Victim
+from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 
 
 class _Record(msgspec.Struct, frozen=True, rename="camel"):
@@ -112,6 +112,7 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+    alternatives: Alternatives | None = None
     message: str = ""
     scheduler_message: str = ""
     agreement: Agreement = Agreement.NONE

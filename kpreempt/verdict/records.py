@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
@@ -195,6 +196,12 @@ class PossibleOutcome(_Record, frozen=True):
         """How many pods go."""
         return len(self.victims) + sum(choice.count for choice in self.choices)
 
+    def allows(self, victims: Collection[str]) -> bool:
+        """Whether just these pods may go."""
+        rest = set(victims) - set(self.victims)
+        counts = [len(rest & set(choice.pods)) == choice.count for choice in self.choices]
+        return set(self.victims) <= set(victims) and all(counts) and len(rest) == self.num_victims - len(self.victims)
+
     @property
     def pods(self) -> list[str]:
         """Every pod that goes, or may."""
@@ -316,6 +323,24 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
         outcomes = self.alternatives.outcomes if self.alternatives else []
         may_violate = any(each.num_pdb_violations for each in outcomes)
         return Outcome.PREEMPTS_VIOLATING_BUDGETS if may_violate and self.outcome == Outcome.PREEMPTS else self.outcome
+
+    def surely_evicts(self, pod: str) -> bool:
+        """Whether ``pod`` goes whichever of the nodes it is, and in any order of equal pods."""
+        told = self.alternatives
+        if told is not None and (told.untold or not told.exact):
+            return False
+        return all(pod in each.victims for each in self.possible_outcomes)
+
+    @property
+    def possible_outcomes(self) -> list[PossibleOutcome]:
+        """Every outcome of a preemption that is told: one for each node, or more where equal pods decide."""
+        if self.alternatives is not None:
+            return self.alternatives.outcomes
+        violations = {each.node: each.num_pdb_violations for each in self.candidates}
+        return [
+            PossibleOutcome(node, [victim.pod for victim in victims], [], violations.get(node, 0))
+            for node, victims in self.victims.items()
+        ]
 
     @property
     def pods_at_stake(self) -> dict[str, list[str]]:

@@ -16,9 +16,9 @@ class _Record(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Threat(_Record, frozen=True):
-    """A pending pod that would evict the pod in question. ``is_certain`` is false where several nodes tie.
+    """A pending pod that would evict the pod in question.
 
-    ``position`` is its place in the scheduling queue.
+    ``is_certain`` is false where several nodes tie, or equal pods. ``position`` is its place in the scheduling queue.
     """
 
     pod: str
@@ -65,6 +65,7 @@ class Threshold(_Record, frozen=True, kw_only=True):
 class Standing(_Record, frozen=True):
     """A pod's place on its node: ``place`` 1 goes first. ``violates_budget`` puts it behind all that violate none.
 
+    Where it has equals, whose order nothing tells, it may have any place from ``place`` to ``last_place``, else 0.
     ``budgets`` is what its eviction takes from each budget when every more important pod of the node goes too.
     """
 
@@ -74,6 +75,7 @@ class Standing(_Record, frozen=True):
     start_time: datetime | None = None
     violates_budget: bool = False
     budgets: list[BudgetUse] = []
+    last_place: int = 0
 
 
 class PodAtRisk(_Record, frozen=True, kw_only=True):

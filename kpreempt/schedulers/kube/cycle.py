@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.kube.assumptions import (
     asked_about_more,
     nomination_assumptions,
@@ -235,6 +236,7 @@ class Cycle:
         return self._verdict(
             _outcome(nominated, candidates, victims, self._state.extending),
             [
+                *unfollowed(evidence.alternatives if evidence else None),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
                 *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
             ],

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -22,7 +23,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     MEMORY,
     Resource,
 )
-from kpreempt.schedulers.kube.preemption.importance import NO_START, update_of
+from kpreempt.schedulers.kube.preemption.importance import NO_START
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]

@@ -98,5 +98,5 @@ def _told(node: str, rival: _Rival) -> PossibleOutcome:
         pods = [f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in rival.victims]
         return PossibleOutcome(node, pods, [], rival.num_violations)
     certain = [info.key for info in sorted(rival.possible.pods, key=tie_of)]
-    choices = [PodChoice(choice.count, [info.key for info in choice.pods]) for choice in rival.possible.choices]
+    choices = [PodChoice(choice.number, [info.key for info in choice.pods]) for choice in rival.possible.choices]
     return PossibleOutcome(node, certain, choices, rival.num_violations)

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from kpreempt.model.pod import Pod
+from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 
 # A start time that is missing; it counts as now.
 NO_START = float("inf")
-# Of a pod without a ``resourceVersion``.
-_LATEST = 2**62
-_MAX_DIGITS = 20
 
 _MAX_INSERTION = 12
 _SHORTEST_NINTHER = 50
@@ -64,15 +61,6 @@ def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:
 def tie_of(pod: PodInfo) -> tuple[int, float]:
     """What equals share: priority and start, as a key that sorts the most important first."""
     return -pod.priority, NO_START if pod.start is None else pod.start.timestamp()
-
-
-def update_of(pod: Pod) -> int:
-    """A number that grows with the time of a pod's last update, within one cluster: its ``resourceVersion``.
-
-    One that has none was not seen by an API server yet, so that it is the latest.
-    """
-    version = pod.metadata.resource_version
-    return min(int(version), _LATEST) if version.isdecimal() and len(version) < _MAX_DIGITS else _LATEST
 
 
 def sorted_as_in_go(pods: Sequence[PodInfo], less: Callable[[PodInfo, PodInfo], bool]) -> list[PodInfo]:

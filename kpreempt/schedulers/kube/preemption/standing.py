@@ -7,11 +7,13 @@ the incoming pod lacks; one that frees nothing of that stays wherever it stands.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.importance import sort_by_importance
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
+from kpreempt.schedulers.kube.preemption.importance import sort_by_importance, tie_of
 from kpreempt.verdict import Standing
 
 
@@ -22,14 +24,28 @@ def rank_victims(
     potential = [info for info in node_info.pods if info.priority < priority]
     counted = budgets.count(sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order))
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
+    places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
+    spans = {} if has_scheduler_order else _spans(counted, places)
     return [
         Standing(
             pod=each.pod_info.key,
             priority=each.pod_info.priority,
-            place=place,
+            place=spans.get(each.pod_info.key, (place, 0))[0],
+            last_place=spans.get(each.pod_info.key, (place, 0))[1],
             start_time=each.pod_info.start,
             violates_budget=each.violates,
             budgets=each.budgets,
         )
         for place, each in enumerate(reversed(put_back), start=1)
     ]
+
+
+def _spans(counted: Sequence[PodWithBudgets], places: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """The first and the last place of each pod that has equals. Of these, too, any may be the one that violates."""
+    spans: dict[str, tuple[int, int]] = {}
+    for _, tie in groupby(counted, lambda each: tie_of(each.pod_info)):
+        keys = [each.pod_info.key for each in tie]
+        if len(keys) > 1:
+            taken = [places[key] for key in keys]
+            spans |= dict.fromkeys(keys, (min(taken), max(taken)))
+    return spans

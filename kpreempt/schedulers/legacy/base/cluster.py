@@ -13,6 +13,7 @@ from functools import cached_property
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo
 
@@ -45,6 +46,9 @@ class Cluster:
                     assigned[pod.spec.node_name].append(pod)
             elif pod.spec.scheduler_name in scheduler_names and (node := nominated_node(pod)):
                 self.nominated_pods.setdefault(node, []).append(PodInfo(pod, accounting))
+        if not snapshot.has_scheduler_order:
+            # The likely order: an update puts a pod at the end of its node's list.
+            assigned = {node: sorted(pods, key=update_of) for node, pods in assigned.items()}
         self.node_infos = [NodeInfo(node, assigned[node.metadata.name], accounting) for node in snapshot.nodes]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self.num_pods = sum(map(len, assigned.values()))

@@ -13,10 +13,12 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.effects import with_effects
+from kpreempt.schedulers.legacy.base.equals import part_equals
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyError, State
 from kpreempt.schedulers.legacy.base.messages import NO_NODES, aggregate
@@ -25,12 +27,14 @@ from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
 from kpreempt.schedulers.legacy.base.victims_report import victims_of
 from kpreempt.verdict import (
+    Alternatives,
     Assumption,
     AssumptionKind,
     Candidate,
     Code,
     Eligibility,
     Outcome,
+    PossibleOutcome,
     Selection,
     Status,
     Verdict,
@@ -157,9 +161,14 @@ class Cycle:
             except LegacyError as failure:
                 error = f"the preemption ends in an error: {failure}"
         victims = {node: victims_of(left[node].pods, self._budgets) for node in nominated}
+        alternatives = self._alternatives(left, nominated)
         return self._verdict(
             _outcome(nominated, left, victims),
-            self._version.assumptions_about_candidates(self._cluster, self._info, list(left)),
+            [
+                *unfollowed(alternatives),
+                *self._version.assumptions_about_candidates(self._cluster, self._info, list(left)),
+            ],
+            alternatives=alternatives,
             reason=error,
             filter=evaluated,
             eligibility=eligibility,
@@ -211,6 +220,20 @@ class Cycle:
 
     def _passes_extenders(self, node: str, victims: Victims) -> bool:
         return self._asking.lets_pass_without(self._cluster.by_name[node], victims.pods)
+
+    def _alternatives(self, candidates: Mapping[str, Victims], nominated: Sequence[str]) -> Alternatives | None:
+        """What another order of equals may lead to; ``None`` where it is known, or where no equals have to part."""
+        if self._cluster.snapshot.has_scheduler_order or not nominated:
+            return None
+        importance = self._version.importance(self._cluster.now)
+        parted = {node: part_equals(each, importance, self._budgets) for node, each in candidates.items()}
+        if not any(each.choices for each in parted.values()):
+            return None
+        outcomes = [
+            PossibleOutcome(node, parted[node].victims, parted[node].choices, candidates[node].num_violations)
+            for node in nominated
+        ]
+        return Alternatives(outcomes, exact=all(each.is_exact for each in parted.values()))
 
     def _nominations_to_clear(self, potential: list[NodeInfo], nominated: list[str]) -> list[str]:
         """Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope."""

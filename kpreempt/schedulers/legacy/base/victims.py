@@ -7,7 +7,7 @@ again and becomes a victim. A node without victims stays a candidate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, PodWithBudgets
@@ -26,6 +26,8 @@ class Victims(NamedTuple):
     pods: list[PodInfo]
     num_violations: int
     steps: list[Reprieve]
+    # All that were put back, in that order.
+    tried: Sequence[PodInfo] = ()
 
 
 class DryRun(NamedTuple):
@@ -52,6 +54,7 @@ class DryRun(NamedTuple):
             [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.kept],
             sum(step.violates_budget and not step.kept for step in steps),
             steps,
+            [each.pod_info for each in ordered],
         )
 
     def _reprieve(self, state: State, node_info: NodeInfo, each: PodWithBudgets) -> Reprieve:

@@ -45,7 +45,12 @@ def test_importance(one: tuple[int, int | None], other: tuple[int, int | None], 
 
 def test_few_pods_without_a_start_time_come_out_reversed() -> None:
     pods = [pod_info(name, 0, None) for name in "abcd"]
-    assert [info.pod.metadata.name for info in sort_by_importance(pods, NOW)] == ["d", "c", "b", "a"]
+    assert [info.pod.metadata.name for info in sort_by_importance(pods, NOW, has_scheduler_order=True)] == [
+        "d",
+        "c",
+        "b",
+        "a",
+    ]
 
 
 def test_the_order_of_equal_pods_is_that_of_go() -> None:
@@ -54,4 +59,6 @@ def test_the_order_of_equal_pods_is_that_of_go() -> None:
             pod_info(str(index), priority, None if start < 0 else start)
             for index, (priority, start) in enumerate(case["pods"])
         ]
-        assert [int(info.pod.metadata.name) for info in sort_by_importance(pods, NOW)] == case["order"]
+        assert [
+            int(info.pod.metadata.name) for info in sort_by_importance(pods, NOW, has_scheduler_order=True)
+        ] == case["order"]
