@@ -61,9 +61,9 @@ def fill(plane: ControlPlane, objects: list[Object]) -> None:
         if kind not in KEPT and kind != "Pod":
             for document in objects:
                 if document["kind"] == kind:
-                    _create(plane, document)
+                    create(plane, document)
     for pod in sorted((each for each in objects if each["kind"] == "Pod"), key=_place):
-        _create(plane, live_pod(pod))
+        create(plane, live_pod(pod))
 
 
 def _place(pod: Object) -> tuple[int, str]:
@@ -97,7 +97,8 @@ def _path(document: Object) -> str:
     return f"{group}/namespaces/{namespace}/{plural}"
 
 
-def _create(plane: ControlPlane, document: Object) -> None:
+def create(plane: ControlPlane, document: Object) -> None:
+    """Create one object with its status; nothing happens where the API server refuses it."""
     document = copy.deepcopy(document)
     metadata = document["metadata"]
     is_leaving = metadata.pop("deletionTimestamp", None) is not None

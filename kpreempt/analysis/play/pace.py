@@ -14,21 +14,26 @@ import msgspec
 
 from kpreempt.verdict.play import Play
 
-# From the fastest cluster to the slowest that is drawn: an answer takes so many seconds on average.
-_FASTEST = 0.01
+# So many seconds each of them takes on average where it is fast, and so many times may that double where it is slow.
+_ATTEMPT = 0.002
+_ANSWER = 0.01
+_CREATION = 0.005
+_READINESS = 0.02
 _DOUBLINGS = 8
-# What else takes time, as multiples of that.
-_ATTEMPT = 0.1
-_CREATION = 0.2
-_READINESS = 2.0
 
 
 class Pace:
-    """How many seconds something takes; without ``chance``, which draws numbers from 0 up to 1, none at all."""
+    """How many seconds something takes; without ``chance``, which draws numbers from 0 up to 1, none at all.
+
+    In one cluster the scheduler is fast and controllers are slow, in another one it is the other way round.
+    """
 
     def __init__(self, chance: Callable[[], float] | None = None) -> None:
         self._chance = chance
-        self._mean = _FASTEST * 2.0 ** (_DOUBLINGS * chance()) if chance is not None else 0.0
+        self._attempt = self._mean(_ATTEMPT)
+        self._answer = self._mean(_ANSWER)
+        self._creation = self._mean(_CREATION)
+        self._readiness = self._mean(_READINESS)
 
     @property
     def is_at_once(self) -> bool:
@@ -37,22 +42,25 @@ class Pace:
 
     def attempt(self) -> float:
         """An attempt of the scheduler."""
-        return self._draw(_ATTEMPT)
+        return self._draw(self._attempt)
 
     def answer(self) -> float:
         """A controller's next step after something has happened to its pods, or a kubelet's after a grace period."""
-        return self._draw(1.0)
+        return self._draw(self._answer)
 
     def creation(self) -> float:
         """From one pod that a controller makes to the next, until the scheduler knows of it."""
-        return self._draw(_CREATION)
+        return self._draw(self._creation)
 
     def readiness(self) -> float:
         """Until a pod that is bound is ready."""
-        return self._draw(_READINESS)
+        return self._draw(self._readiness)
 
-    def _draw(self, share: float) -> float:
-        return self._mean * share * 2.0 * self._chance() if self._chance is not None else 0.0
+    def _mean(self, fastest: float) -> float:
+        return fastest * 2.0 ** (_DOUBLINGS * self._chance()) if self._chance is not None else 0.0
+
+    def _draw(self, mean: float) -> float:
+        return 2.0 * mean * self._chance() if self._chance is not None else 0.0
 
 
 AT_ONCE = Pace()
