@@ -9,6 +9,7 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.verdict import Outcome
 from tests.equal_pods import told_outcomes
 from tests.factories import decide, make_budget, make_node, make_pod
