@@ -136,15 +136,16 @@ class PodTable:
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.cumsum(is_other)
         if not self.cluster.cluster.has_scheduler_order and not is_other.all():
-            order = np.lexsort((self._updates(rank), rank))
+            order = np.lexsort((self._likely_places(rank), rank))
         return Importance(order, rank)
 
-    def _updates(self, rank: Integers) -> Integers:
-        """When pods that have equals were last updated, as far as that is known."""
-        updates = np.zeros(len(self.pods), dtype=np.int64)
+    def _likely_places(self, rank: Integers) -> Integers:
+        """The likely order of pods that have equals, as ``sort_by_importance`` has it."""
+        places = np.zeros(len(self.pods), dtype=np.int64)
         tied = np.flatnonzero(np.bincount(rank)[rank] > 1)
-        updates[tied] = [update_of(self.pods[position]) for position in tied.tolist()]
-        return updates
+        updates = [update_of(self.pods[position]) for position in tied.tolist()]
+        places[tied[np.argsort(np.array(updates, dtype=np.int64), kind="stable")]] = np.arange(len(tied))
+        return np.where(self.start == NO_START, -places, places)
 
     def resource(self, name: str) -> Integers:
         """How much of a resource every pod occupies: milli-CPU, bytes or units."""

@@ -41,12 +41,15 @@ def is_more_important(one: PodInfo, other: PodInfo, now: datetime) -> bool:
 def sort_by_importance(pods: Sequence[PodInfo], now: datetime, *, has_scheduler_order: bool) -> list[PodInfo]:
     """The pods, most important first.
 
-    Equals are in the order that Go's sort makes of the scheduler's own, where they stand in that one. Otherwise those
-    that were updated last come last, which is the likely order: an update puts a pod at the end of its node's list.
+    Equals are in the order that Go's sort makes of the scheduler's own, where they stand in that one. Otherwise they
+    are in the likely order: an update puts a pod at the end of its node's list, so that the last one updated comes
+    last; pods without a start time, of few of which Go's sort turns the order round, the other way.
     """
     ordered = list(pods)
     if not has_scheduler_order:
-        return sorted(ordered, key=lambda pod: (*tie_of(pod), update_of(pod.pod)))
+        latest_last = sorted(ordered, key=lambda pod: update_of(pod.pod))
+        without_start = [pod for pod in reversed(latest_last) if pod.start is None]
+        return sorted([*(pod for pod in latest_last if pod.start is not None), *without_start], key=tie_of)
     keys = [(-pod.priority, pod.start) for pod in ordered]
     if all(start is not None for _, start in keys) and len(set(keys)) == len(keys):
         return sorted(ordered, key=lambda pod: (-pod.priority, pod.start or now))

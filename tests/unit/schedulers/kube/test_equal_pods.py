@@ -1,0 +1,132 @@
+"""What is told of pods of equal priority and start time, case by case."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.verdict import Outcome
+from tests.equal_pods import told_outcomes
+from tests.factories import decide, make_budget, make_node, make_pod
+
+STARTED = datetime(2026, 11, 20, tzinfo=UTC)
+LATER = datetime(2026, 11, 20, 1, tzinfo=UTC)
+
+
+def equal(name: str, cpu: str = "1", node: str = "n1", app: str = "", version: str = "", **more: object) -> Pod:
+    """A running pod that shares its second with the others."""
+    pod = make_pod(name, node=node, cpu=cpu, labels={"app": app} if app else None, started=STARTED, **more)  # type: ignore[arg-type]
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=version))
+
+
+def asking(cpu: str) -> Pod:
+    return make_pod("incoming", cpu=cpu, priority=10)
+
+
+def victims_told(cluster: ClusterSnapshot, cpu: str) -> set[tuple[str, frozenset[str], int]]:
+    """The outcomes told of a pod that asks for so much, without the namespace."""
+    return {
+        (node, frozenset(pod.partition("/")[2] for pod in pods), violations)
+        for node, pods, violations in told_outcomes(decide(cluster, asking(cpu)))
+    }
+
+
+def told(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]]:
+    """``("n1", "a b", 0)`` and so on."""
+    return {(node, frozenset(pods.split()), violations) for node, pods, violations in outcomes}
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "cpu", "expected"),
+    [
+        pytest.param([equal("a"), equal("b")], [], "1", told(("n1", "a", 0), ("n1", "b", 0)), id="either of two goes"),
+        pytest.param([equal("a"), equal("b")], [], "2", told(("n1", "a b", 0)), id="where both go nothing is open"),
+        pytest.param(
+            [equal("a", "2"), equal("b"), equal("c")],
+            [],
+            "2",
+            told(("n1", "a", 0), ("n1", "b c", 0)),
+            id="the large one goes, or both small ones",
+        ),
+        pytest.param(
+            [equal("a", app="web"), equal("b", app="web"), equal("c")],
+            [make_budget("web", {"app": "web"}, 1)],
+            "2",
+            told(("n1", "a c", 0), ("n1", "b c", 0)),
+            id="the budget lets one of its two go, whichever comes first",
+        ),
+        pytest.param(
+            [equal("a", app="web"), equal("b", app="web")],
+            [make_budget("web", {"app": "web"}, 0)],
+            "1",
+            told(("n1", "a", 1), ("n1", "b", 1)),
+            id="a budget that allows nothing is violated either way",
+        ),
+    ],
+)
+def test_the_outcomes_that_orders_lead_to(
+    pods: list[Pod],
+    budgets: list,
+    cpu: str,
+    expected: set,  # type: ignore[type-arg]
+) -> None:
+    size = sum(int(pod.spec.containers[0].resources.requests["cpu"].value) for pod in pods)
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(size))], pods=pods, pod_disruption_budgets=budgets)
+    assert victims_told(cluster, cpu) == expected
+
+
+def test_the_last_one_updated_is_the_likely_victim() -> None:
+    pods = [equal("a", version="30"), equal("b", version="4"), equal("c", version="29")]
+    verdict = decide(ClusterSnapshot(nodes=[make_node("n1", cpu="3")], pods=pods), asking("1"))
+    assert [victim.pod for victim in verdict.victims["n1"]] == ["shop/a"]
+
+
+def test_a_pod_that_no_api_server_has_seen_is_the_latest() -> None:
+    pods = [equal("new"), equal("b", version="4")]
+    verdict = decide(ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=pods), asking("1"))
+    assert [victim.pod for victim in verdict.victims["n1"]] == ["shop/new"]
+
+
+def test_where_the_order_is_the_schedulers_it_decides_alone() -> None:
+    pods = [equal("a", version="30"), equal("b", version="4")]
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=pods, has_scheduler_order=True)
+    verdict = decide(cluster, asking("1"))
+    assert verdict.alternatives is None
+    assert [victim.pod for victim in verdict.victims["n1"]] == ["shop/b"]
+
+
+def test_another_node_wins_where_its_equals_stand_otherwise() -> None:
+    pods = [
+        equal("big", "2"),
+        equal("small-1"),
+        equal("small-2"),
+        make_pod("late-1", node="n2", cpu="2", started=LATER, priority=1),
+    ]
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="4"), make_node("n2", cpu="2")], pods=pods)
+    # On n1 one pod goes or two, on n2 one of a higher priority, so that n2 never wins.
+    assert {node for node, _, _ in told_outcomes(decide(cluster, asking("2")))} == {"n1"}
+    even = msgspec.structs.replace(cluster, pods=[*pods[:3], make_pod("late-1", node="n2", cpu="2", started=LATER)])
+    assert victims_told(even, "2") == told(("n2", "late-1", 0))
+    earlier = msgspec.structs.replace(
+        cluster, pods=[*pods[:3], make_pod("early", node="n2", cpu="2", started=datetime(2026, 11, 19, tzinfo=UTC))]
+    )
+    # One victim beats two, and of two nodes with one the later start wins.
+    assert victims_told(earlier, "2") == told(("n1", "big", 0), ("n2", "early", 0))
+
+
+def test_a_violation_that_only_another_order_brings_is_the_worst_outcome() -> None:
+    pods = [equal("a", "2", app="web", version="1"), equal("b", "2", version="2")]
+    cluster = ClusterSnapshot(
+        nodes=[make_node("n1", cpu="4")], pods=pods, pod_disruption_budgets=[make_budget("web", {"app": "web"}, 1)]
+    )
+    verdict = decide(cluster, asking("2"))
+    assert verdict.outcome == Outcome.PREEMPTS == verdict.worst_outcome
+    two = [equal("a", "2", app="web", version="1"), equal("b", "1", app="web", version="2"), equal("c", "1", app="web")]
+    both = msgspec.structs.replace(cluster, pods=two)
+    verdict = decide(both, asking("2"))
+    assert verdict.worst_outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS
