@@ -25,6 +25,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
@@ -35,6 +36,7 @@ _NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 _WHOLE = {
     "PodDisruptionBudget": ("spec",),
     "LimitRange": ("spec",),
+    "ResourceQuota": ("spec",),
     "RuntimeClass": ("overhead", "scheduling"),
     "DeviceClass": ("spec",),
     "ResourceClaim": ("spec",),
@@ -146,6 +148,10 @@ class Overlay:
         if any(path.startswith("spec") for path in fields):
             metadata = msgspec.structs.replace(record.metadata, generation=record.metadata.generation + 1)
             record = msgspec.structs.replace(record, metadata=metadata)
+        if isinstance(record, ResourceQuota):
+            hard, used = record.spec.hard, record.status.used
+            status = ResourceQuotaStatus(hard=hard, used={key: used[key] for key in used if key in hard})
+            record = msgspec.structs.replace(record, status=status)
         if isinstance(record, PodDisruptionBudget) and (before is None or record.spec != before.spec):
             self._changed_budgets.add((record.metadata.namespace, record.metadata.name))
         return record

@@ -15,6 +15,7 @@ from kpreempt.analysis.rollout.harmless import makes_no_pods
 from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, group_of, is_pod_owner
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by
 from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
+from kpreempt.analysis.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.rollout.overlay import Overlay
 from kpreempt.analysis.rollout.pod_defaults import mapping_in
 from kpreempt.analysis.rollout.pods import plan_pod
@@ -158,7 +159,11 @@ class _Planner:
             deleted_pods=list(self._deleted_pods),
             deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
-            assumptions=[*self._assumptions, *self._overlay.assumptions],
+            assumptions=[
+                *self._assumptions,
+                *self._overlay.assumptions,
+                *exceeded_counts(self._changes, cluster),
+            ],
             notes=[*notes, *self._notes],
         )
 
