@@ -162,9 +162,9 @@ def _has_class(name: str, wanted: ScopeRequirement) -> bool:
 def _is_best_effort(pod: Pod) -> bool:
     """``ComputePodQOS``: nothing asks for CPU or memory, or has a limit of it; the whole pod decides where it says."""
     whole = pod.spec.resources
-    parts = [whole] if whole is not None else [
-        each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)
-    ]
+    parts = (
+        [whole] if whole is not None else [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
+    )
     amounts = (listed for part in parts for listed in (part.requests, part.limits))
     return not any(listed[key].nano > 0 for listed in amounts for key in _POD_LEVEL if key in listed)
 

@@ -41,7 +41,8 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
     ``runs`` plays are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do; with
-    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input; ``is_live``: the cluster was read a moment ago.
+    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``is_live``: the cluster was read a moment ago.
     """
 
     cluster: ClusterSnapshot

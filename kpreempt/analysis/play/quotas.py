@@ -32,7 +32,9 @@ class Quotas:
         for index, quota in enumerate(cluster.resource_quotas):
             # What the status does not say is counted, as for a quota that was made just now.
             known = quota.status.used
-            self._used.append({**counted(quota, cluster.pods), **{key: known[key] for key in known if key in quota.limits}})
+            self._used.append(
+                {**counted(quota, cluster.pods), **{key: known[key] for key in known if key in quota.limits}}
+            )
             self._quotas.setdefault(quota.metadata.namespace, []).append((index, quota))
         self.has_room: set[str] = set()
         self.refusals = 0

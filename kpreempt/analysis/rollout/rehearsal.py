@@ -97,7 +97,9 @@ class Rehearsal:
         waiting: deque[tuple[int, ...]] = deque([()])
         while waiting and len(found) < most:
             prefix = waiting.popleft()
-            played = first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            played = (
+                first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            )
             found.append(msgspec.structs.replace(played, seed=len(found)))
             for place in range(len(prefix), len(played.widths)):
                 others = (other for other in range(played.widths[place]) if other != played.taken[place])
@@ -197,8 +199,9 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
         known = found.get(key)
         if known is not None:
             count, share = known.count + each.count, known.share + each.share
-            each = msgspec.structs.replace(known, count=count, share=share)
-        found[key] = each
+            found[key] = msgspec.structs.replace(known, count=count, share=share)
+        else:
+            found[key] = each
     return sorted(found.values(), key=lambda each: (-each.count, each.seed))
 
 
