@@ -240,3 +240,9 @@ def test_one_run_is_one_draw_where_that_is_asked_for() -> None:
 def test_where_there_are_many_outcomes_some_are_drawn() -> None:
     found = checked(nodes(3), [workload("Deployment", f"d{index}", replicas=2, cpu="100m") for index in range(4)])
     assert (found.runs, found.explored_all, found.passed) == (20, False, True)
+
+
+def test_a_taint_that_evicts_is_not_played_and_says_so() -> None:
+    (node,) = nodes(1)
+    tainted = {**node, "spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
+    assert broken(checked([node, *running(WEB, ["n1", "n1"])], [tainted])) == {"fields-not-modelled": ["Node n1"]}
