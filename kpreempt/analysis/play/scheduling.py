@@ -14,10 +14,17 @@ from kpreempt.analysis.queue_world import refused
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Place, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
+# Which nodes such a search finds is no branch: told, since the node that it ends on has room all the same.
+_NOT_ALL_FOUND = Assumption(
+    "scheduler",
+    "percentageOfNodesToScore",
+    "on so many nodes the search for room stops early; played is the best of all nodes, and another may be taken",
+    AssumptionKind.TOLD,
+)
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 
 
@@ -85,6 +92,8 @@ class Scheduling:
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
+        if verdict.sampling is not None:
+            self.assumptions[_NOT_ALL_FOUND] = None
         return verdict
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
