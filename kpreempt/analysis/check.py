@@ -42,7 +42,8 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
     ``runs`` plays are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do; with
-    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input; ``is_live``: the cluster was read a moment ago.
+    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``is_live``: the cluster was read a moment ago.
     """
 
     cluster: ClusterSnapshot
@@ -176,6 +177,13 @@ def _facts(
 def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is played."""
     found = version_assumptions(question.cluster.version, algorithm)
+    plan = question.plan
+    makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
+    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+        # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
+        # it does not for budgets. A live cluster that does not let them be read does.
+        message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
+        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
     if algorithm == VOLCANO:
         message = "sessions are played for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))

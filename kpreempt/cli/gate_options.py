@@ -62,9 +62,7 @@ LostPods = Annotated[
 ]
 MaxDeletions = Annotated[
     str | None,
-    typer.Option(
-        "--max-deletions", metavar="N|off", help="So many workloads may go along with what is deleted.  [0]"
-    ),
+    typer.Option("--max-deletions", metavar="N|off", help="So many workloads may go along with what is deleted.  [0]"),
 ]
 QuotaRefusals = Annotated[
     str | None,

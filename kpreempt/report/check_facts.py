@@ -55,8 +55,9 @@ def tally(check: Check) -> list[str]:
     if lost := sum(each.lost for each in play.displaced):
         figures.append(f"{lost:,} of them lost for good" if len(play.displaced) > 1 else "lost for good")
     if along := [each for each in check.changes if each.deleted_with and each.pods]:
-        figures.append(f"{count(len(along), 'workload')} with {count(sum(len(each.pods) for each in along), 'pod')} "
-                       "deleted along")
+        figures.append(
+            f"{count(len(along), 'workload')} with {count(sum(len(each.pods) for each in along), 'pod')} deleted along"
+        )
     if refused := sum(each.pods for each in play.refused):
         figures.append(f"{count(refused, 'pod')} refused by quota")
     if violations:

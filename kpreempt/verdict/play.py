@@ -191,7 +191,8 @@ class Play(_Record, frozen=True, kw_only=True, omit_defaults=False):
     ``seconds`` is when the last thing happens. ``displaced`` are all victims, each followed by those that had to go for
     what took its place; ``depth`` is the length of the longest such chain. ``starts_at`` is when each of the pods that
     came first is bound, in seconds; those that never are, are missing. ``draws`` counts the choices that the scheduler
-    leaves to chance. ``refused`` is what ResourceQuotas do not let be made. ``loop`` are the workloads whose pods go round, where the play ends so.
+    leaves to chance. ``refused`` is what ResourceQuotas do not let be made. ``loop`` are the workloads whose pods go
+    round, where the play ends so.
     """
 
     end: PlayEnd

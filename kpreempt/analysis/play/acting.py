@@ -26,6 +26,7 @@ class Acting:
         # Those of the called that will get to it.
         self._summoned: set[int] = set()
         self._steps = 0
+        self._refused: dict[int, Actor] = {}
         self._lost: dict[OwnerKey, list[Pod]] = {}
         self.assumptions: dict[Assumption, None] = {}
 
@@ -38,6 +39,13 @@ class Acting:
         """Something has happened to a pod of the controller's."""
         if actor is not None:
             self._called[id(actor)] = actor
+
+    def call_refused(self, namespace: str) -> None:
+        """There is room in the quotas of a namespace again. Who comes first then is a matter of backoffs."""
+        for key, actor in list(self._refused.items()):
+            if any(owner[0] == namespace for owner in actor.owners):
+                del self._refused[key]
+                self.call(actor)
 
     def act(self, stage: Stage) -> None:
         """The controllers act until none of them has anything left to do now."""
@@ -66,8 +74,15 @@ class Acting:
         self._take_step(actor, stage)
 
     def _take_step(self, actor: Actor, stage: Stage) -> None:
+        stage.begin()
+        deeds, refusals = stage.deeds, stage.refusals
         try:
-            if not actor.sync(stage):
+            more = actor.sync(stage)
+            # Whoever is refused and has nothing else to do comes back when there is room.
+            is_stuck = stage.refusals > refusals and stage.deeds == deeds
+            if stage.refusals > refusals:
+                self._refused[id(actor)] = actor
+            if not more or is_stuck:
                 self._called.pop(id(actor), None)
         except SyncError as error:
             self._called.pop(id(actor), None)

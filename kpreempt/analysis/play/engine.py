@@ -36,6 +36,7 @@ from kpreempt.analysis.play.replacing import (
 from kpreempt.analysis.play.result import Ended, result_of
 from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
+from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.play.world import OwnerKey, World
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
@@ -133,6 +134,10 @@ class _Game:
         self._pace = scene.pace
         # When the scheduler knows of the pod that was made last.
         self._known_at = 0.0
+        self.deeds = 0
+        self._workloads = Workloads(cluster)
+        # Pods of workloads without an actor, and plain ones, that a quota refuses: what takes whose place, and why not.
+        self._refused: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
@@ -175,7 +180,7 @@ class _Game:
             if pod.key in self._world.pods:
                 self._postponed[pod.key] = pod
             else:
-                self._first.append(self._arrive(pod, cause=""))
+                self._come(pod, "")
         kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
         self._act()
@@ -189,6 +194,7 @@ class _Game:
             waited_before=frozenset(self._waited_before),
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
+            refused=list(self._refused.values()),
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )
         assumptions = {**self._scheduling.assumptions, **self._acting.assumptions, **self._assumptions}
@@ -200,6 +206,9 @@ class _Game:
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return PlayEnd.BROKEN_OFF
+            if self._world.quotas.has_room:
+                self._retry()
+                self._act()
             pod = self._scheduling.next_pod(self._at)
             if pod is not None:
                 self._attempt(pod)
@@ -265,6 +274,9 @@ class _Game:
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
         pod = self._named(self._readmission.admitted_again(pod))
+        if not self._may_make(pod):
+            return
+        self.deeds += 1
         replaced = self._acting.take_lost(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
@@ -288,10 +300,12 @@ class _Game:
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
+        self.deeds += 1
         self._go(pod)
 
     def release(self, key: str) -> None:
         """A Job takes its finalizer off a pod; one that has ended is gone then."""
+        self.deeds += 1
         self._world.release(key, JOB_FINALIZER)
         pod = self._world.pods[key]
         if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
@@ -299,11 +313,54 @@ class _Game:
 
     def resize(self, name: str, owner: str, replicas: int) -> None:
         """A Deployment gives a ReplicaSet another size."""
+        self.deeds += 1
         self._steps.append(PlayStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
 
     def call_again(self, actor: Actor, after: timedelta) -> None:
         """The controller has more to do later."""
         self._do_later(self._at + after.total_seconds(), lambda _: self._acting.call(actor))
+
+    def begin(self) -> None:
+        """A controller begins its turn, in which each pod that is refused counts once."""
+        self._world.quotas.begin()
+
+    @property
+    def refusals(self) -> int:
+        """How often a quota has refused a pod."""
+        return self._world.quotas.refusals
+
+    def _may_make(self, pod: Pod) -> bool:
+        """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is None:
+            return True
+        if self._world.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
+            self._note(StepKind.REFUSED, pod, message=message)
+        return False
+
+    def _retry(self) -> None:
+        """Whoever was refused tries again where quotas have room."""
+        while self._world.quotas.has_room:
+            namespace = self._world.quotas.has_room.pop()
+            self.begin()
+            self._acting.call_refused(namespace)
+            for key, (pod, cause, _) in list(self._refused.items()):
+                if pod.metadata.namespace == namespace:
+                    del self._refused[key]
+                    self._come(pod, cause)
+
+    def _come(self, pod: Pod, cause: str) -> None:
+        """A pod that no actor makes comes, in the place of ``cause`` if that is a pod, unless a quota refuses it."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is not None:
+            self._may_make(pod)
+            self._refused[pod.key] = (pod, cause, message)
+            return
+        if cause:
+            self._chain.replaced(cause, pod.key)
+            self._arrive(pod, cause=cause)
+        else:
+            self._first.append(self._arrive(pod, cause=""))
 
     # What the scheduler does.
 
@@ -509,7 +566,7 @@ class _Game:
     def _arrive_after(self, key: str) -> None:
         """A plain pod comes that had to wait until its name was free."""
         if key in self._postponed:
-            self._first.append(self._arrive(self._postponed.pop(key), cause=""))
+            self._come(self._postponed.pop(key), "")
 
     def _replace_after_backoff(self, pod: Pod, at: float) -> None:
         end = self._job_backoffs.end(pod)
@@ -526,8 +583,7 @@ class _Game:
         if made is None:
             return
         made = self._named(self._readmission.admitted_again(made))
-        self._chain.replaced(pod.key, made.key)
-        self._arrive(made, cause=pod.key)
+        self._come(made, pod.key)
 
     def _note(
         self,

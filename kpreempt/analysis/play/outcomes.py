@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict import Alternatives, Outcome, PodChoice, Verdict
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """One way in which a decision may come out: the node, the pods that have to leave it, and how likely that is.
 
-    ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
+    Of each of ``choices``, which are equal pods, so many leave as well; nothing says which, and those that are likely
+    to come first. ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
     something only beside the weights of the other branches.
     """
 
     node: str
     leaving: Sequence[str] = ()
+    choices: Sequence[PodChoice] = ()
     violated: Mapping[str, Sequence[str]] | None = None
     weight: float = 1.0
 
@@ -39,7 +41,26 @@ def branches_of(verdict: Verdict) -> list[Branch]:
     """
     if verdict.outcome is Outcome.LANDS:
         return [Branch(node=node) for node in verdict.lands_on or verdict.chosen_nodes]
+    if verdict.alternatives is not None:
+        return _of_equals(verdict, verdict.alternatives)
     return [_eviction(verdict, node, weight) for node, weight in _winners(verdict).items()]
+
+
+def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
+    """What any order of equal pods comes to; the likely order weighs as much as all others together."""
+    likely = {node: {victim.pod for victim in victims} for node, victims in verdict.victims.items()}
+    found = []
+    for each in alternatives.outcomes:
+        victims = likely.get(each.node, set())
+        is_likely = set(each.victims) <= victims and len(victims) == len(each.victims) + sum(
+            choice.count for choice in each.choices
+        )
+        choices = [
+            PodChoice(choice.count, sorted(choice.pods, key=lambda pod: pod not in victims)) for choice in each.choices
+        ]
+        weight = float(len(alternatives.outcomes)) if is_likely else 1.0
+        found.append(Branch(node=each.node, leaving=each.victims, choices=choices, weight=weight))
+    return sorted(found, key=lambda branch: -branch.weight)
 
 
 def _eviction(verdict: Verdict, node: str, weight: float) -> Branch:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+
+import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
-from kpreempt.analysis.play.world import World
+from kpreempt.analysis.play.world import World, owner_key
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Place, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, PodChoice, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
+# Which nodes such a search finds is no branch: told, since the node that it ends on has room all the same.
+_NOT_ALL_FOUND = Assumption(
+    "scheduler",
+    "percentageOfNodesToScore",
+    "on so many nodes the search for room stops early; played is the best of all nodes, and another may be taken",
+    AssumptionKind.TOLD,
+)
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 
 
@@ -85,15 +94,37 @@ class Scheduling:
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
+        if verdict.sampling is not None:
+            self.assumptions[_NOT_ALL_FOUND] = None
         return verdict
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
         branches = branches_of(verdict)
+        branch = self._one_of(branches)
+        if branch.choices:
+            drawn = [key for choice in branch.choices for key in self._drawn(branch.node, choice)]
+            branch = msgspec.structs.replace(branch, leaving=[*branch.leaving, *drawn], choices=())
+        tied = list(dict.fromkeys(each.node for each in branches))
+        return branch, tied if len(tied) > 1 else []
+
+    def _one_of(self, branches: Sequence[Branch]) -> Branch:
         if len(branches) == 1:
-            return branches[0], []
+            return branches[0]
         self.draws += 1
-        return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
+        return self._choose(branches)
+
+    def _drawn(self, node: str, choice: PodChoice) -> list[str]:
+        """Some of equal pods; between those of one owner that are alike it makes no difference."""
+        left, drawn = list(choice.pods), []
+        for _ in range(choice.count):
+            kinds: dict[object, list[str]] = {}
+            for key in left:
+                kinds.setdefault(_kind_of(self._world.pods[key]), []).append(key)
+            branches = [Branch(node=node, leaving=keys[:1], weight=len(keys)) for keys in kinds.values()]
+            drawn += self._one_of(branches).leaving
+            left.remove(drawn[-1])
+        return drawn
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""
@@ -118,6 +149,12 @@ class Scheduling:
             pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
             for pod in waiting
         )
+
+
+def _kind_of(pod: Pod) -> object:
+    """The same for pods of one owner that are alike to schedulers and budgets."""
+    owner = owner_key(pod)
+    return (owner, msgspec.json.encode((pod.spec, pod.metadata.labels), order="deterministic")) if owner else pod.key
 
 
 def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:

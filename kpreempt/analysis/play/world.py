@@ -12,6 +12,7 @@ import msgspec
 from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.play.budgets import Budgets
+from kpreempt.analysis.play.quotas import Quotas
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
@@ -52,6 +53,7 @@ class World:
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         self.budgets = Budgets(cluster, self.ready)
+        self.quotas = Quotas(cluster)
         self._owned: dict[OwnerKey, dict[str, None]] = {}
         self._controlled: dict[str, tuple[Pod, ControlledPod]] = {}
         self._shapes: Counter[tuple[OwnerKey, str, str, bool]] = Counter()
@@ -104,6 +106,7 @@ class World:
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
         self.budgets.join(pod)
+        self.quotas.join(pod)
         return pod
 
     def bind(self, key: str, node: str, at: float) -> Pod:
@@ -176,6 +179,7 @@ class World:
         pod = self.pods[key]
         failed = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Failed"))
         self._put(failed)
+        self.quotas.change(pod, failed)
         return failed
 
     def release(self, key: str, finalizer: str) -> None:
@@ -193,6 +197,7 @@ class World:
             del self._owned[owner][key]
         self._controlled.pop(key, None)
         self.budgets.part(pod)
+        self.quotas.part(pod)
         self._changed()
         return pod
 

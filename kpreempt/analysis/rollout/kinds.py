@@ -51,6 +51,7 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
         ClusterKind("VolumeAttachment", "volume_attachments", _STORAGE, is_namespaced=False),
         ClusterKind("RuntimeClass", "runtime_classes", ("node.k8s.io",), is_namespaced=False),
         ClusterKind("LimitRange", "limit_ranges"),
+        ClusterKind("ResourceQuota", "resource_quotas"),
         ClusterKind("Service", "services"),
         ClusterKind("ReplicationController", "replication_controllers", POD_OWNERS["ReplicationController"]),
         ClusterKind("ReplicaSet", "replica_sets", POD_OWNERS["ReplicaSet"]),

@@ -11,12 +11,12 @@ from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.deletions import Deletion, parse_deletion
-from kpreempt.analysis.rollout.harmless import makes_no_pods
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, group_of, is_pod_owner
+from kpreempt.analysis.rollout.harmless import makes_no_pods, what_is_not_known
+from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, is_pod_owner
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by
 from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
+from kpreempt.analysis.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.rollout.overlay import Overlay
-from kpreempt.analysis.rollout.pod_defaults import mapping_in
 from kpreempt.analysis.rollout.pods import plan_pod
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan, PlannedWorkload
 from kpreempt.analysis.rollout.shape import error_at, prepared
@@ -32,17 +32,6 @@ from kpreempt.verdict.check import Change, ChangeKind
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
 MAX_NEW_PODS = 20_000
-
-# Kinds that no snapshot holds and that do decide about pods.
-_NOT_MODELLED = {
-    ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
-    ("resource.k8s.io", "ResourceClaimTemplate"): "claims made from it are not evaluated",
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
-    ("batch.volcano.sh", "Job"): "jobs of Volcano are not played",
-    ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
-}
 
 
 def plan_change(
@@ -158,7 +147,11 @@ class _Planner:
             deleted_pods=list(self._deleted_pods),
             deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
-            assumptions=[*self._assumptions, *self._overlay.assumptions],
+            assumptions=[
+                *self._assumptions,
+                *self._overlay.assumptions,
+                *exceeded_counts(self._changes, cluster),
+            ],
             notes=[*notes, *self._notes],
         )
 
@@ -201,19 +194,11 @@ class _Planner:
 
     def _pass_over(self, document: Document) -> None:
         """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
-        kind = str(document["kind"])
-        template = mapping_in(mapping_in(document, "spec"), "template")
-        if message := _NOT_MODELLED.get((group_of(document), kind)):
-            self._assumptions.append(Assumption(describe(document), "spec", message))
-        elif isinstance(mapping_in(template, "spec").get("containers"), list):
-            message = f"the controller of a {kind} is not known, so that none of its pods are made"
-            self._assumptions.append(Assumption(describe(document), "spec.template", message))
-        elif makes_no_pods(group_of(document), kind):
-            self._ignored[kind] += 1
+        message, field = what_is_not_known(document)
+        if message:
+            self._assumptions.append(Assumption(describe(document), field, message))
         else:
-            # Whatever it is, there is a controller for it, which may make pods, delete them, or change their number.
-            message = f"what a controller makes of {kind} objects is not known: no pods are made or changed for it"
-            self._assumptions.append(Assumption(describe(document), "spec", message))
+            self._ignored[str(document["kind"])] += 1
 
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""

@@ -230,8 +230,9 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
         known = found.get(key)
         if known is not None:
             count, share = known.count + each.count, known.share + each.share
-            each = msgspec.structs.replace(known, count=count, share=share)
-        found[key] = each
+            found[key] = msgspec.structs.replace(known, count=count, share=share)
+        else:
+            found[key] = each
     return sorted(found.values(), key=lambda each: (-each.count, each.seed))
 
 
