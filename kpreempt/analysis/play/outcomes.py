@@ -12,9 +12,9 @@ from kpreempt.verdict import Alternatives, Outcome, PodChoice, Verdict
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """One way in which a decision may come out: the node, the pods that have to leave it, and how likely that is.
 
-    Of each of ``choices``, which are equal pods, so many leave as well; nothing says which, and those that are likely
-    to come first. ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
-    something only beside the weights of the other branches.
+    Of each of ``choices``, which are equal pods, so many leave as well; nothing says which, and the likely ones are
+    named first. ``violated`` are the budgets that each of those that leave breaks, ``None`` where the verdict does not
+    say. ``weight`` means something only beside the weights of the other branches.
     """
 
     node: str

@@ -118,10 +118,13 @@ class Scheduling:
         """Some of equal pods; between those of one owner that are alike it makes no difference."""
         left, drawn = list(choice.pods), []
         for _ in range(choice.count):
-            kinds: dict[object, list[str]] = {}
-            for key in left:
-                kinds.setdefault(_kind_of(self._world.pods[key]), []).append(key)
-            branches = [Branch(node=node, leaving=keys[:1], weight=len(keys)) for keys in kinds.values()]
+            kinds: list[list[Pod]] = []
+            for pod in (self._world.pods[key] for key in left):
+                kind = next((each for each in kinds if _are_alike(pod, each[0])), None)
+                if kind is None:
+                    kinds.append(kind := [])
+                kind.append(pod)
+            branches = [Branch(node=node, leaving=[kind[0].key], weight=len(kind)) for kind in kinds]
             drawn += self._one_of(branches).leaving
             left.remove(drawn[-1])
         return drawn
@@ -151,10 +154,11 @@ class Scheduling:
         )
 
 
-def _kind_of(pod: Pod) -> object:
-    """The same for pods of one owner that are alike to schedulers and budgets."""
-    owner = owner_key(pod)
-    return (owner, msgspec.json.encode((pod.spec, pod.metadata.labels), order="deterministic")) if owner else pod.key
+def _are_alike(one: Pod, other: Pod) -> bool:
+    """Whether two pods of one owner are the same to schedulers and budgets."""
+    owner = owner_key(one)
+    is_one_owner = owner is not None and owner == owner_key(other)
+    return is_one_owner and one.metadata.labels == other.metadata.labels and one.spec == other.spec
 
 
 def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:

@@ -191,7 +191,7 @@ class _Choices:
 
 
 def is_up_to_chance(play: Play) -> bool:
-    """Whether other plays may come to something else: where the scheduler draws, or on who comes first hangs who goes."""
+    """Whether other plays may come to something else: where anything is drawn, or who goes may hang on who is first."""
     return bool(play.draws or play.displaced)
 
 
