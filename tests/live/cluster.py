@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 from tests.live.plane import ControlPlane, Object, RefusedError
@@ -52,18 +54,30 @@ def prepare(plane: ControlPlane) -> None:
             plane.request("POST", RESOURCES["Namespace"], namespace)
 
 
-def fill(plane: ControlPlane, objects: list[Object]) -> None:
+def fill(plane: ControlPlane, objects: list[Object], shuffled: Random | None = None) -> None:
     """Create the objects with their statuses, one after the other; those that the API server refuses are left out.
 
     A pod is finished before the next one begins: the scheduler puts a pod that changes behind the others of its node.
+    Where they are ``shuffled``, no list is in the scheduler's order: pods come in any order, and some change later.
     """
     for kind in RESOURCES:
         if kind not in KEPT and kind != "Pod":
             for document in objects:
                 if document["kind"] == kind:
                     create(plane, document)
-    for pod in sorted((each for each in objects if each["kind"] == "Pod"), key=_place):
-        create(plane, live_pod(pod))
+    pods = [live_pod(each) for each in sorted((each for each in objects if each["kind"] == "Pod"), key=_place)]
+    if shuffled is not None:
+        shuffled.shuffle(pods)
+    for pod in pods:
+        create(plane, pod)
+    for pod in shuffled.sample(pods, len(pods) // 2) if shuffled is not None else ():
+        touch(plane, pod)
+
+
+def touch(plane: ControlPlane, pod: Object) -> None:
+    """Change a pod that was created, in nothing that decides anything; one that was refused is none."""
+    with suppress(RefusedError):
+        plane.request("PATCH", f"{_path(pod)}/{pod['metadata']['name']}", {"metadata": {"labels": {"touched": "yes"}}})
 
 
 def _place(pod: Object) -> tuple[int, str]:

@@ -47,11 +47,11 @@ def play_ties(plane: ControlPlane, scenario: Object) -> None:
     for document in (*scenario["objects"], *scenario["pods"]):
         cluster.create(plane, document)
     for what, pod in scenario["later"]:
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}"
         if what == "touch":
-            plane.request("PATCH", path, {"metadata": {"labels": {"touched": "yes"}}})
+            cluster.touch(plane, pod)
         elif what == "remove":
-            plane.request("DELETE", f"{path}?gracePeriodSeconds=0")
+            name = pod["metadata"]["name"]
+            plane.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}?gracePeriodSeconds=0")
         else:
             cluster.create(plane, pod)
 
