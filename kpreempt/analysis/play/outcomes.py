@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -47,8 +48,15 @@ def branches_of(verdict: Verdict) -> list[Branch]:
 
 
 def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
-    """What any order of equal pods comes to; the likely order weighs as much as all others together."""
+    """What any order of equal pods comes to, the likely order's first.
+
+    How likely the others are nobody knows. Here a node is as likely as by the likely order, which weighs as much as all
+    others together, and nodes that win by none but others are together as likely as the least likely of these.
+    """
+    winners = _winners(verdict)
     likely = {node: {victim.pod for victim in victims} for node, victims in verdict.victims.items()}
+    on_node = Counter(each.node for each in alternatives.outcomes)
+    others = sum(count for node, count in on_node.items() if node not in winners) or 1
     found = []
     for each in alternatives.outcomes:
         victims = likely.get(each.node, set())
@@ -58,7 +66,9 @@ def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
         choices = [
             PodChoice(choice.count, sorted(choice.pods, key=lambda pod: pod not in victims)) for choice in each.choices
         ]
-        weight = float(len(alternatives.outcomes)) if is_likely else 1.0
+        number = on_node[each.node]
+        share = 1.0 if number == 1 else 0.5 if is_likely else 0.5 / (number - 1)
+        weight = winners[each.node] * share if each.node in winners else min(winners.values()) / others
         found.append(Branch(node=each.node, leaving=each.victims, choices=choices, weight=weight))
     return sorted(found, key=lambda branch: -branch.weight)
 
