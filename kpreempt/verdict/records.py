@@ -116,13 +116,53 @@ class Reprieve(_Record, frozen=True):
     blocked_by: Status | None = None
 
 
+class PodChoice(_Record, frozen=True):
+    """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
+
+    count: int
+    pods: list[str]
+
+
+class PossibleOutcome(_Record, frozen=True):
+    """What a preemption may come to: all of ``victims`` go from the node, and of each of ``choices`` some.
+
+    ``num_pdb_violations`` of them violate a budget.
+    """
+
+    node: str
+    victims: list[str]
+    choices: list[PodChoice] = []
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+
+    @property
+    def num_victims(self) -> int:
+        """How many pods go."""
+        return len(self.victims) + sum(choice.count for choice in self.choices)
+
+    def allows(self, victims: Collection[str]) -> bool:
+        """Whether just these pods may go."""
+        rest = set(victims) - set(self.victims)
+        counts = [len(rest & set(choice.pods)) == choice.count for choice in self.choices]
+        return set(self.victims) <= set(victims) and all(counts) and len(rest) == self.num_victims - len(self.victims)
+
+    @property
+    def pods(self) -> list[str]:
+        """Every pod that goes, or may."""
+        return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
+
+
 class Candidate(_Record, frozen=True):
-    """A node on which preemption makes room: the victims, most important first, and how each was decided."""
+    """A node on which preemption makes room: the victims, most important first, and how each was decided.
+
+    Where that hangs on the order of equal pods, which is not known, these are for the likely one, and ``outcomes`` are
+    what orders lead to on this node.
+    """
 
     node: str
     victims: list[str]
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
     steps: list[Reprieve] = []
+    outcomes: list[PossibleOutcome] | msgspec.UnsetType = msgspec.UNSET
 
 
 class TieBreakRound(_Record, frozen=True):
@@ -171,41 +211,6 @@ class Odds(_Record, frozen=True):
     groups: list[OddsGroup]
     parallelism: int
     chunk_size: int
-
-
-class PodChoice(_Record, frozen=True):
-    """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
-
-    count: int
-    pods: list[str]
-
-
-class PossibleOutcome(_Record, frozen=True):
-    """What a preemption may come to: all of ``victims`` go from the node, and of each of ``choices`` some.
-
-    ``num_pdb_violations`` of them violate a budget.
-    """
-
-    node: str
-    victims: list[str]
-    choices: list[PodChoice] = []
-    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
-
-    @property
-    def num_victims(self) -> int:
-        """How many pods go."""
-        return len(self.victims) + sum(choice.count for choice in self.choices)
-
-    def allows(self, victims: Collection[str]) -> bool:
-        """Whether just these pods may go."""
-        rest = set(victims) - set(self.victims)
-        counts = [len(rest & set(choice.pods)) == choice.count for choice in self.choices]
-        return set(self.victims) <= set(victims) and all(counts) and len(rest) == self.num_victims - len(self.victims)
-
-    @property
-    def pods(self) -> list[str]:
-        """Every pod that goes, or may."""
-        return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
 
 
 class Alternatives(_Record, frozen=True):

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
+from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds
 from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
@@ -73,7 +73,13 @@ class Evaluator:
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
         candidates = [
-            Candidate(name, [victim.key for victim in outcome.pods], outcome.num_violations, outcome.steps)
+            Candidate(
+                name,
+                [victim.key for victim in outcome.pods],
+                outcome.num_violations,
+                outcome.steps,
+                [told_outcome(name, each) for each in outcome.outcomes.possible] if outcome.outcomes else msgspec.UNSET,
+            )
             for name, outcome in helped.items()
         ]
         names = [node_info.name for node_info in potential]
@@ -116,7 +122,6 @@ class Evaluator:
                     open_ones,
                     criteria,
                     selection.tied,
-                    wanted=self._rules.num_candidates(len(names)),
                     # What a plugin's scores or an extender would make of other victims is not known.
                     is_exact=not own and not is_reviewed,
                 )

@@ -71,9 +71,9 @@ def told(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]
 )
 def test_the_outcomes_that_orders_lead_to(
     pods: list[Pod],
-    budgets: list,
+    budgets: list[PodDisruptionBudget],
     cpu: str,
-    expected: set,  # type: ignore[type-arg]
+    expected: set[tuple[str, frozenset[str], int]],
 ) -> None:
     size = sum(int(pod.spec.containers[0].resources.requests["cpu"].value) for pod in pods)
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(size))], pods=pods, pod_disruption_budgets=budgets)
