@@ -25,7 +25,9 @@ def headline(verdict: Verdict) -> Phrase:
     if not verdict.proposals:
         return phrase
     smallest = describe_changes(verdict.proposals[0].changes)
-    return (*phrase, " Smallest change: ", *smallest, ".")
+    search = verdict.proposal_search
+    is_known = search is None or search.is_complete
+    return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
 
 
 def pod_name(verdict: Verdict) -> str:
