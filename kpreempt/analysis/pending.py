@@ -174,6 +174,8 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
         return f"{verdict.held_by}: {verdict.reason}"
     if situation.state in _TELLING_STATES:
         return verdict.reason
+    if verdict.pre_filter is not None:
+        return verdict.reason or verdict.pre_filter.message
     if verdict.outcome == Outcome.NEVER_LANDS and verdict.reason:
         # An error of the scheduler; that of an old one is in its message.
         is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason

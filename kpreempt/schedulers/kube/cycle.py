@@ -238,7 +238,7 @@ class Cycle:
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
                 *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
             ],
-            reason=error,
+            reason=_in_turn(pre_filter, error),
             filter=evaluated,
             pre_filter=pre_filter,
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
@@ -290,6 +290,16 @@ class Cycle:
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
+
+
+def _in_turn(pre_filter: Status | None, error: str) -> str:
+    """Why the pod is not placed, where preemption ends in an error.
+
+    What PreFilter says comes first, as in the event. Where no eviction could have mended that, preemption is no reason.
+    """
+    if pre_filter is None or not error:
+        return error
+    return "" if pre_filter.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE else f"{pre_filter.message}; {error}"
 
 
 def _outcome(
