@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``CHANGES``: for a pod that never lands, those with which it would."""
+    """``CHANGES``: for a pod that lands nowhere, those with which it would."""
     if verdict.proposal_search is not None or verdict.proposals:
         search = verdict.proposal_search or ProposalSearch()
         add_proposals(page, verdict.proposals, search, "it would land", options)
