@@ -8,7 +8,6 @@ from it, and whole verdicts find the least of the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -94,12 +93,11 @@ def _of_node(pods: Sequence[Pod], pod: Pod, status: Status | None) -> list[int]:
 def _enough(pods: Sequence[Pod], missing: Mapping[str, int]) -> int | None:
     """The least priority such that the pods up to it may hold as much as is missing of everything."""
     left = dict(missing)
-    for priority, group in groupby(sorted(pods, key=lambda pod: pod.priority), key=lambda pod: pod.priority):
-        for each in group:
-            for resource in left:
-                left[resource] -= 1 if resource == "pods" else most_requested(each, resource)
+    for each in sorted(pods, key=lambda pod: pod.priority):
+        for resource in left:
+            left[resource] -= 1 if resource == "pods" else most_requested(each, resource)
         if all(amount <= 0 for amount in left.values()):
-            return priority
+            return each.priority
     return None
 
 

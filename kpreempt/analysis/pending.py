@@ -212,7 +212,10 @@ def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
         state = item.state if item.state in _TELLING_STATES else None
         key = (item.cause, item.outcome, state, item.refused_for_good and state is None)
         members.setdefault(key, []).append(item.pod)
-    return [PendingGroup(*parts, pods, for_good) for (*parts, for_good), pods in members.items()]
+    return [
+        PendingGroup(cause, outcome, state, pods, for_good)
+        for (cause, outcome, state, for_good), pods in members.items()
+    ]
 
 
 def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list[Pod]]:
