@@ -88,13 +88,14 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
     A new priority class is looked up as for a new pod.
     """
     if not overrides:
-        return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes)])
+        return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes, found=found.found)])
     pod = _as(Pod, decode("Pod", override_pod(pod_document(found.pod), overrides)))
     admission = _reread_priority(pod, found.pod, overrides, found.cluster)
     question = Question(
         pod=admission.pod,
         admission=[*found.changes, *admission.changes],
         assumptions=admission.assumptions,
+        found=found.found,
     )
     return Asked(found.cluster, [question])
 

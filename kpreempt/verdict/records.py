@@ -25,7 +25,9 @@ class PodSummary(_Record, frozen=True):
     """The pod in question, after admission.
 
     ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is where the pod comes from
-    (``Deployment shop/api``), empty for a plain pod.
+    (``Deployment shop/api``), empty for a plain pod. ``current_node`` is there for a pod of the cluster that has a node
+    already and is told as if it were created anew; ``current_phase`` is ``Running``, ``Pending``, ``Terminating`` or
+    ``Finished`` then.
     """
 
     namespace: str
@@ -37,6 +39,8 @@ class PodSummary(_Record, frozen=True):
     nominated_node_name: str = ""
     requests: dict[str, int] = {}
     origin: str = ""
+    current_node: str | msgspec.UnsetType = msgspec.UNSET
+    current_phase: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ClusterSummary(_Record, frozen=True):
@@ -279,7 +283,10 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
     those of extenders, which need a permission of their own.
 
-    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
+    ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
+    or not one that it selects. Otherwise nothing but this moment is known.
+
+    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
     what happens then, where that was asked for.
     """
@@ -302,6 +309,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     chosen_nodes: list[str] = []
     lands_on: list[str] = []
     sampling: Sampling | None = None
+    refused_for_good: bool = False
     eligibility: Eligibility | None = None
     eviction_rule: str = ""
     potential_nodes: list[str] = []

@@ -20,6 +20,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
+    Plugin,
 )
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
@@ -116,8 +117,16 @@ class KubeScheduler:
     @property
     def tells_pods_apart(self) -> bool:
         """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
-        plugins = from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
-        return bool(self.extenders) or any(plugin.is_local is not True for plugin in plugins.values())
+        return bool(self.extenders) or any(plugin.is_local is not True for plugin in self._from_outside.values())
+
+    @property
+    def goes_by_priority(self) -> bool:
+        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+        return not self.extenders and not self._from_outside
+
+    @property
+    def _from_outside(self) -> Mapping[str, type[Plugin]]:
+        return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
 
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None

@@ -103,7 +103,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
         pytest.param(
             two_full_nodes(),
             incoming("64"),
-            "shop/api never lands as things are: both nodes are too small; evicting pods does not help.",
+            "shop/api can never land on these nodes: both nodes are too small.",
             id="it is too large for every node",
         ),
         pytest.param(
@@ -115,7 +115,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
                 ]
             ),
             incoming(),
-            "shop/api never lands as things are: of 3 nodes, 2 are too small and 1 has a taint that it does not "
+            "shop/api is unschedulable now: of 3 nodes, 2 are too small and 1 has a taint that it does not "
             "tolerate; evicting pods does not help.",
             id="nodes refuse it for several reasons",
         ),
@@ -263,7 +263,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
     )
     text = report(verdict)
     assert first_sentences(verdict) == (
-        "shop/api never lands as things are: claim shop/data is not bound; evicting pods does not help."
+        "shop/api is unschedulable now: claim shop/data is not bound; evicting pods does not help."
     )
     assert "1 FILTER    the pod is refused before any node is looked at" in text
 
