@@ -36,11 +36,8 @@ from kpreempt.verdict.records import (
     ClusterSummary,
     Effect,
     Eligibility,
-    Odds,
-    OddsGroup,
     PodSummary,
     Reprieve,
-    Sampling,
     Selection,
     TieBreakRound,
     Verdict,
@@ -57,6 +54,7 @@ from kpreempt.verdict.scheduling_queue import (
     QueueStep,
     SchedulingQueueState,
 )
+from kpreempt.verdict.search import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.status import SUCCESS, Code, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
@@ -89,7 +87,7 @@ __all__ = [
     "NodeOrder",
     "NodeStory",
     "Odds",
-    "OddsGroup",
+    "OddsOutcome",
     "Outcome",
     "Pair",
     "PendingGroup",
@@ -114,6 +112,7 @@ __all__ = [
     "Reprieve",
     "Sampling",
     "SchedulingQueueState",
+    "SearchOrder",
     "Selection",
     "SizeName",
     "Standing",

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
+from kpreempt.verdict.search import Odds, Sampling
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 
@@ -141,47 +142,6 @@ class Selection(_Record, frozen=True):
 
     rounds: list[TieBreakRound] = []
     tied: list[str] = []
-
-
-class OddsGroup(_Record, frozen=True):
-    """Nodes that are equal in all rules of the choice, one of which wins from ``starts`` of the starts.
-
-    ``nodes`` gives for each how many of these starts bring it into the search; where several are in it, any may win.
-    """
-
-    starts: int
-    nodes: dict[str, int]
-
-
-class Odds(_Record, frozen=True):
-    """How the start of a search that stops early decides the choice: exact counts, searching node by node.
-
-    Each of the potential nodes is as likely a start; ``starts`` is their number, and the starts of the ``groups`` add
-    up to it (the most likely group first). The search ends once ``num_candidates`` candidates are found and one of them
-    violates no budget. With ``num_candidates`` 0, which a configuration can bring about, the real scheduler keeps no
-    candidate at all, and there are no groups.
-
-    The real search runs on ``parallelism`` workers, each of which takes ``chunk_size`` successive nodes at a time, so
-    that it may look at other nodes than the first ones, and at up to ``parallelism`` - 1 more once it has enough.
-    """
-
-    starts: int
-    num_candidates: int
-    groups: list[OddsGroup]
-    parallelism: int
-    chunk_size: int
-
-
-class Sampling(_Record, frozen=True):
-    """A search for nodes to score that stops before it has seen all nodes that fit.
-
-    It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes from where the last pod's search ended.
-    ``percentage`` is the ``percentageOfNodesToScore`` that applies.
-    """
-
-    nodes: int
-    nodes_to_find: int
-    percentage: int
 
 
 class Victim(_Record, frozen=True):
