@@ -13,6 +13,7 @@ from kpreempt.analysis.pending import queue_positions
 from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
 from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.analysis.winners import is_one_node
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
@@ -94,9 +95,7 @@ def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) 
     threats: dict[str, list[Threat]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
         for node, victims in verdict.victims.items():
-            threat = Threat(
-                pod.key, pod.priority, node, positions.get(pod.key), is_certain=len(verdict.nominated_nodes) == 1
-            )
+            threat = Threat(pod.key, pod.priority, node, positions.get(pod.key), is_certain=is_one_node(verdict))
             for victim in victims:
                 threats.setdefault(victim.pod, []).append(threat)
     return threats

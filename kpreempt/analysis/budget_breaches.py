@@ -9,6 +9,7 @@ import msgspec
 from kpreempt.analysis.budget_protection import Protection
 from kpreempt.analysis.hypothetical_pods import room_of
 from kpreempt.analysis.priority_search import PrioritySearch
+from kpreempt.analysis.winners import is_sampled
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -64,7 +65,7 @@ def breaches_of(
                 victims=list(dict.fromkeys(victim for pods in nodes.values() for victim in pods)),
                 allowed=allowed[key],
                 left=left[key],
-                is_certain=len(nodes) == len(verdict.victims),
+                is_certain=len(nodes) == len(verdict.victims) and not is_sampled(verdict),
             )
             found.setdefault(key, []).append(breach)
     return found

@@ -16,7 +16,7 @@ class _Record(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Threat(_Record, frozen=True):
-    """A pending pod that would evict the pod in question. ``is_certain`` is false where several nodes tie.
+    """A pending pod that would evict the pod in question. ``is_certain`` is false where chance decides.
 
     ``position`` is its place in the scheduling queue.
     """
