@@ -14,9 +14,9 @@ class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
 class SearchOrder(StrEnum):
     """The order in which a search comes to the nodes.
 
-    ``any``: that of a Go map of 100 nodes or more, which is as good as any order: no outcome is off by a percentage
-    point. ``smallMap``: that of a map of fewer nodes, also counted as if every order were as likely, which misses by a
-    few points, and by more the fewer nodes there are. ``list``: that of the scheduler's list of nodes, from one of them
+    ``any``: that of a Go map of 100 nodes or more, counted as if every order were as likely: measured, no outcome is
+    off by a percentage point. ``smallMap``: that of a map of fewer nodes, counted the same way, which misses by a few
+    points, and by more the fewer nodes there are. ``list``: that of the scheduler's list of nodes, from one of them
     on and round.
     """
 
@@ -41,8 +41,8 @@ class Odds(_Record, frozen=True):
     together are less likely than 1 in 10^12 are left out. With ``num_candidates`` 0, which a configuration can bring
     about, the real scheduler keeps no candidate at all, and there are no outcomes.
 
-    The count is exact for a search that looks at one node after the other. The real one runs on ``parallelism``
-    workers, each of which takes ``chunk_size`` successive nodes at a time. In ``any`` order that changes nothing as
+    Counted is a search that looks at one node after the other. The real one runs on ``parallelism`` workers, each of
+    which takes ``chunk_size`` successive nodes at a time. In ``any`` order that changes nothing as
     long as one node takes as long to try as another: one that takes longer, since it has more pods, comes too late more
     often. Up to ``parallelism`` - 1 further candidates without violations may count where there are others with some.
     In the order of the ``list`` the workers are at several places at once, which may let other nodes win, too.

@@ -28,7 +28,7 @@ from kpreempt.analysis.play.result import Ended, result_of
 from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling, take_first
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.world import OwnerKey, World
-from kpreempt.analysis.winners import winners_of
+from kpreempt.analysis.winners import landings_of, winners_of
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -293,8 +293,8 @@ class _Game:
                 self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._scheduling.draw(nodes)
+        nodes, weights = landings_of(verdict)
+        node = self._scheduling.draw(nodes, weights)
         self._messages.pop(pod.key, None)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kpreempt.schedulers.kube.preemption.odds import order_of_map
 from kpreempt.verdict import Sampling, SearchOrder
 
 MIN_FEASIBLE_NODES = 100
@@ -23,5 +24,5 @@ def sampling_of(
     nodes_to_find = nodes if nodes < MIN_FEASIBLE_NODES else max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
     if not is_scoring:
         nodes_to_find = 1
-    order = SearchOrder.LIST if not is_restricted else SearchOrder.ANY if nodes >= 100 else SearchOrder.SMALL_MAP
+    order = order_of_map(nodes) if is_restricted else SearchOrder.LIST
     return Sampling(nodes, nodes_to_find, percentage, order) if feasible > nodes_to_find else None

@@ -210,6 +210,20 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
     assert {each.kind for each in assumptions} == {AssumptionKind.UNCERTAIN}
 
 
+def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best() -> None:
+    # A hundred of the nodes are scored, from any of them on: the best is left out from two starts of 102.
+    cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="8" if index == 50 else "4") for index in range(102)])
+    asked: list[tuple[int, str, float]] = []
+
+    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+        asked.append((len(nodes), nodes[0], (weights or [0.0])[0]))
+        return nodes[-1]
+
+    found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
+    assert asked == [(102, "n50", 100 / 102)]
+    assert [step.node for step in found.steps if step.kind is StepKind.LANDS] == ["n101"]
+
+
 def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own_probability_and_victims() -> None:
     args = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 2}
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]}

@@ -54,11 +54,15 @@ def search_order(filtered: NodeToStatus, *, is_list_known: bool) -> SearchOrder:
     """
     if filtered.absent.code == Code.UNSCHEDULABLE:
         return SearchOrder.LIST
-    if len(filtered.statuses) >= _ENTRIES_IN_ANY_ORDER:
-        return SearchOrder.ANY
     # Where PreFilter left some nodes only, these come in the order of another map.
     is_whole_list = is_list_known and not filtered.absent.reasons
-    return SearchOrder.LIST if is_whole_list and len(filtered.statuses) <= _ENTRIES_IN_ORDER else SearchOrder.SMALL_MAP
+    entries = len(filtered.statuses)
+    return SearchOrder.LIST if is_whole_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
+
+
+def order_of_map(entries: int) -> SearchOrder:
+    """The order of a Go map with so many entries, of which nobody knows in which order they came."""
+    return SearchOrder.ANY if entries >= _ENTRIES_IN_ANY_ORDER else SearchOrder.SMALL_MAP
 
 
 def odds_of(
