@@ -35,8 +35,8 @@ def chance_of_preemption(verdict: Verdict) -> str:
     share = percent(own.probability) if own else "less than 1%"
     rest = ", on others otherwise" if len(others) > 1 else ""
     return (
-        f"The scheduler tries only a part of so many nodes, {_by_chance(odds.order)}: it ends on {this} with a "
-        f"probability of {share}, on {_one_of(others[0])} with {percent(others[0].probability)}{rest}."
+        f"The scheduler tries only a part of so many nodes, {_by_chance(odds.order)}: it ends on {this} "
+        f"{share} of the time, on {_one_of(others[0])} {percent(others[0].probability)}{rest}."
     )
 
 
@@ -57,7 +57,7 @@ def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:
     page.paragraph(f"the search {order} and {stop}:", indent=2, hanging=2)
     shown = odds.outcomes if options.verbose else odds.outcomes[:_OUTCOMES_SHOWN]
     for each in shown:
-        page.paragraph(strong(_one_of(each)), f"  wins with {percent(each.probability)}", indent=4, hanging=2)
+        page.paragraph(strong(_one_of(each)), f"  wins {percent(each.probability)} of the time", indent=4, hanging=2)
     if rest := odds.outcomes[len(shown) :]:
         together = percent(sum(each.probability for each in rest))
         others = f"{count(len(rest), 'other')} {agree(len(rest), 'shares')} {together}"

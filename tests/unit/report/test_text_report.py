@@ -241,9 +241,9 @@ def test_where_the_search_is_random_the_odds_are_said_at_the_top_and_at_the_choi
         decide(two_full_nodes(), incoming()),
         odds=Odds(SearchOrder.ANY, 100, [OddsOutcome(["node-b"], 0.75), OddsOutcome(["node-a"], 0.25)], 16, 15),
     )
-    said = "it ends on this node with a probability of 25%, on node-b with 75%."
+    said = "it ends on this node 25% of the time, on node-b 75%."
     assert said in first_sentences(verdict)
-    assert "node-b  wins with 75%" in report(verdict)
+    assert "node-b  wins 75% of the time" in report(verdict)
     assert "every order counts as equally likely; 16 at a time are tried" in report(verdict)
     assert "nothing is random" not in report(verdict)
 
