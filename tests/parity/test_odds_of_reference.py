@@ -87,8 +87,11 @@ def test_the_real_search_ends_with_each_node_as_often_as_it_is_told(drawing: Ref
 
 
 @pytest.mark.go
-@pytest.mark.parametrize("nodes", [3, 6, 8, 9, 14, 28, 60, 112])
-@pytest.mark.parametrize("parallelism", [1, 16])
+@pytest.mark.parametrize(
+    ("parallelism", "nodes"),
+    # In the order of the list the count is of one worker: how many race depends on the machine.
+    [*((1, nodes) for nodes in (3, 6, 8, 9, 14, 28, 60, 112)), *((16, nodes) for nodes in (9, 14, 28, 60, 112))],
+)
 def test_few_nodes_come_in_an_order_of_their_own(drawing: Reference, nodes: int, parallelism: int) -> None:
     expected = "list" if nodes <= 8 else "smallMap" if nodes < 100 else "any"
     assert check_frequencies(drawing, few_nodes(nodes, nodes // 3, parallelism)) == expected
