@@ -165,5 +165,10 @@ def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocume
 
 
 def _chances(seed: int) -> Choose:
-    """Draws nodes, each as likely as the others."""
-    return random.Random(seed).choice  # noqa: S311 - which node it is is no secret
+    """Draws nodes, as likely as they are for the scheduler."""
+    drawing = random.Random(seed)  # noqa: S311 - which node it is is no secret
+
+    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+        return drawing.choice(nodes) if weights is None else drawing.choices(nodes, weights)[0]
+
+    return choose

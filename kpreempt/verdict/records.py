@@ -11,10 +11,13 @@ import msgspec
 from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
+from kpreempt.verdict.search import Odds, Sampling
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 
 API_VERSION = "kpreempt.io/v1alpha1"
+# What happens less often than that is left out where all possible outcomes are looked at.
+_NOT_NEGLIGIBLE = 0.01
 
 
 class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -168,6 +171,13 @@ class Candidate(_Record, frozen=True):
     steps: list[Reprieve] = []
     outcomes: list[PossibleOutcome] | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def possible(self) -> list[PossibleOutcome]:
+        """What a preemption of this node can come to."""
+        if self.outcomes is not msgspec.UNSET:
+            return self.outcomes
+        return [PossibleOutcome(self.node, self.victims, [], self.num_pdb_violations)]
+
 
 class TieBreakRound(_Record, frozen=True):
     """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
@@ -188,35 +198,6 @@ class Selection(_Record, frozen=True):
     tied: list[str] = []
 
 
-class OddsGroup(_Record, frozen=True):
-    """Nodes that are equal in all rules of the choice, one of which wins from ``starts`` of the starts.
-
-    ``nodes`` gives for each how many of these starts bring it into the search; where several are in it, any may win.
-    """
-
-    starts: int
-    nodes: dict[str, int]
-
-
-class Odds(_Record, frozen=True):
-    """How the start of a search that stops early decides the choice: exact counts, searching node by node.
-
-    Each of the potential nodes is as likely a start; ``starts`` is their number, and the starts of the ``groups`` add
-    up to it (the most likely group first). The search ends once ``num_candidates`` candidates are found and one of them
-    violates no budget. With ``num_candidates`` 0, which a configuration can bring about, the real scheduler keeps no
-    candidate at all, and there are no groups.
-
-    The real search runs on ``parallelism`` workers, each of which takes ``chunk_size`` successive nodes at a time, so
-    that it may look at other nodes than the first ones, and at up to ``parallelism`` - 1 more once it has enough.
-    """
-
-    starts: int
-    num_candidates: int
-    groups: list[OddsGroup]
-    parallelism: int
-    chunk_size: int
-
-
 class Alternatives(_Record, frozen=True):
     """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
 
@@ -228,18 +209,6 @@ class Alternatives(_Record, frozen=True):
     outcomes: list[PossibleOutcome]
     exact: bool = True
     untold: int = 0
-
-
-class Sampling(_Record, frozen=True):
-    """A search for nodes to score that stops before it has seen all nodes that fit.
-
-    It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes from where the last pod's search ended.
-    ``percentage`` is the ``percentageOfNodesToScore`` that applies.
-    """
-
-    nodes: int
-    nodes_to_find: int
-    percentage: int
 
 
 class Victim(_Record, frozen=True):
@@ -346,20 +315,27 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def possible_outcomes(self) -> list[PossibleOutcome]:
-        """Every outcome of a preemption that is told: one for each node, or more where equal pods decide."""
-        if self.alternatives is not None:
-            return self.alternatives.outcomes
-        violations = {each.node: each.num_pdb_violations for each in self.candidates}
+        """What a preemption can come to, the choice between all candidates first.
+
+        Of a search that stops early there is what it ends with in at least one case of a hundred, too.
+        """
+        by_node = {candidate.node: candidate for candidate in self.candidates}
+        told = list(self.alternatives.outcomes) if self.alternatives else []
+        if not told:
+            told = [each for node in self.nominated_nodes if node in by_node for each in by_node[node].possible]
+        nodes = {outcome.node for outcome in told}
+        drawn = self.odds.outcomes if self.odds else []
+        others = [node for each in drawn if each.probability >= _NOT_NEGLIGIBLE for node in each.nodes]
         return [
-            PossibleOutcome(node, [victim.pod for victim in victims], [], violations.get(node, 0))
-            for node, victims in self.victims.items()
+            *told,
+            *(each for node in others if node in by_node and node not in nodes for each in by_node[node].possible),
         ]
 
     @property
     def pods_at_stake(self) -> dict[str, list[str]]:
         """By node all pods that the preemption may evict there, in any order of equal pods."""
-        stakes = {node: dict.fromkeys(victim.pod for victim in victims) for node, victims in self.victims.items()}
-        for outcome in self.alternatives.outcomes if self.alternatives else []:
+        stakes: dict[str, dict[str, None]] = {}
+        for outcome in self.possible_outcomes:
             stakes.setdefault(outcome.node, {}).update(dict.fromkeys(outcome.pods))
         return {node: list(pods) for node, pods in stakes.items()}
 

@@ -25,9 +25,10 @@ from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.readmission import Readmission
 from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
 from kpreempt.analysis.play.result import Ended, result_of
-from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling
+from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling, take_first
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.world import OwnerKey, World
+from kpreempt.analysis.winners import landings_of, winners_of
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -55,7 +56,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
     actors: Sequence[Actor] = ()
-    choose: Choose = lambda nodes: nodes[0]
+    choose: Choose = take_first
 
 
 def play(
@@ -292,8 +293,8 @@ class _Game:
                 self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.lands_on or verdict.chosen_nodes
-        node = self._scheduling.draw(nodes)
+        nodes, weights = landings_of(verdict)
+        node = self._scheduling.draw(nodes, weights)
         self._messages.pop(pod.key, None)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)
@@ -313,8 +314,9 @@ class _Game:
                 self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
-        nodes = verdict.nominated_nodes
-        node = self._scheduling.draw(nodes)
+        nodes, weights = winners_of(verdict)
+        node = self._scheduling.draw(nodes, weights)
+        victims = self._scheduling.victims_on(node, verdict, self._at)
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
         self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
@@ -322,7 +324,7 @@ class _Game:
             if old.key != pod.key:
                 self._queue.update(old, new, self.now)
         self._queue.nominate(self._world.pods[pod.key], node, self.now)
-        for victim in verdict.victims.get(node, []):
+        for victim in victims:
             if not victim.terminating:
                 violated = [use.budget for use in victim.budgets if use.left < 0]
                 self._evicted(victim.pod, pod.key, violated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
@@ -11,11 +12,24 @@ from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Place, Verdict
+from kpreempt.verdict import Assumption, Outcome, Place, Verdict, Victim
 
-Choose = Callable[[Sequence[str]], str]
+
+class Choose(Protocol):
+    """Picks one of the nodes among which the scheduler draws: in proportion to ``weights``, or each as likely."""
+
+    def __call__(self, nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+        """The node."""
+
+
+def take_first(nodes: Sequence[str], _weights: Sequence[float] | None = None, /) -> str:
+    """No chance: the first node."""
+    return nodes[0]
+
+
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
@@ -87,12 +101,20 @@ class Scheduling:
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         return verdict
 
-    def draw(self, nodes: Sequence[str]) -> str:
-        """One of the nodes between which the scheduler makes no difference."""
+    def draw(self, nodes: Sequence[str], weights: Sequence[float] | None = None) -> str:
+        """One of the nodes that the scheduler can end with."""
         if len(nodes) == 1:
             return nodes[0]
         self.draws += 1
-        return self._choose(nodes)
+        return self._choose(nodes) if weights is None else self._choose(nodes, weights)
+
+    def victims_on(self, node: str, verdict: Verdict, at: float) -> list[Victim]:
+        """Who is evicted from a node that the scheduler can end with; nothing has changed since the verdict."""
+        if node in verdict.victims:
+            return verdict.victims[node]
+        # Only today's scheduler samples.
+        candidates = [candidate for candidate in verdict.candidates if candidate.node == node]
+        return victims_by_node(candidates, self._world.prepared(at).cluster)[node]
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""

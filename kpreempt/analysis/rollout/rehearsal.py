@@ -119,7 +119,7 @@ class _Choices:
         self.widths: list[int] = []
         self.taken: list[int] = []
 
-    def choose(self, nodes: Sequence[str]) -> str:
+    def choose(self, nodes: Sequence[str], _weights: Sequence[float] | None = None, /) -> str:
         at = len(self.widths)
         index = self._prefix[at] if at < len(self._prefix) else 0
         self.widths.append(len(nodes))

@@ -190,6 +190,7 @@ class Cycle:
             feasible,
             percentage=profile.percentage_of_nodes_to_score,
             is_scoring=bool(self._framework.plugins.scores) or profile.has_extenders,
+            is_restricted=node_names is not None,
         )
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
