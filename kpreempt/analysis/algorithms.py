@@ -69,11 +69,13 @@ class Scheduler(Protocol):
         records_steps: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
+        order_is_known: bool = False,
     ) -> Verdict:
         """What becomes of a pod as the scheduler would see it.
 
         Without ``records_steps`` only the best candidates need carry the steps of choosing their victims. ``phases``
         is told what the time goes to. ``is_popped`` says that the pod comes from a queue with these ``queue_rules``.
+        ``order_is_known`` says that the order of the input is that of the scheduler's memory, which no dump shows.
         """
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:

@@ -108,9 +108,15 @@ def explain_pod(
     assumptions: Iterable[Assumption] = (),
     records_steps: bool = True,
     phases: Phases = NO_PHASES,
+    order_is_known: bool = False,
 ) -> Verdict:
-    """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
-    verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
+    """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it.
+
+    ``order_is_known`` says that the order of the input is that of the scheduler's memory.
+    """
+    verdict = scheduler.decide(
+        prepared, question.pod, records_steps=records_steps, phases=phases, order_is_known=order_is_known
+    )
     return msgspec.structs.replace(
         verdict,
         pod=msgspec.structs.replace(verdict.pod, origin=question.origin),

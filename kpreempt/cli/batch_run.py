@@ -196,7 +196,15 @@ class Answerer:
         prepare = self._prepare_once if cluster is base else self._prepare
         prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
         return explain_pod(
-            cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
+            cluster,
+            Question(pod=pod),
+            scheduler,
+            prepared,
+            now=self._now,
+            assumptions=assumptions,
+            phases=self._phases,
+            # A line is put to a scheduler that was handed the objects as they stand in it.
+            order_is_known=True,
         )
 
     def _session(self, scenario: Scenario, source: str) -> SessionVerdict:

@@ -12,6 +12,7 @@ from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.volume_choices import VolumeChoices
 
 API_VERSION = "kpreempt.io/v1alpha1"
 
@@ -221,8 +222,9 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     scoring. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its search before
     it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin that says who may
     be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose their nomination
-    (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are those of extenders,
-    which need a permission of their own.
+    (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``volume_choices`` are
+    there where the order of equal volumes decides, which nobody knows beforehand. ``extender_calls`` are those of
+    extenders, which need a permission of their own.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
@@ -259,6 +261,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_story: NodeStory | None = None

@@ -31,6 +31,7 @@ from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.registry import REGISTRY, Registry, from_outside
+from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
@@ -175,13 +176,16 @@ class KubeScheduler:
         records_steps: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
+        order_is_known: bool = False,
     ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod.
 
         Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
         report shows, and on big clusters it takes a fraction of the time. ``phases`` are ``filter``, then ``score``, or
         ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let
-        in: no plugin from outside holds it back any more, whatever has changed since.
+        in: no plugin from outside holds it back any more, whatever has changed since. ``order_is_known`` says that the
+        order of the input is the scheduler's own, also where that is left to its memory; otherwise the verdict tells
+        what other orders of equal volumes would come to.
         """
         frame = Verdict(
             algorithm=self.algorithm,
@@ -207,7 +211,12 @@ class KubeScheduler:
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         if self.extenders:
             state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
-        return Cycle(framework, profile, self.features, pod, state, frame).run()
+
+        def run(state: CycleState) -> Verdict:
+            return Cycle(framework, profile, self.features, pod, state, frame).run()
+
+        verdict = run(state)
+        return verdict if order_is_known else with_volume_choices(verdict, pod, state, framework, run)
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.

@@ -89,6 +89,7 @@ class LegacyScheduler:
         records_steps: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
+        order_is_known: bool = False,
     ) -> Verdict:
         """What becomes of ``pod``, which must not be in the cluster as a running pod. The steps are always recorded."""
         frame = Verdict(
