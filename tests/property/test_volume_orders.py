@@ -9,13 +9,15 @@ import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.volume_choices import VolumeOutcome
 from tests.factories import NOW, make_node, make_pod
 from tests.volume_factories import ZONE, make_claim, make_class, make_volume, uses
-
-MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany")
 
 
 def outcome_of(verdict: Verdict) -> VolumeOutcome:
@@ -30,49 +32,56 @@ def told_by(verdict: Verdict) -> list[VolumeOutcome]:
     return [outcome_of(verdict), *others]
 
 
+def drawn_volume(draw: random.Random, number: int) -> PersistentVolume:
+    kept_for = draw.choice((*(f"c{claim}" for claim in range(3)), *[""] * 17))
+    return make_volume(
+        f"v{number}",
+        size=draw.choice(("1Gi", "1Gi", "1Gi", "1Gi", "2Gi")),
+        zone=draw.choice(("", "", "", "east", "west")),
+        modes=draw.choice((["ReadWriteOnce"], ["ReadWriteOnce", "ReadWriteMany"])),
+        labels={"tier": draw.choice(("gold", "silver"))},
+        claim_ref=ObjectReference("shop", kept_for) if kept_for else None,
+        storage_class_name=draw.choice((*["slow"] * 7, "made")),
+    )
+
+
+def drawn_claim(draw: random.Random, number: int) -> PersistentVolumeClaim:
+    claim = make_claim(
+        f"c{number}",
+        size=draw.choice(("1Gi", "1Gi", "1Gi", "1Gi", "2Gi")),
+        modes=["ReadWriteMany" if number and draw.random() < 0.7 else "ReadWriteOnce"],
+        storage_class=draw.choice((*["slow"] * 7, "made")),
+    )
+    selector = draw.choice((LabelSelector(match_labels={"tier": "gold"}), None, None, None, None))
+    return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, selector=selector))
+
+
 def drawn_cluster(draw: random.Random) -> ClusterSnapshot:
-    """Three nodes, some of them full, and claims for volumes of few sizes."""
+    """Three nodes, some of them full, and claims that want the same volumes of few sizes."""
     nodes = [make_node(name, cpu="2", labels={ZONE: draw.choice(("east", "west"))}) for name in "abc"]
     running = [
         make_pod(f"low-{node.name}", node=node.name, cpu="2", priority=draw.choice((-5, -5, 5)))
         for node in nodes
         if draw.random() < 0.5
     ]
-    volumes = [
-        make_volume(
-            f"v{number}",
-            size=draw.choice(("1Gi", "1Gi", "1Gi", "2Gi")),
-            zone=draw.choice(("", "east", "west")),
-            modes=draw.sample(MODES, draw.randint(1, 3)),
-            labels={"tier": draw.choice(("gold", "silver"))},
-            storage_class_name=draw.choice(("slow", "slow", "slow", "made")),
-        )
-        for number in range(draw.randint(2, 5))
-    ]
-    claims = [
-        make_claim(
-            f"c{number}",
-            size=draw.choice(("1Gi", "1Gi", "2Gi")),
-            modes=[draw.choice(MODES)],
-            storage_class=draw.choice(("slow", "slow", "slow", "made")),
-        )
-        for number in range(draw.randint(2, 4))
-    ]
-    classes = [make_class(), make_class("made", provisioner="csi.example.com", zones=["east"])]
     return ClusterSnapshot(
         nodes=nodes,
         pods=running,
-        persistent_volumes=volumes,
-        persistent_volume_claims=claims,
-        storage_classes=classes,
+        persistent_volumes=[drawn_volume(draw, number) for number in range(draw.randint(3, 5))],
+        persistent_volume_claims=[drawn_claim(draw, number) for number in range(draw.randint(2, 3))],
+        storage_classes=[make_class(), make_class("made", provisioner="csi.example.com", zones=["east"])],
     )
+
+
+def incoming(cluster: ClusterSnapshot) -> Pod:
+    return make_pod("new", cpu="1", volumes=uses(*(claim.metadata.name for claim in cluster.persistent_volume_claims)))
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_the_outcomes_told_are_those_of_all_orders_and_the_same_from_each(seed: int) -> None:
     cluster = drawn_cluster(random.Random(seed))
-    pod = make_pod("new", cpu="1", volumes=uses(*(claim.metadata.name for claim in cluster.persistent_volume_claims)))
-    scheduler = KubeScheduler()
+    pod = incoming(cluster)
+    scheduler = KubeScheduler(features=FeatureGates(storage_capacity_scoring=seed % 2 == 0))
     possible: list[VolumeOutcome] = []
     all_told: list[list[VolumeOutcome]] = []
     for volumes in itertools.permutations(cluster.persistent_volumes):
