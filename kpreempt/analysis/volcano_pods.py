@@ -76,6 +76,7 @@ class VolcanoOfPods:
         records_steps: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
+        order_is_known: bool = False,
     ) -> Verdict:
         """What the session makes of the pod."""
         cluster, now = prepared

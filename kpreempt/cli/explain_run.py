@@ -324,6 +324,8 @@ def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
 def _outcome_code(verdict: Verdict) -> int:
     """The code of the outcome; that of an uncertain one where another order of volumes has, or may have, another."""
     choices = verdict.volume_choices
-    if choices is not None and (not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)):
+    if choices is not None and (
+        not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
+    ):
         return _EXIT_CODES[Outcome.UNCERTAIN]
     return _EXIT_CODES[verdict.outcome]

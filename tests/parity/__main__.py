@@ -1,8 +1,8 @@
 """Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
 
 A tenth as many scenarios have volumes of one size, of which the real scheduler takes any: there each of its answers has
-to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures/parity``. Exit code 2 where the reference
-cannot be built.
+to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures``. Exit code 2 where
+the reference cannot be built.
 """
 
 from __future__ import annotations

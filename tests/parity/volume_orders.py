@@ -1,4 +1,4 @@
-"""Volumes of one size, which the real scheduler takes in the order of a Go map: each of its answers is among those told.
+"""Volumes of one size, which the real scheduler takes in the order of a Go map: its answers are among those told.
 
 A scenario is put to it several times, with its volumes in another order each time.
 """
@@ -103,7 +103,9 @@ def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
         if node not in fits and status.get("reasons", []) != ours.get("reasons", []):
             lines.append(f"{node}: want {status.get('reasons')}, got {ours.get('reasons')} in every order")
         is_refused = status.get("plugin") == "VolumeBinding"
-        if (fits.get(node) == "EveryOrder" and is_refused) or (fits.get(node) == "NoOrder" and status["code"] == "Success"):
+        if (fits.get(node) == "EveryOrder" and is_refused) or (
+            fits.get(node) == "NoOrder" and status["code"] == "Success"
+        ):
             lines.append(f"{node}: {fits[node]}, and the status is {status}")
     return lines
 
@@ -201,14 +203,18 @@ def equal_volumes(draw: st.DrawFn) -> Scenario:
         allocatable = {"cpu": "2", "memory": "8Gi", "pods": "110"}
         labels = {ZONE: draw(st.sampled_from(["z0", "z1"])), "kubernetes.io/hostname": name}
         metadata = {"name": name, "labels": labels}
-        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": allocatable}})
+        objects.append(
+            {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": allocatable}}
+        )
         if draw(st.booleans()):
             priority = draw(st.sampled_from([-5, -4, 5]))
             objects.append(_pod(f"on-{name}", "2", nodeName=name, priority=priority))
     objects += [draw(_volumes(index)) for index in range(draw(st.integers(2, 6)))]
     num_claims = draw(st.integers(2, 4))
     objects += [draw(_claims(index)) for index in range(num_claims)]
-    volumes = [{"name": f"x{index}", "persistentVolumeClaim": {"claimName": f"c{index}"}} for index in range(num_claims)]
+    volumes = [
+        {"name": f"x{index}", "persistentVolumeClaim": {"claimName": f"c{index}"}} for index in range(num_claims)
+    ]
     scenario: Scenario = {"name": "s", "objects": objects, "pod": _pod("incoming", "1", priority=0, volumes=volumes)}
     if draw(st.booleans()):
         scenario["featureGates"] = {"StorageCapacityScoring": True}

@@ -23,9 +23,7 @@ _NAMED = 4
 Run = Callable[[CycleState], Verdict]
 
 
-def with_volume_choices(
-    verdict: Verdict, pod: Pod, state: CycleState, framework: Framework, run: Run
-) -> Verdict:
+def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework: Framework, run: Run) -> Verdict:
     """The verdict with what other orders of equal volumes would make of the pod.
 
     ``state`` is that of the cycle that the verdict tells of, and ``run`` goes through another.
@@ -51,7 +49,9 @@ def with_volume_choices(
     own = _outcome_of(verdict)
     outcomes = [each for each in _distinct(map(_outcome_of, others)) if each != own]
     is_complete = found.is_complete and runs_others
-    is_uncertain = not is_complete or any(msgspec.structs.replace(each, message=own.message) != own for each in outcomes)
+    is_uncertain = not is_complete or any(
+        msgspec.structs.replace(each, message=own.message) != own for each in outcomes
+    )
     told = VolumeChoices(choices, outcomes, is_complete, is_uncertain)
     assumptions = [*verdict.assumptions, _assumption(f"Pod {pod.key}", told)]
     return msgspec.structs.replace(verdict, volume_choices=told, assumptions=assumptions)

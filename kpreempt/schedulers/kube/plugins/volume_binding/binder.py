@@ -128,7 +128,8 @@ class VolumeBinder:
     ) -> PodVolumes:
         """Check the bound claims, choose volumes for the others, or see that they can be made.
 
-        Where ``picks`` says what each of ``matches.to_match`` takes, nothing is chosen. Raises ``PluginError`` where upstream ends in an error.
+        Where ``picks`` says what each of ``matches.to_match`` takes, nothing is chosen. Raises ``PluginError``
+        where upstream ends in an error.
         """
         found = PodVolumes([], [], {})
         self._check_bound(matches.claims.bound, node, found.conflicts)

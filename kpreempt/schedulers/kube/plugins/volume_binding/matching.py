@@ -56,6 +56,19 @@ class SuitableVolumes:
         reachable = self._available.reachable(node_labels)
         return next((volume for volume in reachable if volume.metadata.name not in excluded), None)
 
+    def equals_of(
+        self, volume: PersistentVolume, node_labels: Mapping[str, str], excluded: Container[str]
+    ) -> list[PersistentVolume]:
+        """Those that ``on_node`` might have given as well as ``volume``, in another order."""
+        if volume in self.prebound:
+            return [each for each in self.prebound if each.metadata.name not in excluded]
+        size = storage_capacity(volume).nano
+        return [
+            each
+            for each in self._available.reachable(node_labels)
+            if storage_capacity(each).nano == size and each.metadata.name not in excluded
+        ]
+
     @property
     def available(self) -> Sequence[PersistentVolume]:
         """Those that are bound to no claim beforehand, smallest first."""
