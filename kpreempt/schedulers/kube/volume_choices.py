@@ -13,9 +13,9 @@ from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Outcome, Verdict
 from kpreempt.verdict.volume_choices import VolumeChoices, VolumeOutcome
 
-# How many other orders are gone through, as long as that many nodes are looked at all in all.
-_MOST_ORDERS = 64
-_MOST_NODES = 50_000
+# How many other orders are gone through, as long as no more nodes than these are looked at, all in all.
+_MOST_ORDERS = 32
+_MOST_NODES = 5_000
 _LEAST_ORDERS = 4
 _NAMED = 4
 
@@ -35,7 +35,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     plugin = filters[position]
     assert isinstance(plugin, VolumeBinding)
     before = frozenset(each.name for each in filters[:position])
-    nodes = [each for each in framework.cluster.node_infos if _may_come_to(verdict, each.name, before)]
+    nodes = (each.node for each in framework.cluster.node_infos if _may_come_to(verdict, each.name, before))
     limit = max(_LEAST_ORDERS, min(_MOST_ORDERS, _MOST_NODES // max(1, len(framework.cluster.node_infos))))
     found = plugin.other_orders(state, nodes, limit)
     if found is None:

@@ -225,8 +225,8 @@ class VolumeBinder:
 
     def _problem_without_provisioner(self, claim: PersistentVolumeClaim, matches: ClaimMatches, class_name: str) -> str:
         wanted = f"{requested_storage(claim)} of storage class {class_name}"
-        suitable = self.suitable(matches, claim).names
+        suitable = self.suitable(matches, claim).number
         if not suitable:
             return f"no available volume suits ({wanted})"
-        count = "1 volume suits" if len(suitable) == 1 else f"{len(suitable)} volumes suit"
+        count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
         return f"{count} ({wanted}), but none within the node's reach is free for it"

@@ -75,9 +75,9 @@ class SuitableVolumes:
         return self._available.volumes
 
     @property
-    def names(self) -> list[str]:
-        """All suitable volumes, those that some nodes cannot reach included."""
-        return [volume.metadata.name for volume in (*self.prebound, *self._available.volumes)]
+    def number(self) -> int:
+        """How many volumes suit, those that some nodes cannot reach included."""
+        return len(self.prebound) + len(self._available.volumes)
 
 
 class VolumesByReach:

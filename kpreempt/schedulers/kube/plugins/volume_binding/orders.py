@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import NamedTuple
 
 import msgspec
@@ -79,18 +79,14 @@ class VolumeChoices:
         # By claim, in the order in which they choose, the tier that each volume is in.
         self._tiers: list[dict[str, int]] = []
         self._roles: list[tuple[int | None, ...]] = []
-        self._is_open = self._look()
-        if self._is_open:
+        self.is_open = self._look()
+        if self.is_open:
             self._keep_enough_of_each_kind()
             self._by_reach = VolumesByReach(self.volumes)
             self._number = {volume.metadata.name: number for number, volume in enumerate(self.volumes)}
 
-    @property
-    def is_open(self) -> bool:
-        """Whether an order can matter anywhere: claims wish for different ones of equal volumes."""
-        return self._is_open
-
     def _look(self) -> bool:
+        """Whether an order can matter anywhere: claims wish for different ones of equal volumes."""
         claims = self.matches.to_match
         per_class = Counter(class_of_claim(claim) for claim in claims)
         suitable = [self._binder.suitable(self.matches, claim) for claim in claims]
@@ -214,7 +210,7 @@ class VolumeChoices:
         return VolumeChoice(node.name, list(claims), list(volumes), fits)
 
 
-def other_orders(choices: VolumeChoices, nodes: Sequence[Node], limit: int) -> OtherOrders | None:
+def other_orders(choices: VolumeChoices, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
     """What other orders make of the nodes, with at most ``limit`` of these; ``None`` where they change nothing."""
     if not choices.is_open:
         return None
@@ -256,17 +252,15 @@ def _fit(effects: Sequence[tuple[list[str], object]]) -> VolumeFit | None:
 
 def _sharing(undecided: Sequence[_Undecided]) -> list[list[_Undecided]]:
     """Those together that have contested volumes in common, so that one order binds them."""
-    groups: list[tuple[set[int], list[_Undecided]]] = []
+    group_of: dict[int, list[_Undecided]] = {}
     for each in undecided:
-        volumes, members = set(each.contested), [each]
-        apart = []
-        for other, others in groups:
-            if other & volumes:
-                volumes, members = volumes | other, others + members
-            else:
-                apart.append((other, others))
-        groups = [*apart, (volumes, members)]
-    return [members for _, members in groups]
+        members = [each]
+        for group in {
+            id(group_of[volume]): group_of[volume] for volume in each.contested if volume in group_of
+        }.values():
+            members = group + members
+        group_of.update((volume, members) for member in members for volume in member.contested)
+    return list({id(group): group for group in group_of.values()}.values())
 
 
 def _variants_of(choices: VolumeChoices, group: Sequence[_Undecided]) -> tuple[list[_Variant], bool]:
@@ -296,8 +290,8 @@ def _combined(groups: Sequence[list[_Variant]], limit: int) -> tuple[list[tuple[
         for index, variants in enumerate(groups)
         for variant in variants[1:]
     )
-    orders = dict.fromkeys(_joined(combination) for combination in (*extremes, *single) if combination != first)
-    return list(orders)[:limit], False
+    others = (_joined(combination) for combination in chain(extremes, single) if combination != first)
+    return list(dict.fromkeys(islice(others, limit))), False
 
 
 def _joined(variants: Iterable[_Variant]) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
@@ -108,7 +109,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return 0
         return score(self._shape, storage_use(found))
 
-    def other_orders(self, state: CycleState, nodes: Sequence[NodeInfo], limit: int) -> OtherOrders | None:
+    def other_orders(self, state: CycleState, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
         """What other orders of equal volumes make of these nodes, after a cycle with this state.
 
         At most ``limit`` orders are given. ``None`` where no order matters, or the pod came to no filter.
@@ -118,7 +119,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return None
         try:
             choices = VolumeChoices(self._binder, binding.matches, storage_use if self._shape is not None else None)
-            return other_orders(choices, [node_info.node for node_info in nodes], limit)
+            return other_orders(choices, nodes, limit)
         except PluginError:
             # So ends the cycle, too, in every order.
             return None
