@@ -42,7 +42,7 @@ def propose_for_node(
     """
 
     def is_reached(verdict: Verdict) -> bool:
-        return verdict.outcome in _ANSWERS and node_name in destinations(verdict)
+        return _is_answer(verdict) and node_name in destinations(verdict)
 
     return _propose(scheduler, situation, [node_name], stated, is_reached, now=now, limit=limit, is_anywhere=False)
 
@@ -56,9 +56,15 @@ def propose_anywhere(
     """
 
     def is_reached(verdict: Verdict) -> bool:
-        return verdict.outcome in _ANSWERS
+        return _is_answer(verdict)
 
     return _propose(scheduler, situation, node_names, stated, is_reached, now=now, limit=limit, is_anywhere=True)
+
+
+def _is_answer(verdict: Verdict) -> bool:
+    """Whether the pod comes to a node, whatever the order of equal volumes."""
+    is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
+    return is_certain and verdict.outcome in _ANSWERS
 
 
 def destinations(verdict: Verdict) -> list[str]:

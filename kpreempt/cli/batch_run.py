@@ -72,6 +72,9 @@ def run_batch(request: BatchRequest) -> int:
             # Which configurations the lines have is not known yet.
             wanted = request.extensions.wanted
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
+            # As in a line, the order is that in which a scheduler was handed the objects.
+            known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
+            base = msgspec.structs.replace(base, cluster=known)
         answerer = Answerer(base, now, source, stopwatch, request.extensions)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
@@ -196,7 +199,13 @@ class Answerer:
         prepare = self._prepare_once if cluster is base else self._prepare
         prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
         return explain_pod(
-            cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
+            cluster,
+            Question(pod=pod),
+            scheduler,
+            prepared,
+            now=self._now,
+            assumptions=assumptions,
+            phases=self._phases,
         )
 
     def _session(self, scenario: Scenario, source: str) -> SessionVerdict:

@@ -136,7 +136,7 @@ def cluster_of(
     if base is not None and not scenario.objects:
         return base
     own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source, wanted))
-    # Without a dump below it a line is what a scheduler's cache had, in its order.
+    # A line is put to a scheduler that was handed the objects as they stand in it.
     return msgspec.structs.replace(own, has_scheduler_order=True) if base is None else merge_clusters(base, own)
 
 

@@ -9,12 +9,14 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Odds, OddsOutcome, Sampling, SearchOrder, Verdict
+from kpreempt.verdict import Odds, OddsOutcome, Outcome, Sampling, SearchOrder, Verdict
+from kpreempt.verdict.volume_choices import VolumeOutcome
 
 _OUTCOMES_SHOWN = 3
 _NODES_SHOWN = 3
 # Rounding errors of probabilities are far below this, in percent.
 _EXACT = 1e-7
+_ENDS_SHOWN = 3
 
 
 def is_sampled_preemption(verdict: Verdict) -> bool:
@@ -48,6 +50,39 @@ def chance_of_landing(verdict: Verdict) -> str:
         f"The scheduler stops looking once {count(verdict.sampling.nodes_to_find, 'node')} "
         f"{agree(verdict.sampling.nodes_to_find, 'fits')}, {_from_where(verdict.sampling)}, so it may take another one."
     )
+
+
+def chance_of_volumes(verdict: Verdict) -> str:
+    """A sentence on what becomes of the pod in other orders of equal volumes, or an empty text where it is the same."""
+    choices = verdict.volume_choices
+    if choices is None or not choices.uncertain:
+        return ""
+    ends = list(dict.fromkeys(_end(each) for each in choices.outcomes if _end(each) != _own_end(verdict)))
+    if not ends:
+        return "But equal volumes are taken in a random order, and not all orders were gone through."
+    others = "; and not all orders were gone through" if not choices.complete else ""
+    return (
+        "But that is so in one order of equal volumes, which is random: in another it would"
+        f" {join_names(ends, limit=_ENDS_SHOWN).replace(' and ', ' or ')}{others}."
+    )
+
+
+def _own_end(verdict: Verdict) -> str:
+    victims = {node: sorted(each.pod for each in victims) for node, victims in verdict.victims.items()}
+    nodes = sorted(verdict.nominated_nodes or verdict.lands_on)
+    return _end(VolumeOutcome(verdict.outcome, nodes, victims))
+
+
+def _end(outcome: VolumeOutcome) -> str:
+    """What the pod would do."""
+    if not outcome.nodes:
+        return "stay pending"
+    where = join_names(outcome.nodes, limit=_NODES_SHOWN).replace(" and ", " or ")
+    if not outcome.victims:
+        return f"land on {where}"
+    pods = list(dict.fromkeys(pod for victims in outcome.victims.values() for pod in victims))
+    violation = ", violating budgets" if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS else ""
+    return f"evict {join_names(pods, limit=_NODES_SHOWN)} from {where}{violation}"
 
 
 def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, name_all
-from kpreempt.report.chance import chance_of_landing, chance_of_preemption
+from kpreempt.report.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
 from kpreempt.report.changes_section import describe_changes
 from kpreempt.report.durations import format_duration
 from kpreempt.report.equal_pods import may_violate_in_another_order, order_in_a_sentence
@@ -22,7 +22,7 @@ _WAITING = "a terminating pod on the nominated node"
 
 def headline(verdict: Verdict) -> Phrase:
     """One or two sentences that say what becomes of the pod and what that costs."""
-    phrase = (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict))
+    phrase = (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
     if not verdict.proposals:
         return phrase
     smallest = describe_changes(verdict.proposals[0].changes)

@@ -14,6 +14,7 @@ from kpreempt.verdict.play import Play
 from kpreempt.verdict.search import Odds, Sampling
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.volume_choices import VolumeChoices
 
 API_VERSION = "kpreempt.io/v1alpha1"
 # What happens less often than that is left out where all possible outcomes are looked at.
@@ -250,7 +251,8 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
     that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
     their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
-    those of extenders, which need a permission of their own.
+    those of extenders, which need a permission of their own. ``volume_choices`` are there where the order of equal
+    volumes decides, which nobody knows beforehand.
 
     ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
     or not one that it selects. Otherwise nothing but this moment is known.
@@ -292,6 +294,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_story: NodeStory | None = None
