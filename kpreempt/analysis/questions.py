@@ -138,7 +138,7 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
         pod = msgspec.structs.replace(
             pod, spec=msgspec.structs.replace(pod.spec, priority=None, preemption_policy=policy)
         )
-    elif pod.spec.priority is not None:
+    elif pod.spec.priority is not None or before.spec.priority is None:
         return Admission(pod)
     return admit_priority(pod, cluster)
 
