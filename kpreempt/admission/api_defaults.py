@@ -6,13 +6,12 @@ Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and ``zz_
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
 from kpreempt.model.pod import (
+    DEFAULT_GRACE_SECONDS,
     DEFAULT_RESTART_POLICY,
     DEFAULT_SCHEDULER_NAME,
     Container,
@@ -26,8 +25,6 @@ from kpreempt.verdict import Admitted
 
 _DEFAULT_RBD_POOL = "rbd"
 _HUGE_PAGES_PREFIX = "hugepages-"
-
-_Item = TypeVar("_Item", Container, Volume)
 
 
 class ApiDefaults:
@@ -43,20 +40,26 @@ class ApiDefaults:
     def applied_to(self, pod: Pod) -> Pod:
         """What ``apply_api_defaults`` gives; the very same pod where nothing is missing."""
         spec = pod.spec
-        resources = spec.resources
-        if resources is not None:
-            resources = _rounded(_pod_level_resources(_with_all_requests(pod), resources))
-        completed: dict[str, object] = {
-            "containers": self._finished(spec.containers, spec.host_network),
-            "init_containers": self._finished(spec.init_containers, spec.host_network),
-            "resources": resources,
-            "overhead": round_up_to_milli(spec.overhead),
-            "scheduler_name": spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
-            "restart_policy": spec.restart_policy or DEFAULT_RESTART_POLICY,
-            "termination_grace_period_seconds": spec.grace_seconds,
-            "volumes": _same_or([_with_pool(volume) for volume in spec.volumes], spec.volumes),
-        }
-        changes = {name: value for name, value in completed.items() if value != getattr(spec, name)}
+        changes: dict[str, object] = {}
+        for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
+            finished = self._finished(containers, spec.host_network)
+            if finished is not containers:
+                changes[name] = finished
+        if spec.resources is not None:
+            resources = _rounded(_pod_level_resources(_with_all_requests(pod), spec.resources))
+            if resources != spec.resources:
+                changes["resources"] = resources
+        overhead = round_up_to_milli(spec.overhead) if spec.overhead else spec.overhead
+        if overhead is not spec.overhead:
+            changes["overhead"] = overhead
+        if not spec.scheduler_name:
+            changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
+        if not spec.restart_policy:
+            changes["restart_policy"] = DEFAULT_RESTART_POLICY
+        if spec.termination_grace_period_seconds is None:
+            changes["termination_grace_period_seconds"] = DEFAULT_GRACE_SECONDS
+        if any(map(_lacks_pool, spec.volumes)):
+            changes["volumes"] = [_with_pool(volume) for volume in spec.volumes]
         return _replace_spec(pod, **changes) if changes else pod
 
     def _finished(self, containers: list[Container], host_network: bool) -> list[Container]:
@@ -64,7 +67,7 @@ class ApiDefaults:
         known = self._completed.get(key)
         if known is None:
             finished = [_finished(_with_requests(container), host_network) for container in containers]
-            known = self._completed[key] = containers, _same_or(finished, containers)
+            known = self._completed[key] = containers, containers if finished == containers else finished
         return known[1]
 
 
@@ -111,11 +114,6 @@ def _host_ports(path: str, before: Container, after: Container) -> list[Admitted
         for index, (old, new) in enumerate(zip(before.ports, after.ports, strict=True))
         if old.host_port != new.host_port
     ]
-
-
-def _same_or(new: list[_Item], old: list[_Item]) -> list[_Item]:
-    """The old list where the new one is equal to it."""
-    return old if new == old else new
 
 
 def _replace_spec(pod: Pod, **fields: object) -> Pod:
@@ -173,6 +171,10 @@ def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
     return msgspec.structs.replace(
         resources, requests=round_up_to_milli(resources.requests), limits=round_up_to_milli(resources.limits)
     )
+
+
+def _lacks_pool(volume: Volume) -> bool:
+    return volume.rbd is not None and not volume.rbd.pool
 
 
 def _with_pool(volume: Volume) -> Volume:

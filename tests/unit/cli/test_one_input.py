@@ -11,7 +11,6 @@ import pytest
 
 from tests.one_input import Object, ask_all_ways, assumptions_of, write_list
 
-
 READY = {"type": "Ready", "status": "True"}
 
 
