@@ -78,7 +78,7 @@ def inputs(draw: st.DrawFn) -> list[Object]:
 
 
 @given(inputs())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_one_input_has_one_answer(objects: list[Object]) -> None:
     with TemporaryDirectory() as directory:
         answers = ask_all_ways(objects, Path(directory))

@@ -164,3 +164,45 @@ def test_a_dump_is_as_it_was_read(kpreempt: Callable[..., Any], tmp_path: Path) 
     texts = [kpreempt("explain", "--cpu=2", "--snapshot", each, "-o", "json").stdout for each in (there, dump)]
     first, second = ({**json.loads(text), "cluster": None} for text in texts)
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("high", "priority 1,000", id="the priority of its class"),
+        pytest.param("gone", 'there is no PriorityClass "gone"', id="a class that is not there is refused"),
+    ],
+)
+def test_a_pod_of_an_event_has(kpreempt: Callable[..., Any], tmp_path: Path, name: str, expected: str) -> None:
+    there = write_list(tmp_path, "there", [node(), priority_class("high", 1000)])
+    (tmp_path / "events.yaml").write_text(json.dumps({"event": "addPod", "pod": new(priorityClassName=name)}))
+    run = kpreempt("queue", "--snapshot", there, "--events", str(tmp_path / "events.yaml"))
+    assert expected in run.stdout + run.stderr
+
+
+def test_what_if_it_were_on_the_network_of_the_host(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    ports = [{"containerPort": 80}]
+    running = old(priority=0, hostNetwork=True, ports=ports)
+    there = write_list(tmp_path, "there", [node(), running, new("1", priority=5, ports=ports)])
+    question = ("explain", "pod/new", "--snapshot", there, "-o", "json")
+    assert json.loads(kpreempt(*question).stdout)["outcome"] == "Lands"
+    assert json.loads(kpreempt(*question, "--set", "spec.hostNetwork=true").stdout)["outcome"] == "Preempts"
+
+
+def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    running = old({"requests": {"cpu": "3"}}, priorityClassName="high")
+    there = write_list(tmp_path, "there", [node(), running])
+    lines = [{"pod": new(priority=5)}, {"pod": new(priority=5), "objects": [priority_class("high", 1000)]}]
+    run = kpreempt("batch", "--snapshot", there, stdin="".join(f"{json.dumps(line)}\n" for line in lines))
+    unknown, known = (json.loads(line)["verdict"] for line in run.stdout.splitlines())
+    assert (unknown["outcome"], [each["kind"] for each in unknown["assumptions"]]) == ("Preempts", ["Uncertain"])
+    assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("NeverLands", ["Told"])
+
+
+def test_a_change_brings_a_node_with_its_capacity(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+    there = write_list(tmp_path, "there", [node()])
+    second = node(capacity={"cpu": "4", "pods": "110"})
+    second["metadata"] = {"name": "n1"}
+    change = write_list(tmp_path, "change", [second, new("3"), {**new("3"), "metadata": {"name": "other"}}])
+    run = kpreempt("check", "-f", change, "--snapshot", there, "--now", "2026-11-21T03:12:00Z")
+    assert run.returncode == 0, run.stdout
