@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
@@ -222,7 +223,7 @@ class Victim(_Record, frozen=True):
     priority: int
     owner: str = ""
     start_time: datetime | None = None
-    grace_period_seconds: int | None = None
+    grace_period_seconds: int = DEFAULT_GRACE_SECONDS
     terminating: bool = False
     budgets: list[BudgetUse] = []
 

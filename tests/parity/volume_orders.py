@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
-from kpreempt.cli.scenarios import cluster_of, decode_scenario, pod_of
+from kpreempt.cli.scenarios import decode_scenario, situation_of
 from kpreempt.report.document import encode_json
 from tests.conformance.cases import NOW
 from tests.parity.kept import write
@@ -35,9 +35,10 @@ def told(scenario: Scenario) -> Answer:
     """The verdict on a scenario as on a cluster whose scheduler's memory nobody has seen."""
     read = decode_scenario(json.dumps(scenario).encode(), "scenario", 1)
     scheduler = scheduler_for(feature_gates=read.feature_gates)
-    cluster = msgspec.structs.replace(cluster_of(read, "scenario", None), has_scheduler_order=False)
+    situation = situation_of(read, "scenario", None)
+    cluster = msgspec.structs.replace(situation.cluster, has_scheduler_order=False)
     prepared = scheduler.prepare(cluster, now=NOW, is_queued=False)
-    verdict = explain_pod(cluster, Question(pod=pod_of(read, "scenario")), scheduler, prepared, now=NOW)
+    verdict = explain_pod(cluster, Question(pod=situation.asked), scheduler, prepared, now=NOW)
     return {"verdict": json.loads(encode_json(verdict))}
 
 
