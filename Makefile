@@ -103,6 +103,7 @@ SEED ?= 1
 
 parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code
 	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED)
+	@KPREEMPT_BUILD=1 $(PYTHON) -m pytest --quiet tests/parity/test_odds_of_reference.py $(PYTEST_ARGS)
 
 volcano-parity: $(VENV)/.development ## Compare N random sessions from SEED with the genuine Volcano scheduler's code
 	@$(PYTHON) -m tests.parity.volcano --examples $(N) --seed $(SEED)

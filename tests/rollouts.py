@@ -155,11 +155,16 @@ def checked(
         excuses=more.pop("excuses", Excuses(today=NOW.date())),
         **more,
     )
-    return check_rollout(question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=_chances)
+    return check_rollout(question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=chances)
 
 
-def _chances(seed: int) -> Choose:
-    return random.Random(seed).choice
+def chances(seed: int) -> Choose:
+    drawing = random.Random(seed)
+
+    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+        return drawing.choice(nodes) if weights is None else drawing.choices(nodes, weights)[0]
+
+    return choose
 
 
 def tale(check: Check) -> list[str]:

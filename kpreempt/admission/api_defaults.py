@@ -12,6 +12,7 @@ from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, to
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
 from kpreempt.model.pod import (
     DEFAULT_GRACE_SECONDS,
+    DEFAULT_RESTART_POLICY,
     DEFAULT_SCHEDULER_NAME,
     Container,
     ContainerPort,
@@ -26,30 +27,58 @@ _DEFAULT_RBD_POOL = "rbd"
 _HUGE_PAGES_PREFIX = "hugepages-"
 
 
+class ApiDefaults:
+    """The defaults of the API types, for many pods.
+
+    Containers that several pods share, as those of a snapshot do, are looked at once and stay shared.
+    """
+
+    def __init__(self) -> None:
+        # Each list is kept beside what it became, so that no other one can have its identity.
+        self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
+
+    def applied_to(self, pod: Pod) -> Pod:
+        """What ``apply_api_defaults`` gives; the very same pod where nothing is missing."""
+        spec = pod.spec
+        changes: dict[str, object] = {}
+        for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
+            finished = self._finished(containers, spec.host_network)
+            if finished is not containers:
+                changes[name] = finished
+        if spec.resources is not None:
+            resources = _rounded(_pod_level_resources(_with_all_requests(pod), spec.resources))
+            if resources != spec.resources:
+                changes["resources"] = resources
+        overhead = round_up_to_milli(spec.overhead) if spec.overhead else spec.overhead
+        if overhead is not spec.overhead:
+            changes["overhead"] = overhead
+        if not spec.scheduler_name:
+            changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
+        if not spec.restart_policy:
+            changes["restart_policy"] = DEFAULT_RESTART_POLICY
+        if spec.termination_grace_period_seconds is None:
+            changes["termination_grace_period_seconds"] = DEFAULT_GRACE_SECONDS
+        if any(map(_lacks_pool, spec.volumes)):
+            changes["volumes"] = [_with_pool(volume) for volume in spec.volumes]
+        return _replace_spec(pod, **changes) if changes else pod
+
+    def _finished(self, containers: list[Container], host_network: bool) -> list[Container]:
+        key = id(containers), host_network
+        known = self._completed.get(key)
+        if known is None:
+            finished = [_finished(_with_requests(container), host_network) for container in containers]
+            known = self._completed[key] = containers, containers if finished == containers else finished
+        return known[1]
+
+
 def apply_api_defaults(pod: Pod) -> Pod:
     """The pod with the defaults of the API types, and nothing that an admission plugin adds.
 
     Limits become requests that are missing, requests of the whole pod follow from its limits, ports of a pod on the
-    host's network become host ports, amounts are rounded up to thousandths. Applying it twice changes nothing more.
+    host's network become host ports, amounts are rounded up to thousandths. The very same pod comes back where nothing
+    is missing, so that applying it twice changes nothing more.
     """
-    spec = pod.spec
-    containers = [_with_requests(container) for container in spec.containers]
-    init_containers = [_with_requests(container) for container in spec.init_containers]
-    pod = _replace_spec(pod, containers=containers, init_containers=init_containers)
-    resources = _pod_level_resources(pod)
-    return _replace_spec(
-        pod,
-        containers=[_finished(container, spec.host_network) for container in containers],
-        init_containers=[_finished(container, spec.host_network) for container in init_containers],
-        resources=_rounded(resources) if resources is not None else None,
-        overhead=round_up_to_milli(spec.overhead),
-        scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
-        restart_policy=spec.restart_policy or "Always",
-        termination_grace_period_seconds=DEFAULT_GRACE_SECONDS
-        if spec.termination_grace_period_seconds is None
-        else spec.termination_grace_period_seconds,
-        volumes=[_with_pool(volume) for volume in spec.volumes],
-    )
+    return ApiDefaults().applied_to(pod)
 
 
 def admit_api_defaults(pod: Pod) -> Admission:
@@ -99,11 +128,17 @@ def _with_requests(container: Container) -> Container:
     return msgspec.structs.replace(container, resources=msgspec.structs.replace(resources, requests=requests))
 
 
-def _pod_level_resources(pod: Pod) -> ResourceRequirements | None:
+def _with_all_requests(pod: Pod) -> Pod:
+    """The pod whose containers ask for their limits, too, but are not rounded yet."""
+    return _replace_spec(
+        pod,
+        containers=[_with_requests(container) for container in pod.spec.containers],
+        init_containers=[_with_requests(container) for container in pod.spec.init_containers],
+    )
+
+
+def _pod_level_resources(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
     """Resources of the whole pod, completed from its containers and from its own limits."""
-    resources = pod.spec.resources
-    if resources is None:
-        return None
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:
         for name, amount in total_limits(pod).items():
@@ -136,6 +171,10 @@ def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
     return msgspec.structs.replace(
         resources, requests=round_up_to_milli(resources.requests), limits=round_up_to_milli(resources.limits)
     )
+
+
+def _lacks_pool(volume: Volume) -> bool:
+    return volume.rbd is not None and not volume.rbd.pool
 
 
 def _with_pool(volume: Volume) -> Volume:

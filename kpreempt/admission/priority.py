@@ -35,9 +35,9 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     Raises ``NotFoundError`` for a class that does not exist, listing those there are. Where the input holds no class at
     all and the pod states its priority, that is kept with an assumption.
     """
-    known = _known_classes(cluster)
+    known = known_classes(cluster)
     if not pod.spec.priority_class_name:
-        default = _global_default(cluster.priority_classes)
+        default = global_default(cluster.priority_classes)
         return _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
     chosen = known.get(pod.spec.priority_class_name)
     if chosen is not None:
@@ -55,11 +55,17 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     return msgspec.structs.replace(filled, changes=changes, assumptions=[assumption])
 
 
-def _known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
+def with_class(pod: Pod, chosen: PriorityClass) -> Pod:
+    """The pod with what the class gives it, as far as it does not state that itself."""
+    return _fill_in(pod, chosen, "").pod
+
+
+def known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
+    """The cluster's classes and the built-in ones, by name."""
     return {each.metadata.name: each for each in (*SYSTEM_PRIORITY_CLASSES, *cluster.priority_classes)}
 
 
-def _global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
+def global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
     """The class for pods that name none. Where several claim to be it, upstream takes the one of lowest value."""
     return min((each for each in classes if each.global_default), key=lambda each: each.value, default=None)
 

@@ -47,6 +47,10 @@ class Scheduler(Protocol):
     def tells_pods_apart(self) -> bool:
         """Whether a verdict may hang on who a pod is, as with plugins from outside and extenders that see its name."""
 
+    @property
+    def goes_by_priority(self) -> bool:
+        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.
 

@@ -20,15 +20,21 @@ from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.verdict import Change, ChangeKind
 
-# How much a change asks of those who would make it: first what the pod asks for, then what it puts up with, then what
-# it insists on, then what others pay for. A request cut by more than half counts as more than a wish given up.
+# How far a change reaches: first what the pod asks for, then what it puts up with, then what it insists on, then what
+# others pay for, and last what pods of the system pay for. A request cut by more than half counts as more than a wish
+# given up.
 INTRUSIVENESS = {kind: rank for rank, kind in enumerate(ChangeKind)}
+_OF_SYSTEM = len(INTRUSIVENESS)
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes that belong together, with what they do to the pod and to the cluster."""
+    """Changes that belong together, with what they do to the pod and to the cluster.
+
+    ``share_affected`` is that of all running pods that the edit puts behind the pod in question; ``is_about_system``
+    says that pods of the system are among those that it costs.
+    """
 
     changes: Sequence[Change]
     overrides: Overrides = Overrides()
@@ -36,6 +42,8 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     cordoned: str = ""
     budgets: Sequence[str] = ()
     removed_pods: Sequence[str] = ()
+    share_affected: float = 0.0
+    is_about_system: bool = False
 
     @property
     def is_of_cluster(self) -> bool:
@@ -44,8 +52,9 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> tuple[int, float]:
-        """How intrusive the edit is: by the kind of its worst change, and within requests by the share that is cut."""
-        return max(map(_weight, self.changes))
+        """How far the edit reaches: by its worst change, and among those by the share that is cut or affected."""
+        rank, share = max(map(_weight, self.changes))
+        return (rank + _OF_SYSTEM if self.is_about_system else rank), max(share, self.share_affected)
 
     def options(self, stated: Stated) -> list[str]:
         """The arguments that make ``kpreempt explain`` apply the edit to the pod as its user states it."""

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.change_search import Situation
 from kpreempt.analysis.cluster_overrides import check_node
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.play import Scene, play
-from kpreempt.analysis.smallest_change import Situation
 from kpreempt.analysis.timed import timed_by_part
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, Verdict
+from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
 
 _MINOR = re.compile(r"v?(\d+\.\d+)\b")
 
@@ -28,10 +28,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the scheduler would see it, and what is known of how it came to look so.
 
     ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod. ``admission`` is what was filled
-    in.
+    in. ``found`` is the pod as the cluster has it, where it does.
     """
 
     pod: Pod
+    found: Pod | None = None
     origin: str = ""
     admission: list[Admitted] = []
     assumptions: list[Assumption] = []
@@ -113,7 +114,7 @@ def explain_pod(
     verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
     return msgspec.structs.replace(
         verdict,
-        pod=msgspec.structs.replace(verdict.pod, origin=question.origin),
+        pod=_found(msgspec.structs.replace(verdict.pod, origin=question.origin), question.found),
         cluster=described(verdict.cluster, cluster, now),
         admission=[*verdict.admission, *question.admission],
         assumptions=[
@@ -123,6 +124,18 @@ def explain_pod(
             *verdict.assumptions,
         ],
     )
+
+
+def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
+    """The summary with where the pod is now, if it is on a node or has finished."""
+    if found is None or not (found.spec.node_name or found.is_terminal):
+        return summary
+    phase = "Running" if found.status.phase == "Running" else "Pending"
+    if found.is_terminal:
+        phase = "Finished"
+    elif found.metadata.deletion_timestamp is not None:
+        phase = "Terminating"
+    return msgspec.structs.replace(summary, current_node=found.spec.node_name, current_phase=phase)
 
 
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:

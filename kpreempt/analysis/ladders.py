@@ -8,6 +8,7 @@ import msgspec
 
 from kpreempt.analysis.edits import Edit
 from kpreempt.analysis.field_paths import Assignment, Step, format_path
+from kpreempt.analysis.least_priority import just_above
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -18,8 +19,6 @@ Ladder = list[Edit]
 Place = list[Step]
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-# The highest priority that users may give.
-_MAX_PRIORITY = 10**9
 _MAX_STEPS = 10
 
 
@@ -33,21 +32,31 @@ class Scene(msgspec.Struct, frozen=True):
 
 def raise_priority(scene: Scene, others: Sequence[str]) -> Ladder:
     """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
-    pod = scene.pod
     keys = frozenset(others)
-    priorities = {
-        each.priority
+    there = (
+        each
         for each in scene.cluster.pods
         if (each.spec.node_name == scene.node.name or each.key in keys) and not each.is_terminal
-    }
-    wanted = sorted(priority + 1 for priority in priorities if pod.priority <= priority < _MAX_PRIORITY)
-    return [
-        Edit(
-            changes=[Change(ChangeKind.PRIORITY, before=pod.priority, after=priority)],
-            overrides=Overrides(priority=priority),
-        )
-        for priority in wanted[:_MAX_STEPS]
-    ]
+    )
+    wanted = just_above(there, scene.pod)
+    return [raised(scene.pod, scene.cluster, priority) for priority in wanted[:_MAX_STEPS]]
+
+
+def raised(pod: Pod, cluster: ClusterSnapshot, priority: int) -> Edit:
+    """The pod at a higher priority; it reaches as far as the pods that it outranks then, and did not before."""
+    running = [each for each in cluster.pods if each.spec.node_name and not each.is_terminal]
+    outranked = [each for each in running if pod.priority <= each.priority < priority]
+    return Edit(
+        changes=[Change(ChangeKind.PRIORITY, before=pod.priority, after=priority)],
+        overrides=Overrides(priority=priority),
+        share_affected=len(outranked) / max(len(running), 1),
+        is_about_system=any(map(is_of_system, outranked)),
+    )
+
+
+def is_of_system(pod: Pod) -> bool:
+    """Whether the cluster itself may hang on the pod: one of ``kube-system``, or with a class that the API reserves."""
+    return pod.metadata.namespace == "kube-system" or pod.spec.priority_class_name.startswith("system-")
 
 
 def allow_preemption(pod: Pod) -> Ladder:
@@ -66,9 +75,12 @@ def allow_preemption(pod: Pod) -> Ladder:
 def remove_pods(scene: Scene, keys: Sequence[str]) -> Ladder:
     """Take one of the pods away, the least important first, but never the one in question."""
     priorities = {each.key: each.priority for each in scene.cluster.pods}
+    of_system = {each.key for each in scene.cluster.pods if is_of_system(each)}
     there = [key for key in dict.fromkeys(keys) if key in priorities and key != scene.pod.key]
     return [
-        Edit(changes=[Change(ChangeKind.WITHOUT_POD, subject=key)], removed_pods=[key])
+        Edit(
+            changes=[Change(ChangeKind.WITHOUT_POD, subject=key)], removed_pods=[key], is_about_system=key in of_system
+        )
         for key in sorted(there, key=priorities.__getitem__)[:_MAX_STEPS]
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.smallest_change import Situation, is_preemptor, refusals_of
+from kpreempt.analysis.change_search import Situation, is_preemptor, refusals_of
 from kpreempt.verdict import Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.change_search import Situation
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.nearest_nodes import nearest_nodes
-from kpreempt.analysis.smallest_change import Found, Situation, destinations, propose_anywhere, propose_for_node
+from kpreempt.analysis.smallest_change import Found, destinations, propose_anywhere, propose_for_node
 from kpreempt.verdict import NodeStory, Outcome, ProposalSearch, TieBreakRound, Verdict
 
-# More nodes than this are not searched for proposals unless one of them is asked about.
+# More nodes than this are not searched for proposals, other than a priority, unless one of them is asked about.
 MAX_NODES_SEARCHED = 3000
 _NEAREST = 5
 _WITH_A_FAILING_EXTENDER = 4
@@ -49,12 +52,14 @@ def tell_story(
 def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: datetime) -> Found:
     """Changes with which a pod lands that never does, sought on the nearest nodes.
 
-    Skipped on very big clusters, and where an extender fails, which no change mends.
+    On very big clusters only the least priority is, and nothing where an extender fails, which no change mends.
     """
     if failing := _failing_extender(situation.verdict):
         return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
     if len(situation.cluster.nodes) > MAX_NODES_SEARCHED:
-        return Found([], ProposalSearch(is_skipped=True, is_complete=False))
+        found = propose_anywhere(scheduler, situation, [], stated, now=now, limit=_limit(situation, most=40))
+        search = msgspec.structs.replace(found.search, is_skipped=True, is_complete=False)
+        return Found(found.proposals, search)
     names = nearest_nodes(scheduler, situation, _NEAREST)
     return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(situation, most=40))
 

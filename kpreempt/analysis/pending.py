@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -62,6 +63,7 @@ def explain_pending(
     now: datetime,
     at: datetime,
     is_asked: Callable[[Pod], bool] = lambda _: True,
+    namespace: str = "",
     assumptions: Iterable[Assumption] = (),
     max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
     spread: Spread = one_by_one,
@@ -71,11 +73,14 @@ def explain_pending(
 
     Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
     count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
-    places in the queue. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
+    places in the queue. ``namespace`` is the one that the question is about, if it
+    is one. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
     order the pods.
     """
     attempts = FailedAttempts(cluster.events)
-    asked = [pod for pod in pending_pods(cluster) if is_asked(pod)]
+    pending = pending_pods(cluster)
+    asked = [pod for pod in pending if is_asked(pod)]
+    others = Counter(pod.metadata.namespace for pod in pending if not is_asked(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
@@ -99,12 +104,25 @@ def explain_pending(
         at=at,
         cluster=_summary(cluster, [each.verdict for each in placed], now),
         in_queue=len(positions),
+        namespace=namespace,
+        has_namespace=_has_namespace(cluster, namespace),
+        not_asked=dict(others.most_common()),
         groups=_groups(items),
         items=items,
         assumptions=list(
             dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *own])
         ),
     )
+
+
+def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
+    """Whether there is such a namespace; ``None`` where none was asked about, or none was read and no pod is in it."""
+    if not namespace:
+        return None
+    if any(pod.metadata.namespace == namespace for pod in cluster.pods):
+        return True
+    known = {each.metadata.name for each in cluster.namespaces}
+    return namespace in known if known else None
 
 
 def queue_positions(
@@ -152,6 +170,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         waiting_for=list(situation.waiting_for),
         cause=_cause(verdict, situation, pod),
         outcome=verdict.outcome,
+        refused_for_good=verdict.refused_for_good,
         reason=verdict.reason,
         nodes=verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes,
         victims=verdict.victims,
@@ -175,6 +194,8 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
         return f"{verdict.held_by}: {verdict.reason}"
     if situation.state in _TELLING_STATES:
         return verdict.reason
+    if verdict.pre_filter is not None:
+        return verdict.reason or verdict.pre_filter.message
     if verdict.outcome == Outcome.NEVER_LANDS and verdict.reason:
         # An error of the scheduler; that of an old one is in its message.
         is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
@@ -187,11 +208,15 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
 
 
 def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
-    members: dict[tuple[str, Outcome, PendingState | None], list[str]] = {}
+    members: dict[tuple[str, Outcome, PendingState | None, bool], list[str]] = {}
     for item in items:
         state = item.state if item.state in _TELLING_STATES else None
-        members.setdefault((item.cause, item.outcome, state), []).append(item.pod)
-    return [PendingGroup(cause, outcome, state, pods) for (cause, outcome, state), pods in members.items()]
+        key = (item.cause, item.outcome, state, item.refused_for_good and state is None)
+        members.setdefault(key, []).append(item.pod)
+    return [
+        PendingGroup(cause, outcome, state, pods, for_good)
+        for (cause, outcome, state, for_good), pods in members.items()
+    ]
 
 
 def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list[Pod]]:

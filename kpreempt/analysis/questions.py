@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from kpreempt.admission import Admission, admit, admit_claim, admit_priority, daemon_node_names
+from kpreempt.admission import Admission, admit, admit_claim, admit_priority, apply_api_defaults, daemon_node_names
 from kpreempt.analysis.claim_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain import Question
@@ -88,13 +88,14 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
     A new priority class is looked up as for a new pod.
     """
     if not overrides:
-        return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes)])
-    pod = _as(Pod, decode("Pod", override_pod(pod_document(found.pod), overrides)))
+        return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes, found=found.found)])
+    pod = apply_api_defaults(_as(Pod, decode("Pod", override_pod(pod_document(found.pod), overrides))))
     admission = _reread_priority(pod, found.pod, overrides, found.cluster)
     question = Question(
         pod=admission.pod,
         admission=[*found.changes, *admission.changes],
         assumptions=admission.assumptions,
+        found=found.found,
     )
     return Asked(found.cluster, [question])
 
@@ -138,7 +139,7 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
         pod = msgspec.structs.replace(
             pod, spec=msgspec.structs.replace(pod.spec, priority=None, preemption_policy=policy)
         )
-    elif pod.spec.priority is not None:
+    elif pod.spec.priority is not None or before.spec.priority is None:
         return Admission(pod)
     return admit_priority(pod, cluster)
 

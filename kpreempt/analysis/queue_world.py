@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kpreempt.admission import apply_cluster_defaults
+from kpreempt.admission import apply_object_defaults, fill_priorities
 from kpreempt.analysis.queue_events import TimedEvent, merged
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE, with_creation_time
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.verdict import AssumptionKind
 
 _POD_SCHEDULED = "PodScheduled"
 
@@ -45,7 +46,12 @@ class World:
         pod: Pod = self._completed(self._decoded("Pod", at.event.pod, at), at.time)
         if pod.key in self.pods:
             raise at.error(f"pod {pod.key} is there already", path="pod", hint="updatePod")
-        return pod
+        alone = msgspec.structs.replace(self._cluster, pods=[pod])
+        admitted, unsure = fill_priorities(alone, created=[pod.key])
+        if any(each.kind is AssumptionKind.UNCERTAIN for each in unsure):
+            name = pod.spec.priority_class_name
+            raise at.error(f'there is no PriorityClass "{name}"', path="pod.spec.priorityClassName")
+        return admitted.pods[0]
 
     def pod(self, at: TimedEvent) -> Pod:
         """The pod that an event is about, by its name or its object. Raises ``InputError`` where it is not there."""
@@ -96,10 +102,8 @@ class World:
         metadata = with_creation_time(record.metadata, now)
         if isinstance(record, Pod):
             namespace = metadata.namespace or DEFAULT_NAMESPACE
-            pod = msgspec.structs.replace(record, metadata=msgspec.structs.replace(metadata, namespace=namespace))
-            return apply_cluster_defaults(ClusterSnapshot(pods=[pod])).pods[0]
-        node = msgspec.structs.replace(record, metadata=metadata)
-        return apply_cluster_defaults(ClusterSnapshot(nodes=[node])).nodes[0]
+            metadata = msgspec.structs.replace(metadata, namespace=namespace)
+        return apply_object_defaults(msgspec.structs.replace(record, metadata=metadata))
 
 
 def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:

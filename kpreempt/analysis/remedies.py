@@ -11,12 +11,12 @@ from typing import Any
 from kpreempt.analysis.edits import Edit, appended_toleration
 from kpreempt.analysis.field_paths import Assignment, format_path
 from kpreempt.analysis.ladders import Ladder, Place, Scene, dropping, pods_on, remove_pods
+from kpreempt.analysis.least_priority import most_requested
 from kpreempt.analysis.request_edits import lower_requests
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import NodeSelectorTerm
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.verdict import Change, ChangeKind, Status
 from kpreempt.verdict.details import (
@@ -66,23 +66,8 @@ def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
     return [
         pod.key
         for pod in pods_on(scene)
-        if all(_at_most(pod, resource) >= amount for resource, amount in missing.items())
+        if all(most_requested(pod, resource) >= amount for resource, amount in missing.items())
     ]
-
-
-def _at_most(pod: Pod, resource: str) -> int:
-    """An amount that the pod's requests do not exceed, in milli-CPU, bytes or units."""
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    lists = [
-        pod.spec.overhead,
-        pod.status.allocated_resources,
-        *(each.resources.requests for each in (*pod.spec.containers, *pod.spec.init_containers)),
-        *(each.requests for each in (pod.spec.resources, pod.status.resources) if each is not None),
-        *(status.allocated_resources for status in statuses),
-        *(status.resources.requests for status in statuses if status.resources is not None),
-    ]
-    amounts = [each[resource] for each in lists if resource in each]
-    return sum(amount.milli_value if resource == "cpu" else amount.value for amount in amounts)
 
 
 def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:

@@ -47,10 +47,14 @@ class Subjects(msgspec.Struct, frozen=True):
 
 
 class InCluster(msgspec.Struct, frozen=True):
-    """A pod of the cluster as if it were pending, the cluster without it, and what was changed for that."""
+    """A pod of the cluster as if it were pending, the cluster without it, and what was changed for that.
+
+    ``found`` is the pod as it is there.
+    """
 
     pod: Pod
     cluster: ClusterSnapshot
+    found: Pod
     changes: list[Admitted] = []
 
 
@@ -154,11 +158,11 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
         raise _unknown_pod(cluster, rest, namespace)
     remaining = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
     if not pod.spec.node_name and not pod.is_terminal:
-        return InCluster(pod, remaining)
+        return InCluster(pod, remaining, pod)
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
     reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
-    return InCluster(pending_again(pod), remaining, [Admitted("status.phase", "Pending", reason)])
+    return InCluster(pending_again(pod), remaining, pod, [Admitted("status.phase", "Pending", reason)])
 
 
 def pod_name(text: str) -> str:

@@ -53,6 +53,7 @@ class VolcanoOfPods:
     scheduler_names = frozenset({VOLCANO_SCHEDULER_NAME})
     wanted = NOTHING_WANTED
     tells_pods_apart = False
+    goes_by_priority = False
 
     def __init__(self, configuration: VolcanoConfiguration, decode: Decode) -> None:
         self._configuration = configuration

@@ -9,7 +9,7 @@ from kpreempt.analysis.pending_states import was_preempted
 from kpreempt.analysis.preemption_events import PreemptedBy, read_preempted
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.event import PREEMPTED, Event
+from kpreempt.model.event import PREEMPTED, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
@@ -95,10 +95,18 @@ def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
 
 
 def _resolved(by: PreemptedBy, cluster: ClusterSnapshot) -> Whereabouts:
-    key = f"{by.namespace}/{by.name}" if by.name else ""
+    named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else _named_by_events(by, cluster)
+    key = named.key if named is not None else ""
     known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
     pod = None if by.is_pod_group else preemptor_pod(cluster, known)
     return known if pod is None else _where(pod)
+
+
+def _named_by_events(by: PreemptedBy, cluster: ClusterSnapshot) -> ObjectReference | None:
+    """What any event calls the object with the preemptor's UID, which may be gone itself."""
+    kinds = ("PodGroup",) if by.is_pod_group else ("", "Pod")
+    told = (each for event in cluster.events for each in (event.subject, event.related) if each is not None)
+    return next((each for each in told if by.uid and each.uid == by.uid and each.name and each.kind in kinds), None)
 
 
 def _evicted_alike(event: Event, by: PreemptedBy, events: Sequence[Event]) -> list[str]:

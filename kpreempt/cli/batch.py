@@ -43,9 +43,10 @@ def batch(
 
     A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
     KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
-    so that nominated ones keep their room). The pod is taken as the scheduler would see it: nothing but the API's own
-    defaults is filled in. With --snapshot, or an option that names a live cluster (--context, --kubeconfig,
-    ...), that cluster is read once, and each line's objects are laid over it.
+    so that nominated ones keep their room). All objects are taken as they are stored: the API's own defaults are filled
+    in, the priority of a class and the status of a budget where it is not stated, and nothing else. With --snapshot, or
+    an option that names a live cluster (--context, --kubeconfig, ...), that cluster is read once, and each line's
+    objects are laid over it.
 
     With "algorithm": "volcano-1.8" the answer is a whole session, "conf" is Volcano's configuration as text (empty: the
     default one), and the pod may be left out.

@@ -19,13 +19,12 @@ from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, wr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scenarios import (
     Scenario,
-    cluster_of,
     configuration_of,
     decode_scenario,
     name_of,
     opened,
-    pod_of,
     read_lines,
+    situation_of,
     source_of,
     unread_of,
     volcano_configuration_of,
@@ -72,6 +71,9 @@ def run_batch(request: BatchRequest) -> int:
             # Which configurations the lines have is not known yet.
             wanted = request.extensions.wanted
             base = load_cluster(request.snapshots, live=live, skip_bad_objects=skips, phases=stopwatch, wanted=wanted)
+            # As in a line, the order is that in which a scheduler was handed the objects.
+            known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
+            base = msgspec.structs.replace(base, cluster=known)
         answerer = Answerer(base, now, source, stopwatch, request.extensions)
         spread, tally = Spread(stopwatch, request.jobs), Tally()
         with _writing(outputs) as write:
@@ -187,16 +189,20 @@ class Answerer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        base = self._base.cluster if self._base else None
         scheduler = self._scheduler_of(scenario)
         with self._phases.phase("decode"):
-            cluster = cluster_of(scenario, source, base, scheduler.wanted)
-            pod = pod_of(scenario, source, scheduler.wanted)
-        assumptions = [*(self._base.assumptions if self._base else []), *unread_of(scheduler.wanted, self._base)]
-        prepare = self._prepare_once if cluster is base else self._prepare
+            situation = situation_of(scenario, source, self._base, scheduler.wanted)
+        cluster = situation.cluster
+        prepare = self._prepare_once if self._base and cluster is self._base.cluster else self._prepare
         prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
         return explain_pod(
-            cluster, Question(pod=pod), scheduler, prepared, now=self._now, assumptions=assumptions, phases=self._phases
+            cluster,
+            Question(pod=situation.asked),
+            scheduler,
+            prepared,
+            now=self._now,
+            assumptions=[*situation.assumptions, *unread_of(scheduler.wanted, self._base)],
+            phases=self._phases,
         )
 
     def _session(self, scenario: Scenario, source: str) -> SessionVerdict:
@@ -205,13 +211,13 @@ class Answerer:
 
         configuration = volcano_configuration_of(scenario)
         with self._phases.phase("decode"):
-            cluster = cluster_of(scenario, source, self._base.cluster if self._base else None)
-            if scenario.has_pod:
-                cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario, source)])
+            situation = situation_of(scenario, source, self._base)
+            cluster = situation.cluster
+            if situation.pod is not None:
+                cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, situation.pod])
         with self._phases.phase("session"):
             verdict = run_session(cluster, configuration, now=self._now)
-        said = self._base.assumptions if self._base else []
-        return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *said])
+        return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
 
     def _scheduler_of(self, scenario: Scenario) -> Scheduler:
         """The scheduler of a line; that of the line before, if both ask for the same."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from kpreempt.admission import fill_budget_statuses
+from kpreempt.admission import complete_cluster
 from kpreempt.cli.process import complain
 from kpreempt.cli.terminal import Progress
 from kpreempt.errors import InputError, UsageError
@@ -68,6 +68,7 @@ def load_cluster(
     keeps: Keeps | None = None,
     with_cron_jobs: bool = False,
     wanted: Wanted = NOTHING_WANTED,
+    completes: bool = True,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
@@ -75,8 +76,8 @@ def load_cluster(
     there anyway. ``keeps`` is told the kind and the record of each object, and says whether its document is wanted.
     What plugins have ``wanted`` is in the cluster.
 
-    Objects that are set aside are listed on standard error. Budgets without a status get the one that the disruption
-    controller would compute. Raises ``InputError``.
+    Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
+    have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
@@ -93,14 +94,18 @@ def load_cluster(
         )
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
+    created: set[str] = set()
     if additions:
         added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
+        created = {pod.key for pod in added.cluster.pods}
         set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
-    with phases.phase("admission"):
-        cluster, budget_assumptions = fill_budget_statuses(cluster)
-    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *budget_assumptions], documents, wanted)
+    completed: list[Assumption] = []
+    if completes:
+        with phases.phase("admission"):
+            cluster, completed = complete_cluster(cluster, created=created)
+    return LoadedCluster(cluster, [*said, *map(_set_aside, set_aside), *completed], documents, wanted)
 
 
 def _load(

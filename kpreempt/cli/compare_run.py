@@ -22,13 +22,12 @@ from kpreempt.cli.process import EXIT_GATE, EXIT_INPUT
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.scenarios import (
     Scenario,
-    cluster_of,
     configuration_of,
     decode_scenario,
     name_of,
     opened,
-    pod_of,
     read_lines,
+    situation_of,
     source_of,
     unread_of,
 )
@@ -149,15 +148,14 @@ def _compare_scenario(
 ) -> Comparison:
     schedulers = ready.schedulers(scenario)
     wanted = all_wanted(each.wanted for each in schedulers.values())
-    cluster = cluster_of(scenario, source, ready.base, wanted)
-    question = Question(pod=pod_of(scenario, source, wanted))
+    situation = situation_of(scenario, source, ready.loaded, wanted)
     return compare_pods(
-        cluster,
-        [question],
+        situation.cluster,
+        [Question(pod=situation.asked)],
         schedulers,
         now=now,
         is_queued=scenario.queued,
-        assumptions=unread_of(wanted, ready.loaded),
+        assumptions=[*situation.assumptions, *unread_of(wanted, ready.loaded)],
         prepare=ready.prepare,
         phases=stopwatch,
     )

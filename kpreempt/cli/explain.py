@@ -104,7 +104,7 @@ def explain(
         bool,
         Option(
             "--exit-code",
-            help="Exit 0 lands, 10 by preemption, 11 violating budgets, 12 never, 13 uncertain; "
+            help="Exit 0 lands, 10 by preemption, 11 violating budgets, 12 unschedulable, 13 uncertain; "
             "of several pods the highest.",
         ),
     ] = False,
@@ -113,7 +113,7 @@ def explain(
     now: Now = None,
     profile_json: ProfileJson = None,
 ) -> int:
-    """Say where a pod lands, or whom it evicts to land, or why it never will.
+    """Say where a pod lands, or whom it evicts to land, or why it lands nowhere.
 
     The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. With
     --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.

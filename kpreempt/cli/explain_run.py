@@ -317,5 +317,15 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    outcome = max((_EXIT_CODES[verdict.worst_outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    outcome = max(map(_outcome_code, verdicts), default=0) if request.exit_code else 0
     return strict_exit_code(assumptions, is_strict=request.strict) or outcome
+
+
+def _outcome_code(verdict: Verdict) -> int:
+    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another."""
+    choices = verdict.volume_choices
+    if choices is not None and (
+        not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
+    ):
+        return _EXIT_CODES[Outcome.UNCERTAIN]
+    return _EXIT_CODES[verdict.worst_outcome]

@@ -81,6 +81,7 @@ class _Looker:
             now=now,
             at=self.asked.time_of(loaded.cluster, now),
             is_asked=self._selection.has,
+            namespace=self._selection.namespace,
             assumptions=loaded.assumptions,
             max_backoff=max_backoff_of(self.asked.scheduler.configuration),
             spread=Spread(stopwatch, self._request.jobs),

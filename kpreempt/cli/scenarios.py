@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import msgspec
 
-from kpreempt.admission import apply_api_defaults, apply_cluster_defaults
+from kpreempt.admission import apply_api_defaults, complete_cluster, fill_priorities
 from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.cli.clusters import LoadedCluster, standard_input
 from kpreempt.errors import InputError
@@ -18,7 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.snapshot import cluster_from_json, merge_clusters, object_decoder, parse_document
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.volcano import VolcanoConfiguration
@@ -120,24 +120,58 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     raise InputError(problem, source=source, line=number)
 
 
-def pod_of(scenario: Scenario, source: str, wanted: Wanted = NOTHING_WANTED) -> Pod:
-    """The pod of a scenario with nothing but the API's own defaults filled in. Raises ``InputError``."""
-    decode = object_decoder(wanted)
-    return apply_api_defaults(decode("Pod", msgspec.json.decode(scenario.pod), source=source))
+class Situation(msgspec.Struct, frozen=True):
+    """What a scenario asks about: its cluster, its pod if it has one, and what is assumed of both."""
+
+    cluster: ClusterSnapshot
+    pod: Pod | None
+    assumptions: list[Assumption]
+    source: str
+
+    @property
+    def asked(self) -> Pod:
+        """The pod. Raises ``InputError`` where there is none."""
+        if self.pod is None:
+            raise InputError("Object missing required field `pod`", source=self.source)
+        return self.pod
 
 
-def cluster_of(
-    scenario: Scenario, source: str, base: ClusterSnapshot | None, wanted: Wanted = NOTHING_WANTED
-) -> ClusterSnapshot:
-    """The objects of a scenario, laid over ``base`` if there is one; ``base`` itself where there are none.
+def situation_of(
+    scenario: Scenario, source: str, base: LoadedCluster | None, wanted: Wanted = NOTHING_WANTED
+) -> Situation:
+    """The objects of a scenario laid over ``base`` if there is one, whose cluster it is where there are none; its pod.
 
-    What plugins have ``wanted`` of them is kept.
+    All are as an API server would have them. What plugins have ``wanted`` is kept. Raises ``InputError``.
     """
     if base is not None and not scenario.objects:
-        return base
-    own = apply_cluster_defaults(cluster_from_json(scenario.objects or [], source, wanted))
-    # Without a dump below it a line is what a scheduler's cache had, in its order.
-    return msgspec.structs.replace(own, has_scheduler_order=True) if base is None else merge_clusters(base, own)
+        cluster, assumptions = base.cluster, base.assumptions
+    else:
+        cluster = cluster_from_json(scenario.objects or [], source, wanted)
+        # A line is put to a scheduler that was handed the objects as they stand in it.
+        cluster = (
+            msgspec.structs.replace(cluster, has_scheduler_order=True)
+            if base is None
+            else merge_clusters(base.cluster, cluster)
+        )
+        cluster, found = complete_cluster(cluster)
+        assumptions = _renewed(base.assumptions if base else [], found)
+    if not scenario.has_pod:
+        return Situation(cluster, None, assumptions, source)
+    decoded = object_decoder(wanted)("Pod", msgspec.json.decode(scenario.pod), source=source)
+    alone = ClusterSnapshot(pods=[apply_api_defaults(decoded)], priority_classes=cluster.priority_classes)
+    alone, about_pod = fill_priorities(alone)
+    return Situation(cluster, alone.pods[0], [*assumptions, *about_pod], source)
+
+
+def _renewed(before: list[Assumption], found: list[Assumption]) -> list[Assumption]:
+    """The assumptions with those that were found out anew, now that there is more to go by, in place of unsure ones."""
+    subjects = {(each.subject, each.field) for each in found}
+    kept = [
+        each
+        for each in before
+        if each.kind is not AssumptionKind.UNCERTAIN or (each.subject, each.field) not in subjects
+    ]
+    return [*kept, *found]
 
 
 def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:

@@ -15,7 +15,6 @@ from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clusters import (
-    LoadedCluster,
     live_connection,
     load_cluster,
     single_use_of_stdin,
@@ -66,11 +65,13 @@ def run_snapshot(request: SnapshotRequest) -> int:
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = picked(read_subjects(request.files, usual_namespace(live)).templates, (), request.namespace)
-    loaded = load_cluster(request.snapshots, live=live, with_events=True, skip_bad_objects=request.skip_bad_objects)
-    cluster, assumptions = _as_read(loaded)
-    cluster, asked = _with_pods(cluster, templates)
+    # Who reads the dump completes it, and says so.
+    loaded = load_cluster(
+        request.snapshots, live=live, with_events=True, skip_bad_objects=request.skip_bad_objects, completes=False
+    )
+    cluster, asked = _with_pods(loaded.cluster, templates)
     redaction = Redaction(cluster) if request.redact else None
-    header = _header(cluster, assumptions, redaction)
+    header = _header(cluster, loaded.assumptions, redaction)
     rewrite = redaction.record if redaction else least
     pieces = packed(dump_pieces(cluster, header, rewrite, as_lines=form.as_lines), form)
     size = _write(request, pieces, redaction)
@@ -91,26 +92,6 @@ def _check(request: SnapshotRequest) -> None:
     if request.namespace is not None and not request.files:
         raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
-
-
-def _as_read(loaded: LoadedCluster) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster without the statuses that were computed for budgets, and the assumptions about anything else.
-
-    Who reads the dump computes these statuses again, and says so again.
-    """
-    computed = {
-        each.subject: each
-        for each in loaded.assumptions
-        if each.field == "status" and each.subject.startswith("PodDisruptionBudget ")
-    }
-    if not computed:
-        return loaded.cluster, loaded.assumptions
-    budgets = [
-        msgspec.structs.replace(each, status=None) if f"PodDisruptionBudget {each.key}" in computed else each
-        for each in loaded.cluster.pod_disruption_budgets
-    ]
-    others = [each for each in loaded.assumptions if computed.get(each.subject) is not each]
-    return msgspec.structs.replace(loaded.cluster, pod_disruption_budgets=budgets), others
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:

@@ -19,6 +19,7 @@ from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+DEFAULT_RESTART_POLICY = "Always"
 # How long a pod that says nothing about it is given to stop.
 DEFAULT_GRACE_SECONDS = 30
 TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -239,6 +240,12 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: PodSchedulingGroup | None = None
+
+    @property
+    def grace_seconds(self) -> int:
+        """How long the pod is given to stop, in seconds."""
+        seconds = self.termination_grace_period_seconds
+        return DEFAULT_GRACE_SECONDS if seconds is None else seconds
 
     def selects(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and required node affinity match; terms that cannot be parsed match nothing."""

@@ -14,6 +14,7 @@ from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSear
 _PROPOSALS_SHOWN = 4
 _NODES_SHOWN = 3
 _VICTIMS_SHOWN = 3
+_SKIPPED = "not sought on a cluster of this size; --node NAME seeks those for one node"
 
 _WORDS = {
     ChangeKind.TOLERATION: "tolerate the taint {subject}",
@@ -33,7 +34,7 @@ _WORDS = {
 
 
 def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``CHANGES``: for a pod that never lands, those with which it would."""
+    """``CHANGES``: for a pod that lands nowhere, those with which it would."""
     if verdict.proposal_search is not None or verdict.proposals:
         search = verdict.proposal_search or ProposalSearch()
         add_proposals(page, verdict.proposals, search, "it would land", options)
@@ -60,7 +61,9 @@ def add_proposals(
         page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
     if rest := len(proposals) - len(shown):
         page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
-    if not search.is_complete:
+    if search.is_skipped:
+        page.paragraph(Span(f"others are {_SKIPPED}", "dim"), indent=2)
+    elif not search.is_complete:
         page.paragraph(Span(f"the search gave up after {count(search.verdicts, 'verdict')}", "dim"), indent=2)
     if search.extender_calls:
         page.paragraph(Span(_asked_again(search), "dim"), indent=2)
@@ -100,7 +103,7 @@ def _nothing_found(search: ProposalSearch) -> str:
     if search.failing_extender:
         return f"not sought: extender {search.failing_extender} fails, which no change mends"
     if search.is_skipped:
-        return "not sought on a cluster of this size; --node NAME seeks those for one node"
+        return f"no priority is enough; others are {_SKIPPED}"
     if not search.is_complete:
         return f"none found; the search gave up after {count(search.verdicts, 'verdict')}{asked_again}"
     return f"none found among those that are tried, alone and in pairs{asked_again}"

@@ -152,7 +152,7 @@ def outcomes(check: Check) -> Html:
         return Html("")
     columns = ("Runs", "Gate", "How it ends", "Victims", "Against budgets", "Waiting", "Longest chain", "First seed")
     told = "These are all that can come up." if check.explored_all else "Others may come up, too."
-    runs = f"{count(check.runs, 'run')}, each with other choices where the scheduler draws between equal nodes."
+    runs = f"{count(check.runs, 'run')}, each with other choices where the scheduler draws a node."
     note = tag("p", f"{runs} {told} The rest of this page is about the run with seed {check.seed:,}.")
     caption = "Outcomes, by how often they come up"
     row = partial(_outcome, runs=check.runs)

@@ -30,7 +30,7 @@ def timeline(play: Play) -> Html:
     if play.loop:
         told += tag("p", "Pods of these go round: ", names(play.loop, limit=_WORKLOADS_SHOWN), ".")
     if play.draws:
-        told += tag("p", f"{count(play.draws, 'choice')} between equal nodes {agree(play.draws, 'is')} left to chance.")
+        told += tag("p", f"{count(play.draws, 'choice')} of a node {agree(play.draws, 'is')} left to chance.")
     return section("timeline", "Timeline", told, lanes(play), _by_the_clock(play))
 
 
@@ -85,7 +85,7 @@ def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[PlayStep])
     if kind is StepKind.LANDS:
         nodes = list(dict.fromkeys(step.node for step in steps))
         drawn = sum(bool(step.tied) for step in steps)
-        chance = f" ({'a node' if several == 1 else f'{drawn:,} of the nodes'} drawn among equals)" if drawn else ""
+        chance = f" ({'a node' if several == 1 else f'{drawn:,} of the nodes'} drawn)" if drawn else ""
         verb = tag("span", agree(several, "lands"), class_="good")
         return join([pods, " ", verb, " on ", names(nodes, limit=_NODES_SHOWN), chance, _of(workload, steps)])
     if kind is StepKind.LEAVES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.chance import add_odds, is_sampled_preemption
+from kpreempt.report.chance import add_odds, chance_of_volumes, is_sampled_preemption
 from kpreempt.report.comparison import add_comparison
 from kpreempt.report.dry_run_section import order_by_survival
 from kpreempt.report.evidence import join_names
@@ -89,6 +89,8 @@ def describe_choice(verdict: Verdict) -> Phrase:
     decided = f" by rule {len(rounds)}" if rounds else ""
     if is_sampled_preemption(verdict):
         return (strong(tied[0]), decided, Span(", if the search comes to it", "warn"))
+    if chance_of_volumes(verdict):
+        return (strong(tied[0]), decided, Span(", in this order of equal volumes", "warn"))
     return (strong(tied[0]), decided, "; nothing is random")
 
 

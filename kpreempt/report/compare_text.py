@@ -21,7 +21,7 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
     Outcome.PREEMPTS: ("evicts", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
-    Outcome.NEVER_LANDS: ("never", "bad"),
+    Outcome.NEVER_LANDS: ("pending", "bad"),
     Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }

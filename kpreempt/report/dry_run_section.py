@@ -8,6 +8,7 @@ from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_since
 from kpreempt.report.evidence import describe_shortage
 from kpreempt.report.failures import Depth, add_failures, is_crowd
+from kpreempt.report.grouping import may_be_mended
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.report.victims_section import bare_name
@@ -76,6 +77,8 @@ def _evictable(verdict: Verdict) -> str:
 
 def _summary(verdict: Verdict) -> Phrase:
     tried = len(verdict.potential_nodes)
+    if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
+        return (Span("no node is tried: the preemption ends in an error", "bad"),)
     if not tried:
         return (Span("no node to try: evictions help on none", "bad"),)
     found = len(verdict.candidates)

@@ -25,6 +25,7 @@ from kpreempt.verdict.details import (
     VolumeConflict,
     VolumeLimitExceeded,
 )
+from kpreempt.verdict.lasting import is_lasting
 
 _MAX_NAMES = 3
 # Amounts that differ by less than this share are shown exactly, so that they do not look equal.
@@ -87,7 +88,8 @@ def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
 def refusal_of(status: Status) -> str:
     """What a node does or is that refuses the pod, in the third person: ``is too full``."""
     if status.plugin == "NodeResourcesFit":
-        return "is too small" if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE else "is too full"
+        is_small = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_lasting(status)
+        return "is too small" if is_small else "is too full"
     if status.plugin in _REFUSALS:
         return _REFUSALS[status.plugin]
     return f"says {status.message}" if status.message else "gives no reason"

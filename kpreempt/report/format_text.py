@@ -24,6 +24,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.score_section import add_score_section
 from kpreempt.report.summary import name_destinations, outcome_in_words
 from kpreempt.report.victims_section import add_victims_section
+from kpreempt.report.volumes_section import add_volumes_section
 from kpreempt.verdict import Outcome, Verdict
 
 
@@ -55,6 +56,7 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     page.paragraph(*cluster_facts(verdict, options), indent=2, hanging=2)
     if verdict.outcome != Outcome.NOT_SCHEDULED:
         add_filter_section(page, verdict, options)
+        add_volumes_section(page, verdict, options)
         add_score_section(page, verdict, options)
         add_eligibility_section(page, verdict)
         add_dry_run_section(page, verdict, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, name_all
-from kpreempt.report.chance import chance_of_landing, chance_of_preemption
+from kpreempt.report.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
 from kpreempt.report.changes_section import describe_changes
 from kpreempt.report.durations import format_duration
 from kpreempt.report.equal_pods import may_violate_in_another_order, order_in_a_sentence
@@ -22,11 +22,23 @@ _WAITING = "a terminating pod on the nominated node"
 
 def headline(verdict: Verdict) -> Phrase:
     """One or two sentences that say what becomes of the pod and what that costs."""
-    phrase = _HEADLINES[verdict.outcome](verdict)
+    phrase = (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
     if not verdict.proposals:
         return phrase
     smallest = describe_changes(verdict.proposals[0].changes)
-    return (*phrase, " Smallest change: ", *smallest, ".")
+    search = verdict.proposal_search
+    is_known = search is None or search.is_complete
+    return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
+
+
+def _whereabouts(verdict: Verdict) -> Phrase:
+    """Where a pod is that is told as if it were created anew."""
+    pod = verdict.pod
+    if not pod.current_phase:
+        return ()
+    verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(pod.current_phase, "is")
+    where = (" on ", strong(pod.current_node)) if pod.current_node else ()
+    return (strong(pod_name(verdict)), f" {verb}", *where, ". Created anew: ")
 
 
 def pod_name(verdict: Verdict) -> str:
@@ -163,6 +175,8 @@ def _never(verdict: Verdict) -> Phrase:
     name = strong(pod_name(verdict))
     if not verdict.filter and not verdict.cluster.nodes:
         return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
+    if verdict.refused_for_good:
+        return (name, Span(" can never land", "bad"), " on these nodes: ", *_refusals(verdict), ".")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
@@ -181,8 +195,8 @@ def _never(verdict: Verdict) -> Phrase:
         )
     return (
         name,
-        Span(" never lands", "bad"),
-        " as things are: ",
+        Span(" is unschedulable now", "bad"),
+        ": ",
         *_refusals(verdict),
         "; evicting pods does not help.",
     )

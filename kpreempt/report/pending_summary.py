@@ -19,7 +19,8 @@ _CAUSES = 2
 
 def summary_lines(pending: PendingPods) -> list[str]:
     """At most five lines of at most 79 characters, safe to paste."""
-    lines = [_counts(pending), _evictions(pending), _waiting(pending.items), _never(pending.items), _next(pending)]
+    items = pending.items
+    lines = [_counts(pending), _evictions(pending), _waiting(items), _unschedulable(items), _next(pending)]
     return [_cut(printable(line)) for line in lines if line]
 
 
@@ -56,16 +57,19 @@ def _waiting(items: Iterable[PendingPod]) -> str:
     return ", ".join(f"{number:,} {words}" for number, words in parts if number)
 
 
-def _never(items: Iterable[PendingPod]) -> str:
-    causes = Counter(
-        item.cause
-        for item in items
-        if item.outcome == Outcome.NEVER_LANDS and item.state != PendingState.WAITS_FOR_VICTIMS
-    )
-    if not causes:
+def _unschedulable(items: Iterable[PendingPod]) -> str:
+    unschedulable = [
+        item for item in items if item.outcome == Outcome.NEVER_LANDS and item.state != PendingState.WAITS_FOR_VICTIMS
+    ]
+    if not unschedulable:
         return ""
+    causes = Counter(item.cause for item in unschedulable)
+    never = sum(item.refused_for_good for item in unschedulable)
     named = "; ".join(f"{number:,} {cause}" for cause, number in causes.most_common(_CAUSES))
-    return f"{causes.total():,} can never land: {named}"
+    if never == len(unschedulable):
+        return f"{never:,} can never land on these nodes: {named}"
+    of_these = f" ({never:,} can never land on these nodes)" if never else ""
+    return f"{len(unschedulable):,} unschedulable now{of_these}: {named}"
 
 
 def _next(pending: PendingPods) -> str:

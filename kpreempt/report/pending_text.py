@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.evidence import join_names
 from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
@@ -20,7 +21,7 @@ _LABELS: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("FIT NOW", "good"),
     Outcome.PREEMPTS: ("EVICT", "warn"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: ("EVICT", "bad"),
-    Outcome.NEVER_LANDS: ("NEVER", "bad"),
+    Outcome.NEVER_LANDS: ("UNSCHEDULABLE", "bad"),
     Outcome.NOT_SCHEDULED: ("HELD", "warn"),
     Outcome.UNCERTAIN: ("UNCERTAIN", "warn"),
 }
@@ -35,7 +36,7 @@ _WORDS: dict[Outcome, str] = {
     Outcome.LANDS: "{} would land without evictions",
     Outcome.PREEMPTS: "{} would evict others, within all budgets",
     Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would evict others and violate budgets",
-    Outcome.NEVER_LANDS: "{} can never land",
+    Outcome.NEVER_LANDS: "{} cannot land now, and preemption does not help",
     Outcome.UNCERTAIN: "of {} it is uncertain what becomes",
 }
 _STATE_WORDS: dict[PendingState, str] = {
@@ -52,7 +53,7 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
     page = Page(options.width)
     items = {item.pod: item for item in pending.items}
     if not items:
-        page.paragraph("No pod is pending", ".")
+        page.paragraph(_nothing(pending))
     for group in pending.groups:
         page.blank()
         _add_group(page, group, [items[name] for name in group.pods], pending, options)
@@ -65,6 +66,27 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
     return finished(page, options)
 
 
+def _nothing(pending: PendingPods) -> str:
+    """That no pod is pending of those asked about, and where others are."""
+    namespace, others = pending.namespace, dict(pending.not_asked)
+    where = f" in namespace {namespace}" if namespace else ""
+    unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
+    said = f"No pod is pending{where}."
+    if pending.has_namespace is False:
+        said = f'There is no namespace "{namespace}".'
+    elif unmatched:
+        there = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"
+        said = f"No pending pod{where} matches the selector; {there}."
+    elif namespace and pending.has_namespace is None:
+        said = f"No pod is pending{where}, and nothing that was read is in it: there may be no such namespace."
+    if not namespace or not others:
+        return said
+    number = sum(others.values())
+    named = join_names([f"{name} ({each:,})" for name, each in others.items()])
+    elsewhere = "another" if len(others) == 1 else "others"
+    return f"{said} {count(number, 'pod')} {agree(number, 'is')} pending in {elsewhere}: {named}."
+
+
 def _add_group(
     page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods, options: RenderOptions
 ) -> None:
@@ -72,6 +94,8 @@ def _add_group(
     words = _WORDS.get(group.outcome, "{} not scheduled")
     if group.state is not None:
         label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
+    elif group.refused_for_good:
+        label, words = "NEVER", "{} can never land on these nodes"
     cause = f": {group.cause}" if group.cause else ""
     page.paragraph(Span(label, style), "  ", words.format(count(len(items), "pod")), cause, hanging=_INDENT)
     rows = _alike(items)

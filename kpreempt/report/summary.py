@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.report.amounts import count
+from kpreempt.report.chance import chance_of_volumes
 from kpreempt.report.evidence import join_names
 from kpreempt.report.headline import destinations, pod_name
 from kpreempt.report.layout import Phrase, Span, Style
@@ -65,6 +66,8 @@ def _range(numbers: list[int]) -> str:
 
 
 def _reason(verdict: Verdict) -> str:
+    if chance := chance_of_volumes(verdict):
+        return chance
     if verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN):
         return verdict.reason or verdict.message or "-"
     return verdict.reason or "-"

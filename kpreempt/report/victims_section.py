@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since
 from kpreempt.report.equal_pods import add_equal_pods
@@ -62,8 +61,7 @@ def format_running(victim: Victim, verdict: Verdict, options: RenderOptions) -> 
 
 def longest_grace_seconds(victims: Sequence[Victim]) -> int:
     """How long the slowest victim may take to stop."""
-    seconds = (victim.grace_period_seconds for victim in victims if not victim.terminating)
-    return max((DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
+    return max((victim.grace_period_seconds for victim in victims if not victim.terminating), default=0)
 
 
 def _title(node: str, verdict: Verdict) -> Phrase:

@@ -10,7 +10,6 @@ Pods of a tie that no check and no budget tells apart are ``Alike``: of these on
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, product
@@ -33,6 +32,8 @@ _SAMPLES = 100
 _MAX_SAMPLED_PODS = 100_000
 # The longest tie of which every order is written down.
 _MAX_PERMUTED = 200
+# Knuth's multiplicative hash.
+_SCATTER = 2654435761
 # The largest set of outcomes that is told in fewer words by joining kinds.
 _MAX_JOINED = 400
 
@@ -175,12 +176,11 @@ class _Search:
         """The same for the order that is given, and for others that are drawn."""
         found = set()
         for seed in range(max(2, min(_SAMPLES, _MAX_SAMPLED_PODS // max(1, sum(self.totals))))):
-            drawn = random.Random(seed)  # noqa: S311 - the same orders every time
             combination = []
             for tie, left in zip(self._ties, self._left, strict=True):
                 order = [kind for kind in tie for _ in range(self.totals[kind])]
                 if seed:
-                    drawn.shuffle(order)
+                    order = _mixed(order, seed)
                 combination.append(self._divided(order, left))
             kept: Kept = (0,) * len(self.totals)
             for way in combination:
@@ -281,6 +281,12 @@ class _Search:
                     seen.add(after)
                     waiting.append(after)
         return final
+
+
+def _mixed(order: Sequence[int], seed: int) -> list[int]:
+    """The same in an order that looks like any other, the same for a seed every time."""
+    places = sorted(range(len(order)), key=lambda place: (place + 1) * (2 * seed + 1) * _SCATTER % 2**32)
+    return [order[place] for place in places]
 
 
 def _with(kept: Kept, kind: int) -> Kept:

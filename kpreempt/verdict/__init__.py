@@ -37,13 +37,10 @@ from kpreempt.verdict.records import (
     ClusterSummary,
     Effect,
     Eligibility,
-    Odds,
-    OddsGroup,
     PodChoice,
     PodSummary,
     PossibleOutcome,
     Reprieve,
-    Sampling,
     Selection,
     TieBreakRound,
     Verdict,
@@ -60,6 +57,7 @@ from kpreempt.verdict.scheduling_queue import (
     QueueStep,
     SchedulingQueueState,
 )
+from kpreempt.verdict.search import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.status import SUCCESS, Code, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
@@ -93,7 +91,7 @@ __all__ = [
     "NodeOrder",
     "NodeStory",
     "Odds",
-    "OddsGroup",
+    "OddsOutcome",
     "Outcome",
     "Pair",
     "PendingGroup",
@@ -120,6 +118,7 @@ __all__ = [
     "Reprieve",
     "Sampling",
     "SchedulingQueueState",
+    "SearchOrder",
     "Selection",
     "SizeName",
     "Standing",

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What becomes of the pod."""
+    """What becomes of the pod. ``NeverLands`` is said of this moment: it fits nowhere, and evictions do not help."""
 
     LANDS = "Lands"
     PREEMPTS = "Preempts"

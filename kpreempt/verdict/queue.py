@@ -84,7 +84,8 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, as far as that is known.
     ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
     reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
-    ``nodes`` are those it can end on, ``victims`` are given for each. ``scheduler_message`` is what the scheduler said
+    ``nodes`` are those it can end on, ``victims`` are given for each; ``refused_for_good`` is as in a verdict.
+    ``scheduler_message`` is what the scheduler said
     last, ``message`` what it is expected to say now.
     """
 
@@ -108,6 +109,7 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
     waiting_for: list[Leaving] = []
     cause: str = ""
     outcome: Outcome
+    refused_for_good: bool = False
     reason: str = ""
     nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
@@ -121,20 +123,23 @@ class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
 class PendingGroup(_Record, frozen=True):
     """Pending pods of one cause, by name, in the order of the queue.
 
-    ``state`` is there where it says more than the outcome: the pods of the group share it.
+    ``state`` is there where it says more than the outcome: the pods of the group share it, and ``refused_for_good``.
     """
 
     cause: str
     outcome: Outcome
     state: PendingState | None
     pods: list[str]
+    refused_for_good: bool = False
 
 
 class PendingPods(_Record, frozen=True, kw_only=True):
     """Every pending pod that was asked about, in the order in which the queue would try them.
 
     ``groups`` are the same pods by cause, those with the first pod of the queue first. ``in_queue`` counts the whole
-    queue, also pods that were not asked about. ``at`` is the time that the answer is for.
+    queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
+    was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
+    ``not_asked`` counts the other pending pods by namespace.
     """
 
     api_version: str = API_VERSION
@@ -142,6 +147,9 @@ class PendingPods(_Record, frozen=True, kw_only=True):
     at: datetime | None = None
     cluster: ClusterSummary = ClusterSummary()
     in_queue: int = 0
+    namespace: str = ""
+    has_namespace: bool | None = None
+    not_asked: dict[str, int] = {}
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
     assumptions: list[Assumption] = []

@@ -8,13 +8,18 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.extenders import ExtenderCall
 from kpreempt.verdict.outcome import Outcome
 from kpreempt.verdict.play import Play
+from kpreempt.verdict.search import Odds, Sampling
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.volume_choices import VolumeChoices
 
 API_VERSION = "kpreempt.io/v1alpha1"
+# What happens less often than that is left out where all possible outcomes are looked at.
+_NOT_NEGLIGIBLE = 0.01
 
 
 class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -25,7 +30,9 @@ class PodSummary(_Record, frozen=True):
     """The pod in question, after admission.
 
     ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is where the pod comes from
-    (``Deployment shop/api``), empty for a plain pod.
+    (``Deployment shop/api``), empty for a plain pod. ``current_node`` is there for a pod of the cluster that has a node
+    already and is told as if it were created anew; ``current_phase`` is ``Running``, ``Pending``, ``Terminating`` or
+    ``Finished`` then.
     """
 
     namespace: str
@@ -37,6 +44,8 @@ class PodSummary(_Record, frozen=True):
     nominated_node_name: str = ""
     requests: dict[str, int] = {}
     origin: str = ""
+    current_node: str | msgspec.UnsetType = msgspec.UNSET
+    current_phase: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ClusterSummary(_Record, frozen=True):
@@ -116,63 +125,6 @@ class Reprieve(_Record, frozen=True):
     blocked_by: Status | None = None
 
 
-class Candidate(_Record, frozen=True):
-    """A node on which preemption makes room: the victims, most important first, and how each was decided."""
-
-    node: str
-    victims: list[str]
-    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
-    steps: list[Reprieve] = []
-
-
-class TieBreakRound(_Record, frozen=True):
-    """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
-
-    ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``.
-    The first four are better when lower; ``latestStart`` is a time (``now`` where it is missing), better when later.
-    """
-
-    criterion: str
-    values: dict[str, int | str]
-    survivors: list[str]
-
-
-class Selection(_Record, frozen=True):
-    """The choice between candidates: the rounds that were played, and the nodes that are left equal at the end."""
-
-    rounds: list[TieBreakRound] = []
-    tied: list[str] = []
-
-
-class OddsGroup(_Record, frozen=True):
-    """Nodes that are equal in all rules of the choice, one of which wins from ``starts`` of the starts.
-
-    ``nodes`` gives for each how many of these starts bring it into the search; where several are in it, any may win.
-    """
-
-    starts: int
-    nodes: dict[str, int]
-
-
-class Odds(_Record, frozen=True):
-    """How the start of a search that stops early decides the choice: exact counts, searching node by node.
-
-    Each of the potential nodes is as likely a start; ``starts`` is their number, and the starts of the ``groups`` add
-    up to it (the most likely group first). The search ends once ``num_candidates`` candidates are found and one of them
-    violates no budget. With ``num_candidates`` 0, which a configuration can bring about, the real scheduler keeps no
-    candidate at all, and there are no groups.
-
-    The real search runs on ``parallelism`` workers, each of which takes ``chunk_size`` successive nodes at a time, so
-    that it may look at other nodes than the first ones, and at up to ``parallelism`` - 1 more once it has enough.
-    """
-
-    starts: int
-    num_candidates: int
-    groups: list[OddsGroup]
-    parallelism: int
-    chunk_size: int
-
-
 class PodChoice(_Record, frozen=True):
     """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
 
@@ -208,6 +160,46 @@ class PossibleOutcome(_Record, frozen=True):
         return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
 
 
+class Candidate(_Record, frozen=True):
+    """A node on which preemption makes room: the victims, most important first, and how each was decided.
+
+    Where that hangs on the order of equal pods, which is not known, these are for the likely one, and ``outcomes`` are
+    what orders lead to on this node.
+    """
+
+    node: str
+    victims: list[str]
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+    steps: list[Reprieve] = []
+    outcomes: list[PossibleOutcome] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def possible(self) -> list[PossibleOutcome]:
+        """What a preemption of this node can come to."""
+        if self.outcomes is not msgspec.UNSET:
+            return self.outcomes
+        return [PossibleOutcome(self.node, self.victims, [], self.num_pdb_violations)]
+
+
+class TieBreakRound(_Record, frozen=True):
+    """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
+
+    ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``.
+    The first four are better when lower; ``latestStart`` is a time (``now`` where it is missing), better when later.
+    """
+
+    criterion: str
+    values: dict[str, int | str]
+    survivors: list[str]
+
+
+class Selection(_Record, frozen=True):
+    """The choice between candidates: the rounds that were played, and the nodes that are left equal at the end."""
+
+    rounds: list[TieBreakRound] = []
+    tied: list[str] = []
+
+
 class Alternatives(_Record, frozen=True):
     """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
 
@@ -221,18 +213,6 @@ class Alternatives(_Record, frozen=True):
     untold: int = 0
 
 
-class Sampling(_Record, frozen=True):
-    """A search for nodes to score that stops before it has seen all nodes that fit.
-
-    It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes from where the last pod's search ended.
-    ``percentage`` is the ``percentageOfNodesToScore`` that applies.
-    """
-
-    nodes: int
-    nodes_to_find: int
-    percentage: int
-
-
 class Victim(_Record, frozen=True):
     """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; times are when it started and how long it may take.
 
@@ -243,7 +223,7 @@ class Victim(_Record, frozen=True):
     priority: int
     owner: str = ""
     start_time: datetime | None = None
-    grace_period_seconds: int | None = None
+    grace_period_seconds: int = DEFAULT_GRACE_SECONDS
     terminating: bool = False
     budgets: list[BudgetUse] = []
 
@@ -272,9 +252,13 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
     that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
     their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
-    those of extenders, which need a permission of their own.
+    those of extenders, which need a permission of their own. ``volume_choices`` are there where the order of equal
+    volumes decides, which nobody knows beforehand.
 
-    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that never lands: changes with
+    ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
+    or not one that it selects. Otherwise nothing but this moment is known.
+
+    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
     what happens then, where that was asked for.
     """
@@ -297,6 +281,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     chosen_nodes: list[str] = []
     lands_on: list[str] = []
     sampling: Sampling | None = None
+    refused_for_good: bool = False
     eligibility: Eligibility | None = None
     eviction_rule: str = ""
     potential_nodes: list[str] = []
@@ -310,6 +295,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_story: NodeStory | None = None
@@ -333,20 +319,27 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def possible_outcomes(self) -> list[PossibleOutcome]:
-        """Every outcome of a preemption that is told: one for each node, or more where equal pods decide."""
-        if self.alternatives is not None:
-            return self.alternatives.outcomes
-        violations = {each.node: each.num_pdb_violations for each in self.candidates}
+        """What a preemption can come to, the choice between all candidates first.
+
+        Of a search that stops early there is what it ends with in at least one case of a hundred, too.
+        """
+        by_node = {candidate.node: candidate for candidate in self.candidates}
+        told = list(self.alternatives.outcomes) if self.alternatives else []
+        if not told:
+            told = [each for node in self.nominated_nodes if node in by_node for each in by_node[node].possible]
+        nodes = {outcome.node for outcome in told}
+        drawn = self.odds.outcomes if self.odds else []
+        others = [node for each in drawn if each.probability >= _NOT_NEGLIGIBLE for node in each.nodes]
         return [
-            PossibleOutcome(node, [victim.pod for victim in victims], [], violations.get(node, 0))
-            for node, victims in self.victims.items()
+            *told,
+            *(each for node in others if node in by_node and node not in nodes for each in by_node[node].possible),
         ]
 
     @property
     def pods_at_stake(self) -> dict[str, list[str]]:
         """By node all pods that the preemption may evict there, in any order of equal pods."""
-        stakes = {node: dict.fromkeys(victim.pod for victim in victims) for node, victims in self.victims.items()}
-        for outcome in self.alternatives.outcomes if self.alternatives else []:
+        stakes: dict[str, dict[str, None]] = {}
+        for outcome in self.possible_outcomes:
             stakes.setdefault(outcome.node, {}).update(dict.fromkeys(outcome.pods))
         return {node: list(pods) for node, pods in stakes.items()}
 

@@ -35,15 +35,56 @@ def big_scenario(seed: int) -> Object:
             "status": {"disruptionsAllowed": rng.choice([0, 0, 1]), "expectedPods": 2, "currentHealthy": 2},
         }
     )
-    containers = [{"name": "c0", "image": "img0", "resources": {"requests": {"cpu": rng.choice(["1", "1500m"])}}}]
-    incoming = {
-        "metadata": {"name": "incoming", "namespace": "default", "uid": "uid-incoming"},
-        "spec": {"priority": 1000, "containers": containers},
-    }
+    incoming = _incoming(rng.choice(["1", "1500m"]))
     scenario: Object = {"name": f"big-{seed}", "objects": objects, "pod": incoming}
     if rng.random() < 0.5:
         scenario["config"] = _search_of(rng.choice([1, 5, 30]), rng.choice([1, 7, 50]))
     return scenario
+
+
+def few_nodes(size: int, wanted: int, parallelism: int) -> Object:
+    """A scenario of full nodes, each a little worse than the one before it; the search ends with some of them."""
+    names = [f"n{index}" for index in range(size)]
+    objects = [_plain_node(name) for name in names]
+    for index, name in enumerate(names):
+        containers = [{"name": "c0", "image": "img0", "resources": {"requests": {"cpu": "2"}}}]
+        objects.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"p{index}", "namespace": "default", "uid": f"uid-{index}"},
+                "spec": {"priority": index, "nodeName": name, "containers": containers},
+                "status": {"phase": "Running", "startTime": STARTS[0]},
+            }
+        )
+    config = json.dumps(json.loads(_search_of(0, wanted)) | {"parallelism": parallelism})
+    return {"name": f"few-{size}", "objects": objects, "pod": _incoming("2"), "config": config}
+
+
+def free_scenario(seed: int, parallelism: int) -> Object:
+    """A scenario of nodes that all have room, the first the most: not all of them are scored."""
+    rng = random.Random(seed)
+    objects = [_plain_node("n0", "8")]
+    objects += [_plain_node(f"n{index}", rng.choice(["2", "4"])) for index in range(1, rng.randint(130, 200))]
+    config = json.dumps(json.loads(_search_of(10, 100)) | {"parallelism": parallelism})
+    return {"name": f"free-{seed}", "objects": objects, "pod": _incoming("1"), "config": config}
+
+
+def _incoming(cpu: str) -> Object:
+    containers = [{"name": "c0", "image": "img0", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "metadata": {"name": "incoming", "namespace": "default", "uid": "uid-incoming"},
+        "spec": {"priority": 1000, "containers": containers},
+    }
+
+
+def _plain_node(name: str, cpu: str = "2") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"allocatable": {"cpu": cpu, "memory": "4Gi", "pods": "110"}},
+    }
 
 
 def _node(rng: random.Random, index: int) -> Object:

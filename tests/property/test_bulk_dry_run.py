@@ -8,10 +8,11 @@ from unittest.mock import patch
 import msgspec
 from hypothesis import HealthCheck, given, settings
 
+from kpreempt.report import RenderOptions, render
 from kpreempt.schedulers.kube import KubeScheduler, scheduler
-from kpreempt.verdict import Status, Verdict
+from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
-from tests.equal_pods import told_outcomes
+from tests.equal_pods import Told, told_of, told_outcomes
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
 
@@ -29,13 +30,16 @@ def decide(scenario: Object, *, at_once: bool, records_steps: bool = True, knows
         return kube.decide(prepared, pod_of(scenario["pod"]), records_steps=records_steps)
 
 
-def without_evidence(verdict: Verdict) -> Verdict:
-    """The verdict without the steps of choosing victims, and without what plugins saw in dry runs."""
+def without_steps(verdict: Verdict) -> Verdict:
+    """The verdict without the steps of choosing victims."""
     return msgspec.structs.replace(
-        verdict,
-        candidates=[msgspec.structs.replace(candidate, steps=[]) for candidate in verdict.candidates],
-        dry_run={node: msgspec.structs.replace(status, detail=None) for node, status in verdict.dry_run.items()},
+        verdict, candidates=[msgspec.structs.replace(candidate, steps=[]) for candidate in verdict.candidates]
     )
+
+
+def text(verdict: Verdict) -> str:
+    """What a terminal shows."""
+    return render([verdict], "text", options=RenderOptions(width=120))
 
 
 def assert_equal(scenario: Object) -> None:
@@ -44,10 +48,10 @@ def assert_equal(scenario: Object) -> None:
     plain = decide(scenario, at_once=False)
     assert decide(scenario, at_once=True) == plain
     at_once = decide(scenario, at_once=True, records_steps=False)
-    assert without_evidence(at_once) == without_evidence(plain)
+    assert without_steps(at_once) == without_steps(plain)
+    assert text(at_once) == text(plain)
     steps = {candidate.node: candidate.steps for candidate in plain.candidates}
     assert all(not each.steps or each.steps == steps[each.node] for each in at_once.candidates)
-    assert all(is_evidence_equal(status, plain.dry_run[node]) for node, status in at_once.dry_run.items())
 
 
 def assert_equal_of_a_dump(scenario: Object) -> None:
@@ -55,13 +59,22 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
     plain = decide(scenario, at_once=False, knows_order=False)
     at_once = decide(scenario, at_once=True, knows_order=False)
     assert told_outcomes(at_once) == told_outcomes(plain)
-    plain, at_once = (msgspec.structs.replace(each, alternatives=None) for each in (plain, at_once))
-    assert at_once == plain
+    assert spelt_out(at_once) == spelt_out(plain)
+    assert without_outcomes(at_once) == without_outcomes(plain)
 
 
-def is_evidence_equal(at_once: Status, plain: Status) -> bool:
-    """Whether what the plugin saw is the same, or not told."""
-    return at_once.detail is None or at_once.detail == plain.detail
+def spelt_out(verdict: Verdict) -> dict[str, set[Told]]:
+    """The outcomes on each candidate where there are several."""
+    return {
+        each.node: {told for outcome in each.outcomes for told in told_of(outcome)}
+        for each in verdict.candidates
+        if each.outcomes is not msgspec.UNSET
+    }
+
+
+def without_outcomes(verdict: Verdict) -> Verdict:
+    candidates = [msgspec.structs.replace(each, outcomes=msgspec.UNSET) for each in verdict.candidates]
+    return msgspec.structs.replace(verdict, candidates=candidates, alternatives=None)
 
 
 @EQUALITY

@@ -1,23 +1,35 @@
-"""The odds of a sampled search equal a search from every start, one by one."""
+"""The odds of a sampled search equal what comes of every order, or every start, one by one."""
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds, num_candidates
+from kpreempt.schedulers.kube.preemption.odds import (
+    SampledCandidate,
+    num_candidates,
+    outcomes_from_a_start,
+    outcomes_in_any_order,
+)
+from kpreempt.verdict import OddsOutcome
 
 # What a search meets on each node: nothing, or the violations and the rank under the other rules.
-OUTCOMES = st.lists(st.none() | st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=40).filter(any)
+Found = tuple[int, int] | None
+FOUND = st.none() | st.tuples(st.integers(0, 2), st.integers(0, 3))
 
 
-def winners_from(outcomes: list[tuple[int, int] | None], start: int, wanted: int) -> set[int]:
-    """Search from one start as upstream's code does with one worker: two lists with room for ``wanted`` each."""
+def winners_in_order(found: Sequence[Found], order: Iterable[int], wanted: int) -> frozenset[int]:
+    """Search as upstream's code does with one worker: two lists with room for ``wanted`` each."""
     clean: list[int] = []
     violating: list[int] = []
-    for step in range(len(outcomes)):
-        index = (start + step) % len(outcomes)
-        outcome = outcomes[index]
+    for index in order:
+        outcome = found[index]
         if outcome is None:
             continue
         kept = violating if outcome[0] else clean
@@ -25,33 +37,78 @@ def winners_from(outcomes: list[tuple[int, int] | None], start: int, wanted: int
             kept.append(index)
         if clean and len(clean) + len(violating) >= wanted:
             break
-    ranks = {index: (-outcomes[index][0], outcomes[index][1]) for index in clean + violating}  # type: ignore[index]  # only candidates are kept
-    return {index for index, rank in ranks.items() if rank == max(ranks.values())}
+    ranks = {index: (-outcome[0], outcome[1]) for index in clean + violating if (outcome := found[index]) is not None}
+    return frozenset(index for index, rank in ranks.items() if rank == max(ranks.values()))
 
 
-@given(outcomes=OUTCOMES, wanted=st.integers(1, 40))
-def test_every_start_is_counted_for_the_nodes_that_it_can_end_with(
-    outcomes: list[tuple[int, int] | None], wanted: int
-) -> None:
-    names = [f"n{index}" for index in range(len(outcomes))]
+def named(found: Sequence[Found]) -> tuple[list[str], dict[str, SampledCandidate]]:
+    names = [f"n{index}" for index in range(len(found))]
     candidates = {
-        names[index]: SampledCandidate(outcome[0] > 0, (-outcome[0], outcome[1]))
-        for index, outcome in enumerate(outcomes)
+        name: SampledCandidate(outcome[0] > 0, (-outcome[0], outcome[1]))
+        for name, outcome in zip(names, found, strict=True)
         if outcome is not None
     }
-    odds = count_odds(names, candidates, wanted)
+    return names, candidates
 
-    expected = [winners_from(outcomes, start, wanted) for start in range(len(outcomes))]
-    counted = {node: count for group in odds.groups for node, count in group.nodes.items()}
-    assert counted == {
-        name: count for index, name in enumerate(names) if (count := sum(index in winners for winners in expected))
-    }
-    for group in odds.groups:
-        shared = {name for name, candidate in candidates.items() if name in group.nodes}
-        assert len({candidates[name].rank for name in shared}) == 1
-        assert group.starts == sum({names[index] for index in winners} <= shared for winners in expected)
-    assert sum(group.starts for group in odds.groups) == odds.starts == len(outcomes)
-    assert [group.starts for group in odds.groups] == sorted((group.starts for group in odds.groups), reverse=True)
+
+def check(outcomes: list[OddsOutcome], found: Sequence[Found], winners: list[frozenset[int]]) -> None:
+    """Each order's or start's winners belong to one outcome, which is as likely as it is frequent."""
+    counts = Counter(dict.fromkeys(range(len(outcomes)), 0))
+    for each in winners:
+        names = {f"n{index}" for index in each}
+        (outcome,) = (index for index, one in enumerate(outcomes) if names <= set(one.nodes))
+        counts[outcome] += 1
+    for index, outcome in enumerate(outcomes):
+        assert outcome.probability == pytest.approx(float(Fraction(counts[index], len(winners))), abs=1e-12)
+        assert len({found[int(name[1:])] for name in outcome.nodes}) == 1
+    possible = {f"n{index}" for each in winners for index in each}
+    assert sorted(name for each in outcomes for name in each.nodes) == sorted(possible)
+    probabilities = [each.probability for each in outcomes]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert sum(probabilities) == pytest.approx(1, abs=1e-12)
+
+
+@given(found=st.lists(FOUND, min_size=1, max_size=6).filter(any), wanted=st.integers(1, 7))
+def test_in_any_order_the_count_is_that_of_all_orders(found: list[Found], wanted: int) -> None:
+    _, candidates = named(found)
+    orders = itertools.permutations(range(len(found)))
+    check(
+        outcomes_in_any_order(candidates, wanted), found, [winners_in_order(found, order, wanted) for order in orders]
+    )
+
+
+@given(found=st.lists(FOUND, min_size=1, max_size=40).filter(any), wanted=st.integers(1, 40))
+def test_from_a_start_the_count_is_that_of_all_starts(found: list[Found], wanted: int) -> None:
+    names, candidates = named(found)
+    size = len(found)
+    orders = [[(start + step) % size for step in range(size)] for start in range(size)]
+    check(
+        outcomes_from_a_start(names, candidates, wanted),
+        found,
+        [winners_in_order(found, order, wanted) for order in orders],
+    )
+
+
+@given(
+    clean=st.lists(st.integers(0, 5), min_size=1, max_size=300),
+    violating=st.integers(0, 300),
+    wanted=st.integers(1, 200),
+)
+def test_many_candidates_are_counted_as_exact_fractions_would_be(clean: list[int], violating: int, wanted: int) -> None:
+    candidates = {f"c{index}": SampledCandidate(False, (rank,)) for index, rank in enumerate(clean)}
+    candidates |= {f"v{index}": SampledCandidate(True, ()) for index in range(violating)}
+    missed, left, expected = Fraction(1), len(candidates), {}
+    for rank in sorted(set(clean), reverse=True):
+        share = Fraction(0)
+        for _ in range(clean.count(rank)):
+            share += missed * min(Fraction(wanted, left), 1)
+            missed *= 1 - min(Fraction(wanted, left), 1)
+            left -= 1
+        expected[rank] = share
+    for outcome in outcomes_in_any_order(candidates, wanted):
+        rank = int(candidates[outcome.nodes[0]].rank[0])
+        exact = expected[rank] + missed * Fraction(clean.count(rank), len(clean))
+        assert outcome.probability == pytest.approx(float(exact), rel=1e-9)
 
 
 @given(nodes=st.integers(1, 20_000), percentage=st.integers(0, 100), absolute=st.integers(0, 1000))

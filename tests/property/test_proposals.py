@@ -11,6 +11,7 @@ from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
 from kpreempt.analysis.explain import Question, explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
+from kpreempt.analysis.least_priority import just_above
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -97,6 +98,21 @@ def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_still_never_l
             more = f"{quantity(text).milli_value + 1}m" if path.endswith(".cpu") else str(quantity(text).value + 1)
             larger = explain(*applied(cluster, pod, [*others, f"{path}={more}"]))
             assert larger.outcome == Outcome.NEVER_LANDS
+
+
+@LAWS
+@given(scenarios(max_nodes=3))
+def test_with_a_lower_priority_than_the_proposed_one_the_pod_still_never_lands(scenario: dict[str, Any]) -> None:
+    cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
+    verdict = explain(cluster, pod, proposes=True)
+    if verdict.outcome != Outcome.NEVER_LANDS or not verdict.proposal_search or not verdict.proposal_search.is_complete:
+        return
+    raised = [each for each in verdict.proposals if {change.kind for change in each.changes} == {ChangeKind.PRIORITY}]
+    least = raised[0].changes[0].after if raised else None
+    for priority in just_above(cluster.pods, pod):
+        lands = explain(*applied(cluster, pod, [f"--priority={priority}"])).outcome != Outcome.NEVER_LANDS
+        assert not lands or (least is None and len(verdict.proposals) == 6) or (least or 0) <= priority
+        assert lands or priority != least
 
 
 @LAWS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,7 +16,7 @@ from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed
 from kpreempt.snapshot import decode_object
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
-from tests.rollouts import BEFORE, NOW, Document, checked, nodes, planned, priority_class, running, workload
+from tests.rollouts import BEFORE, NOW, Document, chances, checked, nodes, planned, priority_class, running, workload
 
 LAWS = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -150,9 +149,7 @@ def scenarios(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Scenario:
 
 def played(scenario: Scenario, seed: int = 0) -> Rehearsed:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
-    rehearsal = Rehearsal(
-        plan, scheduler_for(""), decode_object, now=NOW, chances=lambda number: random.Random(number).choice
-    )
+    rehearsal = Rehearsal(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
     return rehearsal.by_chance(seed)
 
 
@@ -161,9 +158,7 @@ def played(scenario: Scenario, seed: int = 0) -> Rehearsed:
 def test_a_play_ends_is_the_same_again_and_changes_nothing(scenario: Scenario, seed: int) -> None:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
     before = json.dumps([scenario, [pod.key for pod in plan.cluster.pods]])
-    rehearsal = Rehearsal(
-        plan, scheduler_for(""), decode_object, now=NOW, chances=lambda number: random.Random(number).choice
-    )
+    rehearsal = Rehearsal(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
     first = rehearsal.by_chance(seed)
     assert rehearsal.by_chance(seed) == first
     assert first.play.end is not PlayEnd.BROKEN_OFF

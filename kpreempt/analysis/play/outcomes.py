@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from kpreempt.analysis.winners import Winners, landings_of, winners_of
 from kpreempt.verdict import Alternatives, Outcome, PodChoice, Verdict
 
 
@@ -38,13 +39,13 @@ def branches_of(verdict: Verdict) -> list[Branch]:
     """The branches of a verdict that finds a node: at least one, those of the verdict's own nodes first.
 
     Whatever else chance decides about a pod that finds a node becomes a branch here; a play then takes each like the
-    others. On which nodes a search for room that stops early comes is not among them.
+    others.
     """
     if verdict.outcome is Outcome.LANDS:
-        return [Branch(node=node) for node in verdict.lands_on or verdict.chosen_nodes]
+        return [Branch(node=node, weight=weight) for node, weight in _weighed(landings_of(verdict)).items()]
     if verdict.alternatives is not None:
         return _of_equals(verdict, verdict.alternatives)
-    return [_eviction(verdict, node, weight) for node, weight in _winners(verdict).items()]
+    return [_eviction(verdict, node, weight) for node, weight in _weighed(winners_of(verdict)).items()]
 
 
 def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
@@ -53,7 +54,7 @@ def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
     How likely the others are nobody knows. Here a node is as likely as by the likely order, which weighs as much as all
     others together, and nodes that win by none but others are together as likely as the least likely of these.
     """
-    winners = _winners(verdict)
+    winners = _weighed(winners_of(verdict))
     likely = {node: {victim.pod for victim in victims} for node, victims in verdict.victims.items()}
     on_node = Counter(each.node for each in alternatives.outcomes)
     others = sum(count for node, count in on_node.items() if node not in winners) or 1
@@ -82,15 +83,6 @@ def _eviction(verdict: Verdict, node: str, weight: float) -> Branch:
     return Branch(node=node, leaving=leaving, weight=weight)
 
 
-def _winners(verdict: Verdict) -> Mapping[str, float]:
-    """The nodes that the choice between candidates can end with, each with its weight.
-
-    Where the real scheduler stops its search early, others than the best win, too, if it does not find these.
-    """
-    found: dict[str, float] = dict.fromkeys(verdict.nominated_nodes, 0.0)
-    for group in verdict.odds.groups if verdict.odds is not None else ():
-        total = sum(group.nodes.values()) or 1
-        for node, starts in group.nodes.items():
-            found[node] = found.get(node, 0.0) + group.starts * starts / total
-    likely = {node: weight for node, weight in found.items() if weight > 0}
-    return likely or dict.fromkeys(found, 1.0)
+def _weighed(winners: Winners) -> dict[str, float]:
+    nodes, weights = winners
+    return dict(zip(nodes, weights if weights is not None else [1.0] * len(nodes), strict=True))

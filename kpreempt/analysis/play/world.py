@@ -16,7 +16,7 @@ from kpreempt.analysis.play.quotas import Quotas
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
-from kpreempt.model.pod import DEFAULT_GRACE_SECONDS, Pod, PodCondition
+from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
 
 # A century: no play is that long, and the calendar ends some time.
@@ -271,8 +271,7 @@ def is_serving(pod: Pod) -> bool:
 
 def seconds_to_stop(pod: Pod) -> int:
     """How long the pod may take to stop, a century at most."""
-    grace = pod.spec.termination_grace_period_seconds
-    return DEFAULT_GRACE_SECONDS if grace is None else min(max(grace, 0), _LONGEST_GRACE_SECONDS)
+    return min(max(pod.spec.grace_seconds, 0), _LONGEST_GRACE_SECONDS)
 
 
 def _mixed(kind: tuple[OwnerKey, str, str, bool], count: int) -> int:

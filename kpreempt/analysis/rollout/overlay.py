@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission import admit_claim
+from kpreempt.admission import admit_claim, apply_object_defaults
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.compare import below
@@ -31,7 +31,6 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
 _FIELDS_SHOWN = 5
-_NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 # What a manifest says as a whole, so that a part that it lacks is gone. Of all else the server has filled in what the
 # manifest lacks, or somebody else has.
 _WHOLE = {
@@ -158,7 +157,7 @@ class Overlay:
             record = msgspec.structs.replace(record, status=status)
         if isinstance(record, PodDisruptionBudget) and (before is None or record.spec != before.spec):
             self._changed_budgets.add((record.metadata.namespace, record.metadata.name))
-        return record
+        return apply_object_defaults(record)
 
     def _as_served(self, kind: str, record: Any) -> Any:
         """A record as the API server has it; a dump may hold one that no server has seen."""
@@ -182,8 +181,6 @@ def _laid_over(document: Document, kind: str, before: Any | None) -> Document:
     metadata = wanted["metadata"]
     if kind == "LimitRange":
         _fill_limit_range(wanted)
-    if kind == "Namespace" and before is None:
-        metadata["labels"] = {**mapping_in(metadata, "labels"), _NAMESPACE_LABEL: metadata["name"]}
     if before is None:
         kept = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
         return {**wanted, "metadata": {key: each for key, each in metadata.items() if key in kept}}

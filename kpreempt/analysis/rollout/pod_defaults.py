@@ -1,4 +1,6 @@
-"""What the API server fills in to a pod template, on plain data.
+"""What the API server fills in to a pod template, on plain data, of which a record keeps only a part.
+
+So that a manifest can be held against what the cluster has. The pods of a play get ``kpreempt/admission``'s.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and the declared defaults of
 ``zz_generated.defaults.go``. Parts of a wrong type are left as they are: what is wrong with them is told when the pod
@@ -12,6 +14,7 @@ from copy import deepcopy
 from typing import Any
 
 from kpreempt.analysis.document_reader import Document
+from kpreempt.model.pod import DEFAULT_GRACE_SECONDS, DEFAULT_RESTART_POLICY, DEFAULT_SCHEDULER_NAME
 
 _FILE_MODE = 0o644
 _TOKEN_SECONDS = 3600
@@ -33,8 +36,8 @@ def template_with_defaults(template: Document, *, is_pod: bool = False) -> Docum
     spec = result.get("spec")
     if not isinstance(spec, dict):
         return result
-    _fill(spec, dnsPolicy="ClusterFirst", restartPolicy="Always", schedulerName="default-scheduler")
-    _fill(spec, terminationGracePeriodSeconds=30)
+    _fill(spec, dnsPolicy="ClusterFirst", restartPolicy=DEFAULT_RESTART_POLICY, schedulerName=DEFAULT_SCHEDULER_NAME)
+    _fill(spec, terminationGracePeriodSeconds=DEFAULT_GRACE_SECONDS)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
     # The older name of the field is always served beside the newer one.

@@ -35,6 +35,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.lasting import is_refused_for_good
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
@@ -189,6 +190,7 @@ class Cycle:
             feasible,
             percentage=profile.percentage_of_nodes_to_score,
             is_scoring=bool(self._framework.plugins.scores) or profile.has_extenders,
+            is_restricted=node_names is not None,
         )
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
@@ -232,17 +234,20 @@ class Cycle:
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
+        outcome = _outcome(nominated, candidates, victims, self._state.extending)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
-            _outcome(nominated, candidates, victims, self._state.extending),
+            outcome,
             [
                 *unfollowed(evidence.alternatives if evidence else None),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
                 *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
             ],
-            reason=error,
+            reason=_in_turn(pre_filter, error),
             filter=evaluated,
             pre_filter=pre_filter,
+            refused_for_good=outcome == Outcome.NEVER_LANDS
+            and is_refused_for_good(self._framework, self._state, self._pod, evaluated, pre_filter),
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
             eviction_rule=evidence.eviction_rule if evidence else "",
             potential_nodes=evidence.potential_nodes if evidence else [],
@@ -293,6 +298,16 @@ class Cycle:
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
+
+
+def _in_turn(pre_filter: Status | None, error: str) -> str:
+    """Why the pod is not placed, where preemption ends in an error.
+
+    What PreFilter says comes first, as in the event. Where no eviction could have mended that, preemption is no reason.
+    """
+    if pre_filter is None or not error:
+        return error
+    return "" if pre_filter.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE else f"{pre_filter.message}; {error}"
 
 
 def _outcome(

@@ -68,15 +68,10 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
                 f"DisruptionTarget=True PreemptionByScheduler: {scheduler}: preempting to accommodate a higher priority"
                 " pod",
             ),
-            Effect("delete", target, _grace(victim)),
+            Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
             Effect("event", target, f"Normal Preempted: Preempted by pod {uid} on node {node}"),
         ]
     return effects
-
-
-def _grace(victim: Victim) -> str:
-    seconds = victim.grace_period_seconds
-    return f"grace period {30 if seconds is None else seconds} s"
 
 
 def event_note(message: str) -> str:

@@ -20,6 +20,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
+    Plugin,
 )
 from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
@@ -31,6 +32,7 @@ from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
 from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.registry import REGISTRY, Registry, from_outside
+from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
@@ -116,8 +118,16 @@ class KubeScheduler:
     @property
     def tells_pods_apart(self) -> bool:
         """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
-        plugins = from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
-        return bool(self.extenders) or any(plugin.is_local is not True for plugin in plugins.values())
+        return bool(self.extenders) or any(plugin.is_local is not True for plugin in self._from_outside.values())
+
+    @property
+    def goes_by_priority(self) -> bool:
+        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+        return not self.extenders and not self._from_outside
+
+    @property
+    def _from_outside(self) -> Mapping[str, type[Plugin]]:
+        return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
 
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
@@ -182,6 +192,9 @@ class KubeScheduler:
         report shows, and on big clusters it takes a fraction of the time. ``phases`` are ``filter``, then ``score``, or
         ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let
         in: no plugin from outside holds it back any more, whatever has changed since.
+
+        Where the cluster does not have the scheduler's own order, the verdict tells what other orders of equal pods and
+        volumes would come to.
         """
         frame = Verdict(
             algorithm=self.algorithm,
@@ -207,7 +220,14 @@ class KubeScheduler:
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         if self.extenders:
             state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
-        return Cycle(framework, profile, self.features, pod, state, frame).run()
+
+        def run(state: CycleState) -> Verdict:
+            return Cycle(framework, profile, self.features, pod, state, frame).run()
+
+        verdict = run(state)
+        if prepared.cluster.cluster.has_scheduler_order:
+            return verdict
+        return with_volume_choices(verdict, pod, state, framework, run)
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.

@@ -95,7 +95,7 @@ class _Run:
 
     def verdict(self) -> SessionVerdict:
         """Run the session to its end, or to where the genuine scheduler dies."""
-        final, panic = None, None
+        final, panic, session = None, None, None
         try:
             session = Session(self._cache, self._configuration, self._order, self._recorder)
             state = self._open(session)
@@ -116,7 +116,7 @@ class _Run:
             actions=self._actions,
             final=final,
             ignored=dict(sorted(self._cache.ignored.items())),
-            assumptions=list(self._configuration.assumptions),
+            assumptions=[*self._configuration.assumptions, *(session.volumes.assumptions if session else ())],
         )
 
     def _open(self, session: Session) -> State:

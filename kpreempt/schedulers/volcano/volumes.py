@@ -26,14 +26,23 @@ from kpreempt.schedulers.kube.framework.volumes import (
     claim_name_of,
     is_ephemeral,
     ownership_error,
+    storage_capacity,
 )
-from kpreempt.schedulers.kube.plugins.volume_binding.binder import REASON_NODE_AFFINITY, ClaimMatches, VolumeBinder
+from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
+    REASON_NODE_AFFINITY,
+    ClaimMatches,
+    PodVolumes,
+    VolumeBinder,
+)
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims, sort_claims
 from kpreempt.schedulers.volcano.kube_view import FEATURES
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _Claimed = TypeVar("_Claimed", PersistentVolumeClaim, PersistentVolume)
+
+_NAMED = 4
 
 REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 # Where 1.25 has other words than 1.36.
@@ -61,6 +70,8 @@ class SessionVolumes:
         self._claims: dict[str, PersistentVolumeClaim] = {}
         self._by_task: dict[str, _Taken] = {}
         self._known: tuple[ClusterState, VolumeBinder] | None = None
+        # What the session rests on, in the order in which it came up.
+        self.assumptions: dict[Assumption, None] = {}
         self._is_told = bool(cluster.persistent_volume_claims or cluster.persistent_volumes or cluster.storage_classes)
 
     def take(self, task: Task, node: Node) -> None:
@@ -74,7 +85,9 @@ class SessionVolumes:
             claims = _claims_of(task.pod, cluster)
             if claims.immediate:
                 raise VolumeError(REASON_IMMEDIATE)
-            found = binder.find_pod_volumes(ClaimMatches(claims), node.node)
+            matches = ClaimMatches(claims)
+            found = binder.find_pod_volumes(matches, node.node)
+            self._tell_order(task, matches, binder, found, node)
         except PluginError as error:
             raise VolumeError(str(error)) from error
         if found.conflicts:
@@ -93,6 +106,25 @@ class SessionVolumes:
             [volume.metadata.name for _, volume in found.bindings], [claim.key for claim, _ in found.provisions]
         )
         self._known = None
+
+    def _tell_order(
+        self, task: Task, matches: ClaimMatches, binder: VolumeBinder, found: PodVolumes, node: Node
+    ) -> None:
+        """Note where a claim might as well take another volume, which is not the same to all others."""
+        taken: set[str] = set()
+        for claim, volume in found.bindings:
+            equals = binder.suitable(matches, claim).equals_of(volume, node.node.labels, taken)
+            taken.add(volume.metadata.name)
+            if len(set(map(_use, equals))) < 2:
+                continue
+            names = [each.metadata.name for each in equals]
+            named = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+            message = (
+                f"its claim {claim.key} takes one of the equal volumes {named} on {node.name}; the scheduler takes them"
+                " in a random order, here in that of the input, and it may decide what is left for other claims"
+            )
+            told = Assumption(f"Pod {task.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)
+            self.assumptions[told] = None
 
     def give_back(self, task: Task) -> None:
         """Leave what a task took as it was in the cluster, even where another task needs it too."""
@@ -121,6 +153,20 @@ class SessionVolumes:
             cluster = ClusterState(seen, FEATURES, now=self._now, scheduler_names=frozenset())
             self._known = cluster, VolumeBinder(cluster, FEATURES)
         return self._known
+
+
+def _use(volume: PersistentVolume) -> bytes:
+    """Equal for volumes of one class and size that serve the same claims on the same nodes."""
+    spec = volume.spec
+    return msgspec.json.encode(
+        (
+            sorted(spec.access_modes),
+            sorted(volume.metadata.labels.items()),
+            spec.volume_mode or "Filesystem",
+            spec.node_affinity,
+            storage_capacity(volume).nano,
+        )
+    )
 
 
 def _without_attributes(each: _Claimed) -> _Claimed:

@@ -406,8 +406,12 @@ def test_a_daemon_set_runs_where_labels_and_taints_let_it() -> None:
 
 
 def test_a_cluster_written_by_hand_gets_the_defaults_that_an_api_server_gives() -> None:
+    stored = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30}
     cluster = ClusterSnapshot(
-        pods=[make_pod(containers=[container(limits={"cpu": "2"})]), make_pod(containers=[container({"cpu": "1"})])],
+        pods=[
+            make_pod(containers=[container(limits={"cpu": "2"})]),
+            make_pod(containers=[container({"cpu": "1"})], **stored),
+        ],
         nodes=[read(Node, {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}})],
         namespaces=[read(Namespace, {"metadata": {"name": "shop", "labels": {"team": "a"}}})],
     )

@@ -53,6 +53,21 @@ def test_where_nodes_tie_the_threat_is_not_certain() -> None:
     assert [[each.is_certain for each in item.threats] for item in answer.items] == [[False], [False]]
 
 
+def test_where_the_search_stops_early_the_threat_is_not_certain() -> None:
+    args = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 1}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": args}]}],
+    }
+    pods = [make_pod(f"low-{index}", node=f"n{index}", cpu="4", priority=index, started=NOW - DAY) for index in (0, 1)]
+    cluster = ClusterSnapshot(
+        nodes=[make_node("n0"), make_node("n1")], pods=[*pods, make_pod("api", cpu="1", priority=50)]
+    )
+    answer = pods_at_risk(cluster, scheduler_for("", configuration), now=NOW, is_asked=lambda _: True, limit=10)
+    assert [each.is_certain for each in about(answer, "low-0").threats] == [False]
+
+
 def test_the_priority_is_the_lowest_that_evicts() -> None:
     answer = ask(LOW, HIGH)
     assert threshold(about(answer, "low"), SizeName.OWN).anywhere == 11

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
@@ -14,7 +16,7 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube import KubeScheduler, scheduler_from_configuration
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.play import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
@@ -221,3 +223,47 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
         ("Pod shop/held", "metadata.finalizers"),
     ]
     assert {each.kind for each in assumptions} == {AssumptionKind.UNCERTAIN}
+
+
+def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best() -> None:
+    # A hundred of the nodes are scored, from any of them on: the best is left out from two starts of 102.
+    cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="8" if index == 50 else "4") for index in range(102)])
+    asked: list[tuple[int, str, float]] = []
+
+    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+        asked.append((len(nodes), nodes[0], (weights or [0.0])[0]))
+        return nodes[-1]
+
+    found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
+    assert asked == [(102, "n50", 100 / 102)]
+    assert [step.node for step in found.steps if step.kind is StepKind.LANDS] == ["n101"]
+
+
+def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own_probability_and_victims() -> None:
+    args = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 2}
+    profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]}
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    scheduler = scheduler_from_configuration(configuration | {"profiles": [profile]})
+    priorities = [5, 1, 3, 2, 4]
+    cluster = ClusterSnapshot(
+        nodes=[make_node(f"n{index}", cpu="2") for index in range(5)],
+        pods=[
+            make_pod(f"p{index}", node=f"n{index}", cpu="2", priority=each, started=NOW)
+            for index, each in enumerate(priorities)
+        ],
+    )
+    asked: list[tuple[list[str], list[float]]] = []
+
+    def evicted_with(taken: int) -> str:
+        def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
+            asked.append((list(nodes), list(weights or [])))
+            return nodes[taken]
+
+        found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), scheduler, now=NOW)
+        assert found.draws == 1
+        (left,) = [step.pod for step in found.steps if step.kind is StepKind.LEAVES]
+        return left
+
+    # Of five nodes in a ring two neighbours are looked at.
+    assert [evicted_with(taken) for taken in range(3)] == ["shop/p1", "shop/p3", "shop/p4"]
+    assert asked == [(["n1", "n3", "n4"], [2 / 5, 2 / 5, 1 / 5])] * 3

@@ -61,6 +61,15 @@ def test_the_related_object_gives_the_name_that_the_words_do_not() -> None:
     assert (found.namespace, found.name, found.uid) == ("shop", "api", UID)
 
 
+def test_a_preemptor_that_is_gone_is_named_by_any_event_with_its_uid() -> None:
+    failed = Event(reason="FailedScheduling", regarding=ObjectReference("Pod", "shop", "api", UID), event_time=NOW)
+    other = Event(reason="FailedScheduling", regarding=ObjectReference("Node", "", "node-a", UID), event_time=NOW)
+    event = evicted("low", f"Preempted by pod {UID} on node node-a")
+    preemptor = who_preempted(ClusterSnapshot(events=[event, other, failed]), "shop", "low").preemptions[0].preemptor
+    assert preemptor is not None
+    assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("shop/api", UID, PodPhase.GONE)
+
+
 @pytest.mark.parametrize(
     "shape",
     [

@@ -169,7 +169,7 @@ def test_the_clock_tells_all_steps_those_of_a_kind_together() -> None:
     assert [entry.split("s")[0] for entry in entries] == ["0", "1", "30", "31", "42", "1m12", "1m35"]
     assert "shop/api-7c9-1, shop/api-7c9-2, shop/api-7c9-3 are made (Deployment shop/api)" in entries[0]
     assert "shop/web-5d8f-1, shop/web-5d8f-2 have to go for shop/api-7c9-2, against budget shop/web" in entries[0]
-    assert "lands on node-c (a node drawn among equals)" in entries[0]
+    assert "lands on node-c (a node drawn)" in entries[0]
     assert "waits (Deployment batch/crunch): 0/3 nodes are available: 3 Insufficient cpu." in entries[1]
     assert "is deleted by its controller (update)" in entries[4]
 

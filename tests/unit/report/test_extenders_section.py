@@ -122,7 +122,7 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
     refused = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [], plugin="http://x")
     silent = msgspec.structs.replace(verdict(), filter={"n1": refused, "n2": refused})
     text = render([silent], "text", options=RenderOptions(width=100))
-    assert "shop/p never lands as things are: both nodes give no reason" in text
+    assert "shop/p is unschedulable now: both nodes give no reason" in text
     assert "refused without a reason  http://x" in text
 
 

@@ -136,7 +136,7 @@ def test_in_markdown_no_name_is_markup(name: str, shown: str) -> None:
 )
 def test_in_markdown_text_no_name_is_markup(name: str, shown: str) -> None:
     verdict = msgspec.structs.replace(stuck(), pod=PodSummary("shop", name))
-    assert render([verdict], "markdown").splitlines()[2].startswith(f"{shown} **never lands**")
+    assert render([verdict], "markdown").splitlines()[2].startswith(f"{shown} **can never land**")
 
 
 def closed(schema: Any) -> Any:

@@ -13,16 +13,18 @@ from kpreempt.model.pod import Pod, PodSchedulingGate
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.taints import Taint
 from kpreempt.report import RenderOptions, render
+from kpreempt.report.chance import percent
 from kpreempt.verdict import (
     Admitted,
     Assumption,
     Candidate,
     Code,
     Odds,
-    OddsGroup,
+    OddsOutcome,
     Outcome,
     PodSummary,
     Sampling,
+    SearchOrder,
     Status,
     Verdict,
 )
@@ -103,7 +105,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
         pytest.param(
             two_full_nodes(),
             incoming("64"),
-            "shop/api never lands as things are: both nodes are too small; evicting pods does not help.",
+            "shop/api can never land on these nodes: both nodes are too small.",
             id="it is too large for every node",
         ),
         pytest.param(
@@ -115,7 +117,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
                 ]
             ),
             incoming(),
-            "shop/api never lands as things are: of 3 nodes, 2 are too small and 1 has a taint that it does not "
+            "shop/api is unschedulable now: of 3 nodes, 2 are too small and 1 has a taint that it does not "
             "tolerate; evicting pods does not help.",
             id="nodes refuse it for several reasons",
         ),
@@ -237,11 +239,21 @@ def test_verbose_shows_every_node_and_every_step() -> None:
 def test_where_the_search_is_random_the_odds_are_said_at_the_top_and_at_the_choice() -> None:
     verdict = msgspec.structs.replace(
         decide(two_full_nodes(), incoming()),
-        odds=Odds(200, 100, [OddsGroup(150, {"node-b": 150}), OddsGroup(50, {"node-a": 50})], 16, 15),
+        odds=Odds(SearchOrder.ANY, 100, [OddsOutcome(["node-b"], 0.75), OddsOutcome(["node-a"], 0.25)], 16, 15),
     )
-    assert "it ends on this node from 25% of the starts, on node-b from 75%." in first_sentences(verdict)
-    assert "node-b  wins from 75% of the starts" in report(verdict)
+    said = "it ends on this node 25% of the time, on node-b 75%."
+    assert said in first_sentences(verdict)
+    assert "node-b  wins 75% of the time" in report(verdict)
+    assert "every order counts as equally likely; 16 at a time are tried" in report(verdict)
     assert "nothing is random" not in report(verdict)
+
+
+@pytest.mark.parametrize(
+    ("probability", "told"),
+    [(0.25, "25%"), (1 / 3, "~33%"), (0.001, "less than 1%"), (0.9999, "more than 99%"), (1.0, "100%")],
+)
+def test_what_is_not_certain_is_never_told_as_certain(probability: float, told: str) -> None:
+    assert percent(probability) == told
 
 
 def test_where_only_some_nodes_are_scored_that_is_said() -> None:
@@ -249,7 +261,8 @@ def test_where_only_some_nodes_are_scored_that_is_said() -> None:
         decide(ClusterSnapshot(nodes=[make_node("node-a"), make_node("node-b", cpu="2")]), incoming("1")),
         sampling=Sampling(nodes=2000, nodes_to_find=680, percentage=34),
     )
-    assert "stops looking once 680 nodes fit, so it may take another one" in first_sentences(verdict)
+    said = "stops looking once 680 nodes fit, from where its last search ended, which only it knows, so it may"
+    assert said in first_sentences(verdict)
 
 
 def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
@@ -263,7 +276,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
     )
     text = report(verdict)
     assert first_sentences(verdict) == (
-        "shop/api never lands as things are: claim shop/data is not bound; evicting pods does not help."
+        "shop/api is unschedulable now: claim shop/data is not bound; evicting pods does not help."
     )
     assert "1 FILTER    the pod is refused before any node is looked at" in text
 

@@ -39,10 +39,32 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
     limits += [_limit(state.existing_anti_affinity, key, existing[key], nodes) for key in existing_keys]
 
     def refuse(excess: Excess) -> Status:
-        is_own = any(excess.exceeded[: len(own_keys)])
-        return Status(Code.UNSCHEDULABLE, [REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY])
+        exceeded = {key for key, is_over in zip(own_keys, excess.exceeded, strict=False) if is_over}
+        is_own = bool(exceeded)
+        reason = REASON_ANTI_AFFINITY if is_own else REASON_EXISTING_ANTI_AFFINITY
+        if not excess.is_bare:
+            return Status(Code.UNSCHEDULABLE, [reason])
+        bare = _bare(nodes[excess.node], incoming.pod.priority)
+        labels = bare.node.labels
+        if is_own:
+            key = next(key for key in own_keys if key in exceeded)
+            detail = state.evidence.of_anti_affinity((key, labels[key]), bare)
+        else:
+            over = dict(zip(existing_keys, excess.exceeded[len(own_keys) :], strict=True))
+            key = next(key for key in labels if over.get(key))
+            detail = state.evidence.of_existing_anti_affinity((key, labels[key]), bare)
+        return Status(Code.UNSCHEDULABLE, [reason], detail=detail)
 
     return PluginLimits(plugin, limits, refuse)
+
+
+def _bare(node_info: NodeInfo, priority: int) -> NodeInfo:
+    """The node without its pods below that priority."""
+    bare = node_info.snapshot()
+    for pod_info in node_info.pods:
+        if pod_info.priority < priority:
+            bare.remove_pod(pod_info)
+    return bare
 
 
 def _limit(counts: TopologyCounts, key: str, amounts: Integers, nodes: Sequence[NodeInfo]) -> Limit:

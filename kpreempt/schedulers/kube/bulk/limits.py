@@ -29,20 +29,22 @@ class Excess(NamedTuple):
     """A node on which limits of a plugin are exceeded.
 
     ``node`` is its position in the question, ``exceeded`` says of every limit whether it is exceeded there, ``sums``
-    has their sums at that moment, and ``num_pods`` is the number of pods that are left on the node.
+    has their sums at that moment, and ``num_pods`` is the number of pods that are left on the node. ``is_bare`` says
+    that no pod of lower priority is among these.
     """
 
     node: int
     exceeded: list[bool]
     sums: list[int]
     num_pods: int
+    is_bare: bool
 
 
 class PluginLimits(NamedTuple):
     """All limits of one plugin; ``refuse`` makes the status of a node on which some are exceeded.
 
-    ``left_out`` marks the nodes about which the plugin cannot state its limits. ``tells_detail`` says that the statuses
-    have all the detail that the plugin itself would give.
+    ``left_out`` marks the nodes about which the plugin cannot state its limits. The status of a bare node has all the
+    detail that the plugin itself would give; ``tells_detail`` says that every other has, too.
     """
 
     plugin: str

@@ -106,13 +106,14 @@ class Lockstep:
 
     def refusal_without_victims(self, node: int, num_pods: int) -> Status:
         """Why the pod does not fit a node even without its lower-priority pods, of which ``num_pods`` others remain."""
-        return self._refusal(node, [total[node] for total in self._bare_sums_of_nodes], num_pods)
+        return self._refusal(node, [total[node] for total in self._bare_sums_of_nodes], num_pods, is_bare=True)
 
     def refusal_with(self, index: int, num_pods: int) -> Status:
         """Why the pod did not fit with the victim at ``index`` just put back, on a node of then ``num_pods`` pods."""
-        return self._refusal(self._nodes[index], [tried[index] for tried in self._tried_sums_of_victims], num_pods)
+        sums = [tried[index] for tried in self._tried_sums_of_victims]
+        return self._refusal(self._nodes[index], sums, num_pods, is_bare=False)
 
-    def _refusal(self, node: int, sums: list[int], num_pods: int) -> Status:
+    def _refusal(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
         """The status of the first plugin of which a limit is exceeded."""
         offset = 0
         for each in self._by_plugin:
@@ -122,7 +123,7 @@ class Lockstep:
                 total > limit[node] for total, limit in zip(mine, self._limits_of_nodes[offset:end], strict=True)
             ]
             if any(exceeded):
-                return each.refuse(Excess(node, exceeded, mine, num_pods)).of_plugin(each.plugin)
+                return each.refuse(Excess(node, exceeded, mine, num_pods, is_bare)).of_plugin(each.plugin)
             offset = end
         raise AssertionError("a node that fits was refused")
 

@@ -15,7 +15,7 @@ from kpreempt.schedulers.kube.bulk.limits import ALWAYS, NEVER, Excess, Limit, P
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import has_all_keys
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import REASON_SKEW, FilterState
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import REASON_SKEW, FilterState, too_many
 from kpreempt.verdict import Code, Status
 
 
@@ -23,11 +23,18 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
     """One limit per constraint. Nodes that lack a topology label are left out."""
     left_out = [not has_all_keys(node_info.node.labels, state.constraints) for node_info in nodes]
     limits = [_limit(state, index, table, nodes) for index in range(len(state.constraints))]
-    return PluginLimits(plugin, limits, _refuse, np.array(left_out, dtype=np.bool_))
 
+    def refuse(excess: Excess) -> Status:
+        if not excess.is_bare:
+            return Status(Code.UNSCHEDULABLE, [REASON_SKEW])
+        index, node = excess.exceeded.index(True), nodes[excess.node].node
+        domain = node.labels[state.constraints[index].topology_key]
+        if not state.is_counted(node, index):
+            return too_many(state, index, domain, state.counts[index].get(domain, 0), state.minimum(index))
+        count = excess.sums[index]
+        return too_many(state, index, domain, count, state.minimum_with(index, domain, count))
 
-def _refuse(_: Excess) -> Status:
-    return Status(Code.UNSCHEDULABLE, [REASON_SKEW])
+    return PluginLimits(plugin, limits, refuse, np.array(left_out, dtype=np.bool_))
 
 
 def _limit(state: FilterState, index: int, table: PodTable, nodes: Sequence[NodeInfo]) -> Limit:

@@ -5,7 +5,6 @@ Each node's list has an order of its own, so that any outcome on one node may me
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,16 +36,15 @@ def alternatives_of(
     criteria: Sequence[Criterion],
     nominated: Sequence[str],
     *,
-    wanted: int,
     is_exact: bool,
 ) -> Alternatives | None:
     """Every outcome that the choice can end with, one of ``nominated`` first; ``None`` where that hangs on no order.
 
     ``likely`` are all candidates with their victims in the likely order, and ``outcomes`` what other orders lead to.
-    The search may stop at ``wanted`` candidates, whichever. Not ``is_exact`` is a choice of which not all is known.
+    Not ``is_exact`` is a choice of which not all is known.
     """
     rivals = {node: _rivals(node, victims, outcomes.get(node), criteria) for node, victims in likely.items()}
-    winners = _winners(rivals, wanted)
+    winners = _winners(rivals)
     if not any(each.possible for _, each in winners):
         return None
     first = {node: place for place, node in enumerate(nominated)}
@@ -74,29 +72,20 @@ def _rank(node: str, victims: CandidateVictims, criteria: Sequence[Criterion]) -
     return rank_all({node: victims}, criteria)[node]
 
 
-def _winners(rivals: Mapping[str, Sequence[_Rival]], wanted: int) -> list[tuple[str, _Rival]]:
-    """The outcomes that can win: beside so many nodes as make a search, each of which may be no better."""
-    worst = {node: min(each.rank for each in of_node) for node, of_node in rivals.items()}
-    ordered = sorted(worst.values())
-    needed = min(wanted, len(rivals))
-    surely_keeping = sum(not any(each.num_violations for each in of_node) for of_node in rivals.values())
-    winners = []
-    for node, of_node in rivals.items():
-        for each in of_node:
-            # Its own worst is among those that are no better.
-            if bisect_right(ordered, each.rank) < needed:
-                continue
-            # A search goes on until it has a candidate that violates no budget, where there is one.
-            if each.num_violations and surely_keeping:
-                continue
-            winners.append((node, each))
-    return winners
+def _winners(rivals: Mapping[str, Sequence[_Rival]]) -> list[tuple[str, _Rival]]:
+    """The outcomes that can win: every other node may be no better."""
+    best_of_worst = max(min(each.rank for each in of_node) for of_node in rivals.values())
+    return [(node, each) for node, of_node in rivals.items() for each in of_node if each.rank >= best_of_worst]
 
 
 def _told(node: str, rival: _Rival) -> PossibleOutcome:
     if rival.possible is None:
-        pods = [f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in rival.victims]
-        return PossibleOutcome(node, pods, [], rival.num_violations)
-    certain = [info.key for info in sorted(rival.possible.pods, key=tie_of)]
-    choices = [PodChoice(choice.number, [info.key for info in choice.pods]) for choice in rival.possible.choices]
-    return PossibleOutcome(node, certain, choices, rival.num_violations)
+        return PossibleOutcome(node, [pod.key for pod in rival.victims], [], rival.num_violations)
+    return told_outcome(node, rival.possible)
+
+
+def told_outcome(node: str, possible: Possible[PodInfo]) -> PossibleOutcome:
+    """An outcome as evidence."""
+    certain = [info.key for info in sorted(possible.pods, key=tie_of)]
+    choices = [PodChoice(choice.number, [info.key for info in choice.pods]) for choice in possible.choices]
+    return PossibleOutcome(node, certain, choices, possible.num_violations)

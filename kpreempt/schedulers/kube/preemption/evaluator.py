@@ -22,9 +22,9 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of
+from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, count_odds
+from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
 from kpreempt.schedulers.kube.preemption.selection import (
     Criterion,
@@ -35,7 +35,7 @@ from kpreempt.schedulers.kube.preemption.selection import (
 )
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
-from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, Selection, Status
+from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
@@ -73,7 +73,13 @@ class Evaluator:
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
         candidates = [
-            Candidate(name, [victim.key for victim in outcome.pods], outcome.num_violations, outcome.steps)
+            Candidate(
+                name,
+                [victim.key for victim in outcome.pods],
+                outcome.num_violations,
+                outcome.steps,
+                [told_outcome(name, each) for each in outcome.outcomes.possible] if outcome.outcomes else msgspec.UNSET,
+            )
             for name, outcome in helped.items()
         ]
         names = [node_info.name for node_info in potential]
@@ -104,9 +110,12 @@ class Evaluator:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
         with state.phases.phase("odds"):
+            # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
+            is_list_known = pod.status.nominated_node_name not in filtered.statuses and state.extending is None
+            order = search_order(filtered, is_list_known=is_list_known)
             # Under other rules than the usual ones a candidate that violates no budget need not win; and what an
             # extender makes of part of the candidates is not known.
-            odds = None if own or is_reviewed else self._odds(names, victims, criteria)
+            odds = None if own or is_reviewed else self._odds(names, victims, criteria, order)
         open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}
         alternatives = None
         if open_ones:
@@ -116,7 +125,6 @@ class Evaluator:
                     open_ones,
                     criteria,
                     selection.tied,
-                    wanted=self._rules.num_candidates(len(names)),
                     # What a plugin's scores or an extender would make of other victims is not known.
                     is_exact=not own and not is_reviewed,
                 )
@@ -133,9 +141,13 @@ class Evaluator:
         return criteria_of(self._rules.ordered_score_functions(frozen_victims))
 
     def _odds(
-        self, potential: list[str], candidates: dict[str, CandidateVictims], criteria: Sequence[Criterion]
+        self,
+        potential: list[str],
+        candidates: dict[str, CandidateVictims],
+        criteria: Sequence[Criterion],
+        order: SearchOrder,
     ) -> Odds | None:
-        """How the start of the real search decides, where that stops before it has seen all nodes."""
+        """How chance decides, where the real search stops before it has seen all nodes."""
         wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
         if wanted < 0:
             raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
@@ -148,7 +160,7 @@ class Evaluator:
             name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
             for name, victims in candidates.items()
         }
-        return count_odds(potential, sampled, wanted, parallelism=self._handle.parallelism)
+        return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
 
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus

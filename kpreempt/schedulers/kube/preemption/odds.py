@@ -1,12 +1,13 @@
-"""How likely each node is to win a preemption's sampled search (``DryRunPreemption``, ``preemption.go``, v1.36.3).
+"""How likely each node is to win a preemption's search that stops early (``DryRunPreemption``, v1.36.3).
 
-On big clusters the dry run starts at a random one of the potential nodes and goes round. It stops once it has enough
-candidates, one of which violates no budget. Candidates that violate budgets and those that do not are kept in two
-lists, each with room for just as many, and then the ordinary rules choose. Counted here are all starts, one by one as
-a sequential search would go; the real one runs in parallel.
+On big clusters the dry run stops once it has enough candidates, one of which violates no budget. Candidates that
+violate budgets and those that do not are kept in two lists, each with room for just as many, and then the ordinary
+rules choose. Nodes that are no candidates are passed over, so that only the order among the candidates decides.
 
-As the start moves on by one node, so does the end of its search, or it stays. So the best candidate of all searches is
-that of a window which slides once around the nodes, and ties are those at its front.
+That order is, as a rule, that of the Go map of refused nodes (``NodesForStatusCode``, ``framework/interface.go``),
+which is made anew for every attempt: any order is then as likely as any other, or nearly so. Where PreFilter refused
+the pod on all nodes at once, and where the map is so small that it is not hashed at all, it is the order of the
+scheduler's list from a random start. Both are counted as a search would go that looks at one node after the other.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM
-from kpreempt.verdict import Odds, OddsGroup
+from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
+from kpreempt.verdict import Code, Odds, OddsOutcome, SearchOrder
 
 # How good a candidate is under the rules of the choice, the higher the better.
 Rank = tuple[float, ...]
+
+# A Go map (1.24 and later) keeps so few entries in the order in which they came, and starts anywhere in it.
+_ENTRIES_IN_ORDER = 8
+# From here on a map's order is as good as any: no outcome is off by a percentage point (``make parity`` measures it).
+_ENTRIES_IN_ANY_ORDER = 100
+# Outcomes that all together are less likely than this are left out.
+_NEVER = 1e-12
 
 
 class SampledCandidate(NamedTuple):
@@ -39,38 +47,124 @@ def num_candidates(potential_nodes: int, percentage: int, absolute: int) -> int:
     return min(max(potential_nodes * percentage // 100, absolute), potential_nodes)
 
 
-def count_odds(
+def search_order(filtered: NodeToStatus, *, is_list_known: bool) -> SearchOrder:
+    """The order in which a search goes through the refused nodes.
+
+    ``is_list_known`` says that the nodes were refused in the order of the list, and no node's turn came before.
+    """
+    if filtered.absent.code == Code.UNSCHEDULABLE:
+        return SearchOrder.LIST
+    # Where PreFilter left some nodes only, these come in the order of another map.
+    is_whole_list = is_list_known and not filtered.absent.reasons
+    entries = len(filtered.statuses)
+    return SearchOrder.LIST if is_whole_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
+
+
+def order_of_map(entries: int) -> SearchOrder:
+    """The order of a Go map with so many entries, of which nobody knows in which order they came."""
+    return SearchOrder.ANY if entries >= _ENTRIES_IN_ANY_ORDER else SearchOrder.SMALL_MAP
+
+
+def odds_of(
     potential_nodes: Sequence[str],
     candidates: Mapping[str, SampledCandidate],
     wanted: int,
     *,
+    order: SearchOrder,
     parallelism: int = DEFAULT_PARALLELISM,
 ) -> Odds:
-    """The outcome of the search from every start.
+    """What a search for ``wanted`` candidates can end with.
 
-    ``potential_nodes`` are in the order of the search, ``candidates`` those of them on which preemption helps (at least
-    one), and ``wanted`` is the number of candidates to find.
+    ``potential_nodes`` are in the order of the scheduler's list, ``candidates`` those of them on which preemption helps
+    (at least one).
     """
     size = len(potential_nodes)
     chunk_size = max(1, min(math.isqrt(size), size // parallelism + 1))
+    if order is SearchOrder.LIST:
+        outcomes = outcomes_from_a_start(potential_nodes, candidates, wanted)
+    else:
+        outcomes = outcomes_in_any_order(candidates, wanted)
+    return Odds(order, wanted, outcomes, parallelism, chunk_size)
+
+
+def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: int) -> list[OddsOutcome]:
+    """The outcomes where every order of the nodes is as likely as every other, the most likely first.
+
+    Of equal nodes each is as likely as the others. No outcomes where no candidate is wanted, or there is none.
+    """
     if wanted == 0:
-        return Odds(size, wanted, [], parallelism, chunk_size)
+        return []
+    rivals = _rivals(candidates)
+    tiers = _by_rank(rivals)
+    outcomes = []
+    # That none of the better ones is among the first candidates: as many candidates are left to draw from.
+    none_before, left = 1.0, len(candidates)
+    shares = []
+    for tier in tiers:
+        share = 0.0
+        for _ in tier:
+            is_drawn = min(wanted, left) / left
+            share += none_before * is_drawn
+            none_before *= 1.0 - is_drawn
+            left -= 1
+        shares.append(share)
+    # Candidates that violate budgets may fill the sample. The search then goes on to the first that does not.
+    for tier, share in zip(tiers, shares, strict=True):
+        outcomes.append(OddsOutcome(tier, share + none_before * len(tier) / len(rivals)))
+    return _likely(outcomes)
+
+
+def outcomes_from_a_start(
+    potential_nodes: Sequence[str], candidates: Mapping[str, SampledCandidate], wanted: int
+) -> list[OddsOutcome]:
+    """The outcomes where the nodes come in this order, from any of them on and round, the most likely first.
+
+    Of equal nodes one that is in the search from more starts is more likely than the others. No outcomes where no
+    candidate is wanted, or there is none.
+    """
+    size = len(potential_nodes)
     found = [(index, candidates[name]) for index, name in enumerate(potential_nodes) if name in candidates]
-    # Where there is a candidate without violations, one is in every search, and beats those with violations.
-    has_clean = any(not candidate.violates_budgets for _, candidate in found)
-    rivals = [(index, candidate.rank) for index, candidate in found if has_clean != candidate.violates_budgets]
+    if wanted == 0 or not found:
+        return []
+    can_win = _rivals(candidates)
+    rivals = [(index, candidate.rank) for index, candidate in found if potential_nodes[index] in can_win]
     ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], wanted)
     winners = _winning_ranks(size, rivals, ends)
     starts_of: dict[Rank, list[int]] = {}
     for start, rank in enumerate(winners):
         starts_of.setdefault(rank, []).append(start)
-    nodes_of: dict[Rank, dict[str, int]] = {rank: {} for rank in starts_of}
+    nodes_of: dict[Rank, list[str]] = {rank: [] for rank in starts_of}
     for index, rank in rivals:
-        if rank in starts_of and (count := _starts_reaching(index, size, ends, starts_of[rank])):
-            nodes_of[rank][potential_nodes[index]] = count
-    groups = [OddsGroup(len(starts), nodes_of[rank]) for rank, starts in starts_of.items()]
-    groups.sort(key=lambda group: (-group.starts, min(group.nodes)))
-    return Odds(size, wanted, groups, parallelism, chunk_size)
+        if rank in starts_of and _is_reached(index, size, ends, starts_of[rank]):
+            nodes_of[rank].append(potential_nodes[index])
+    return _likely([OddsOutcome(nodes_of[rank], len(starts) / size) for rank, starts in starts_of.items()])
+
+
+def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
+    """The candidates that can win: one without violations, where there is one, is in every search, and beats others."""
+    clean = {name: each.rank for name, each in candidates.items() if not each.violates_budgets}
+    return clean or {name: each.rank for name, each in candidates.items()}
+
+
+def _by_rank(rivals: Mapping[str, Rank]) -> list[list[str]]:
+    """The nodes of each rank, the best first."""
+    tiers: dict[Rank, list[str]] = {}
+    for name, rank in rivals.items():
+        tiers.setdefault(rank, []).append(name)
+    return [tiers[rank] for rank in sorted(tiers, reverse=True)]
+
+
+def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
+    """The outcomes, the most likely first, without the least likely that together never happen."""
+    ordered = sorted(outcomes, key=lambda each: -each.probability)
+    rest = 0.0
+    while ordered and rest + ordered[-1].probability < _NEVER:
+        rest += ordered.pop().probability
+    return ordered
+
+
+# As the start moves on by one node, so does the end of its search, or it stays. So the best candidate of all searches
+# is that of a window which slides once around the nodes.
 
 
 def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: int) -> list[int]:
@@ -112,8 +206,8 @@ def _winning_ranks(size: int, rivals: list[tuple[int, Rank]], ends: list[int]) -
     return winners
 
 
-def _starts_reaching(index: int, size: int, ends: list[int], starts: list[int]) -> int:
-    """How many of ``starts`` (ascending) come to the node, before or after the end of the list."""
+def _is_reached(index: int, size: int, ends: list[int], starts: list[int]) -> bool:
+    """Whether one of ``starts`` (ascending) comes to the node, before or after the end of the list."""
     before = bisect_right(starts, index) - bisect_left(starts, bisect_left(ends, index))
     around = len(starts) - bisect_left(starts, bisect_left(ends, index + size))
-    return max(before, 0) + around
+    return before > 0 or around > 0

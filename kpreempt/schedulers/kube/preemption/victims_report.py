@@ -25,7 +25,7 @@ def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetInde
             priority=counted.pod_info.priority,
             owner=controller_name(counted.pod_info.pod.metadata),
             start_time=counted.pod_info.start,
-            grace_period_seconds=counted.pod_info.pod.spec.termination_grace_period_seconds,
+            grace_period_seconds=counted.pod_info.pod.spec.grace_seconds,
             terminating=counted.pod_info.pod.metadata.deletion_timestamp is not None,
             budgets=counted.budgets,
         )

@@ -40,6 +40,7 @@ from kpreempt.verdict import (
     Verdict,
     Victim,
 )
+from kpreempt.verdict.lasting import is_lasting
 
 
 class Cycle:
@@ -149,7 +150,13 @@ class Cycle:
         if self._no_preemption:
             eligibility = Eligibility(False, self._no_preemption)
         if not eligibility.eligible:
-            return self._verdict(Outcome.NEVER_LANDS, filter=evaluated, eligibility=eligibility, message=message)
+            return self._verdict(
+                Outcome.NEVER_LANDS,
+                filter=evaluated,
+                refused_for_good=all(map(is_lasting, evaluated.values())),
+                eligibility=eligibility,
+                message=message,
+            )
         potential = [info for info in self._cluster.node_infos if self._version.may_help(evaluated[info.name])]
         with self._phases.phase("dryRun"):
             candidates, dry_run = self._dry_runs(state, potential)
@@ -162,8 +169,9 @@ class Cycle:
                 error = f"the preemption ends in an error: {failure}"
         victims = {node: victims_of(left[node].pods, self._budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
+        outcome = _outcome(nominated, left, victims)
         return self._verdict(
-            _outcome(nominated, left, victims),
+            outcome,
             [
                 *unfollowed(alternatives),
                 *self._version.assumptions_about_candidates(self._cluster, self._info, list(left)),
@@ -171,6 +179,7 @@ class Cycle:
             alternatives=alternatives,
             reason=error,
             filter=evaluated,
+            refused_for_good=outcome == Outcome.NEVER_LANDS and all(map(is_lasting, evaluated.values())),
             eligibility=eligibility,
             potential_nodes=[info.name for info in potential],
             dry_run=dry_run,

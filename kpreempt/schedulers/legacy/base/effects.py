@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.pod import DEFAULT_GRACE_SECONDS, Pod
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.verdict import Effect, Outcome, Verdict, Victim
@@ -53,10 +53,9 @@ def _preemption(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) 
 
 
 def _eviction(victim: Victim, node: str, pod: Pod, words: Words, *, is_waiting: bool) -> list[Effect]:
-    seconds = victim.grace_period_seconds
     target = _target(victim.pod)
     return [
-        Effect("delete", target, f"grace period {DEFAULT_GRACE_SECONDS if seconds is None else seconds} s"),
+        Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
         *([Effect("rejectWaiting", target, "preempted")] if is_waiting else []),
         Effect("event", target, f"Normal Preempted: {words.preempted.format(pod=pod.key, node=node)}"),
     ]

@@ -62,6 +62,11 @@ class LegacyScheduler:
         """Whether extenders are asked, which are told everything about a pod."""
         return bool(self.extenders)
 
+    @property
+    def goes_by_priority(self) -> bool:
+        """Whether no extenders are asked, to whom a pod's priority may mean anything."""
+        return not self.extenders
+
     def prepare(
         self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Cluster | None = None
     ) -> Cluster:

@@ -20,7 +20,7 @@ def victims_of(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[Victim]:
             priority=info.priority,
             owner=controller_name(info.pod.metadata),
             start_time=info.start,
-            grace_period_seconds=info.pod.spec.termination_grace_period_seconds,
+            grace_period_seconds=info.pod.spec.grace_seconds,
             terminating=info.pod.metadata.deletion_timestamp is not None,
             budgets=taken,
         )

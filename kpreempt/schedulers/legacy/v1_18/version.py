@@ -19,6 +19,7 @@ from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin,
 from kpreempt.schedulers.legacy.v1_18.profile import default_plugins
 from kpreempt.schedulers.legacy.v1_18.resources import accounting, requests_of
 from kpreempt.schedulers.legacy.v1_18.storage import claim_problem
+from kpreempt.schedulers.legacy.v1_18.volume_binding import order_assumptions
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Eligibility, Status
 
 ALGORITHM = "kube-1.18"
@@ -94,6 +95,10 @@ class Version118(Version):
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The latest start comes last."""
         return preemption.criteria(now)
+
+    def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
+        """The order of equal volumes, where it decides."""
+        return order_assumptions(cluster, pod)
 
     def assumptions_about_candidates(self, cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
         """Nodes where the order of the budgets, which is random in 1.18, decides what counts as a violation."""

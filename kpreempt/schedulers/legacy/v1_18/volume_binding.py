@@ -1,7 +1,8 @@
 """VolumeBinding: the claims' volumes must be within the node's reach, or be found or made there.
 
 Follows ``FindPodVolumes`` (``pkg/controller/volume/scheduling/scheduler_binder.go``, v1.18.19). Volumes of one size are
-taken in the order of the input, where upstream takes them in the random order of an index.
+taken in the order of the input, where upstream takes them in the random order of an index, which it asks anew for each
+claim and node, also in the dry run; where that decides, an assumption says so.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
@@ -26,7 +28,8 @@ from kpreempt.schedulers.legacy.v1_18.storage import (
     requested_storage,
     storage_capacity,
 )
-from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.schedulers.volume_orders import Wishes, results_of_orders
+from kpreempt.verdict import SUCCESS, Assumption, AssumptionKind, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 
 REASON_UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
@@ -51,6 +54,27 @@ class VolumeBinding(FilterPlugin):
             return SUCCESS
         detail = VolumeConflict(claim=", ".join(claim.key for claim in claims))
         return refused(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, *reasons, detail=detail)
+
+
+def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
+    """That the random order of equal volumes decides whether a node can have the pod's."""
+    binder = _Binder(cluster)
+    keys = [key for key, _ in claim_keys(pod)]
+    try:
+        claims = [claim for key in keys if not is_fully_bound(claim := binder.claim(key))]
+        nodes = [info.name for info in cluster.node_infos if binder.is_left_to_order(claims, info.node)]
+    except LegacyError:
+        # So ends the cycle, too, in every order.
+        return []
+    if not nodes:
+        return []
+    where = f"{len(nodes)} nodes, {nodes[0]} among them" if len(nodes) > 1 else f"node {nodes[0]}"
+    message = (
+        f"on {where}, the order of equal volumes decides whether the claims"
+        f" {', '.join(dict.fromkeys(claim.key for claim in claims))} find theirs; 1.18 takes them in a random order,"
+        " here in that of the input"
+    )
+    return [Assumption(f"Pod {pod.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)]
 
 
 class _Binder:
@@ -114,11 +138,53 @@ class _Binder:
         to_provision += self._without_match(to_match, node)
         return all(self._can_provision(claim, node) for claim in to_provision)
 
+    def is_left_to_order(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
+        """Whether the order of equal volumes decides if the claims can be bound here; so, too, if nobody can say."""
+        to_match = _smallest_first(
+            [each for each in claims if SELECTED_NODE_ANNOTATION not in each.metadata.annotations]
+        )
+        if not to_match or not all(map(self._waits_for_consumer, claims)):
+            return False
+        numbers: dict[str, int] = {}
+        lost: set[int] = set()
+        tiers = []
+        for claim in to_match:
+            serving = [each for each in self._cluster.persistent_volumes.values() if self._serves(claim, each)]
+            kept = [each for each in serving if each.spec.claim_ref is not None]
+            by_size: dict[int, list[PersistentVolume]] = {}
+            for volume in serving:
+                is_free = volume.spec.claim_ref is None and _is_available(volume, claim)
+                if is_free and is_reachable(volume, node.labels):
+                    by_size.setdefault(storage_capacity(volume).nano, []).append(volume)
+            ranked = [kept, *(by_size[size] for size in sorted(by_size))]
+            tiers.append(
+                tuple(tuple(numbers.setdefault(each.metadata.name, len(numbers)) for each in tier) for tier in ranked)
+            )
+            lost |= {numbers[each.metadata.name] for each in kept if not is_reachable(each, node.labels)}
+        if len(to_match) == 1 and all(len(tier) < 2 for tier in tiers[0][:1]):
+            return False
+        found = results_of_orders([Wishes(tuple(tiers), frozenset(lost))], [0] * len(numbers))
+        if found is None:
+            return True
+        ends = {
+            all(
+                pick is not None or self._can_provision(claim, node)
+                for claim, pick in zip(to_match, result.picks[0], strict=True)
+            )
+            for result in found.results
+        }
+        return len(ends) > 1
+
+    def _serves(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        """Whether the volume is of the claim's class, large enough, and kept for no other claim."""
+        # The index is by the field alone, whatever the annotation says.
+        return volume.spec.storage_class_name == class_of_claim(claim) and _may_serve(volume, claim)
+
     def _without_match(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> list[PersistentVolumeClaim]:
         """The claims, smallest first, for which there is no volume on the node that none before it has taken."""
         taken: set[str] = set()
         left = []
-        for claim in go_sorted(claims, lambda one, two: requested_storage(one).nano < requested_storage(two).nano):
+        for claim in _smallest_first(claims):
             volume = self._match(claim, node, taken)
             if volume is None:
                 left.append(claim)
@@ -131,13 +197,9 @@ class _Binder:
         error = selector_error(claim.spec.selector)
         if error:
             raise LegacyError(f"error creating internal label selector for claim: {claim.key}: {error}")
-        wanted_class = class_of_claim(claim)
         smallest: PersistentVolume | None = None
         for volume in self._cluster.persistent_volumes.values():
-            # The index is by the field alone, whatever the annotation says.
-            if volume.spec.storage_class_name != wanted_class or volume.metadata.name in taken:
-                continue
-            if not _may_serve(volume, claim):
+            if volume.metadata.name in taken or not self._serves(claim, volume):
                 continue
             if volume.spec.claim_ref is not None:
                 return volume if is_reachable(volume, node.labels) else None
@@ -159,6 +221,10 @@ class _Binder:
             return False
         terms = storage_class.allowed_topologies
         return not terms or any(_matches(term, node) for term in terms)
+
+
+def _smallest_first(claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
+    return go_sorted(claims, lambda one, two: requested_storage(one).nano < requested_storage(two).nano)
 
 
 def _may_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -29,8 +29,8 @@ type decision struct {
 }
 
 // decide places the pod and says what the scheduler found. The error is one with which the scheduling cycle ends, or
-// says why no cycle is run for the pod. With wanted starts, the sampled search follows.
-func (s *session) decide(pod *v1.Pod, wanted offsets) (*verdict, error) {
+// says why no cycle is run for the pod. The searches that are wanted besides follow.
+func (s *session) decide(pod *v1.Pod, wanted options) (*verdict, error) {
 	d, gate, err := s.begin(pod)
 	if err != nil {
 		return nil, err
@@ -52,13 +52,24 @@ func (s *session) decide(pod *v1.Pod, wanted offsets) (*verdict, error) {
 	}
 	result := d.filterVerdict()
 	if len(d.feasible) > 0 {
-		return result, d.score(result)
+		if err := d.score(result); err != nil {
+			return nil, err
+		}
+		if wanted.starts {
+			return result, d.scoreFromEveryStart(result)
+		}
+		return result, nil
 	}
 	if err := d.preempt(result); err != nil {
 		return nil, err
 	}
-	if wanted.given {
-		return result, d.search(wanted, result)
+	if wanted.offsets.given {
+		if err := d.search(wanted.offsets, result); err != nil {
+			return nil, err
+		}
+	}
+	if wanted.draws > 0 {
+		return result, d.draw(wanted.draws, result)
 	}
 	return result, nil
 }

@@ -41,6 +41,8 @@ type problem struct {
 type options struct {
 	bench    int
 	offsets  offsets
+	draws    int
+	starts   bool
 	snapshot string
 	live     bool
 	version  bool
@@ -50,6 +52,8 @@ func main() {
 	var given options
 	flag.IntVar(&given.bench, "bench", 0, "time each scenario's steps with this many `runs`, instead of a verdict")
 	flag.Var(&given.offsets, "offset", "repeat the sampled search for candidates from this `start`, or from all")
+	flag.IntVar(&given.draws, "draws", 0, "repeat the whole search for candidates this many `times`, with all that is left to chance")
+	flag.BoolVar(&given.starts, "starts", false, "repeat the search for nodes to score from every start that the scheduler may remember")
 	flag.StringVar(&given.snapshot, "snapshot", "", "`file` with a cluster (JSON, or gzipped) under every scenario's own objects")
 	flag.BoolVar(&given.live, "live", false, "see nominated pods and image sizes as a running scheduler does, not as the recorded verdicts do")
 	flag.BoolVar(&given.version, "version", false, "print the version of the scheduler's code")

@@ -82,7 +82,7 @@ func (p *player) answer(given *scenario, result *answer) error {
 		result.Bench, err = using.bench(pod, p.bench, p.parallelism)
 		return err
 	}
-	result.Verdict, err = using.decide(pod, p.offsets)
+	result.Verdict, err = using.decide(pod, p.options)
 	return err
 }
 

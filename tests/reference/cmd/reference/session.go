@@ -42,6 +42,7 @@ type session struct {
 	pods       cache.Indexer
 	preEnqueue map[string]map[string]fwk.PreEnqueuePlugin
 	live       bool
+	percentage int32
 	stop       context.CancelFunc
 }
 
@@ -57,7 +58,7 @@ var registerMetrics sync.Once
 func newSession(objects []runtime.Object, configuration *config.KubeSchedulerConfiguration, parallelism int, live bool) (_ *session, err error) {
 	registerMetrics.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	s := &session{preemption: map[string]*watchedPreemption{}, preEnqueue: map[string]map[string]fwk.PreEnqueuePlugin{}, live: live, stop: stop}
+	s := &session{preemption: map[string]*watchedPreemption{}, preEnqueue: map[string]map[string]fwk.PreEnqueuePlugin{}, live: live, percentage: percentageOf(configuration), stop: stop}
 	defer func() {
 		if err != nil {
 			stop()
@@ -258,4 +259,12 @@ func (s *session) fillQueue(ctx context.Context, objects []runtime.Object, facto
 func (s *session) close() {
 	s.stop()
 	_ = s.profiles.Close()
+}
+
+// percentageOf is the percentageOfNodesToScore for profiles that have none of their own.
+func percentageOf(configuration *config.KubeSchedulerConfiguration) int32 {
+	if configuration.PercentageOfNodesToScore == nil {
+		return 0
+	}
+	return *configuration.PercentageOfNodesToScore
 }

@@ -27,6 +27,8 @@ type verdict struct {
 	Message           string                      `json:"message,omitempty"`
 	Sampled           *sampled                    `json:"sampled,omitempty"`
 	Odds              map[string]float64          `json:"odds,omitempty"`
+	Drawn             *drawn                      `json:"drawn,omitempty"`
+	Starts            []scoredStart               `json:"starts,omitempty"`
 }
 
 // status is a node's answer from the framework. Reasons of one status keep the framework's order.

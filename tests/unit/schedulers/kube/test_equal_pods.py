@@ -10,7 +10,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.verdict import Outcome
+from kpreempt.verdict import AssumptionKind, Outcome
 from tests.equal_pods import told_outcomes
 from tests.factories import decide, make_budget, make_node, make_pod
 
@@ -71,9 +71,9 @@ def told(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]
 )
 def test_the_outcomes_that_orders_lead_to(
     pods: list[Pod],
-    budgets: list,
+    budgets: list[PodDisruptionBudget],
     cpu: str,
-    expected: set,  # type: ignore[type-arg]
+    expected: set[tuple[str, frozenset[str], int]],
 ) -> None:
     size = sum(int(pod.spec.containers[0].resources.requests["cpu"].value) for pod in pods)
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(size))], pods=pods, pod_disruption_budgets=budgets)
@@ -130,3 +130,13 @@ def test_a_violation_that_only_another_order_brings_is_the_worst_outcome() -> No
     both = msgspec.structs.replace(cluster, pods=two)
     verdict = decide(both, asking("2"))
     assert verdict.worst_outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS
+
+
+def test_where_there_are_too_many_orders_some_are_tried_and_that_is_told() -> None:
+    pods = [equal(f"p{size}", str(size)) for size in range(1, 26)]
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(sum(range(1, 26))))], pods=pods)
+    verdict = decide(cluster, asking("40"))
+    assert verdict.alternatives is not None
+    assert not verdict.alternatives.exact
+    assert len(verdict.alternatives.outcomes) > 20
+    assert [each.kind for each in verdict.assumptions] == [AssumptionKind.UNCERTAIN]

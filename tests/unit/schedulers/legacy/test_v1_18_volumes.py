@@ -13,7 +13,7 @@ from kpreempt.model.pod import AWSElasticBlockStore, GCEPersistentDisk, Volume
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.legacy import v1_18
 from kpreempt.schedulers.legacy.base.volumes import csi_limit_key
-from kpreempt.verdict import Code, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Code, Verdict
 from tests.factories import NOW, make_node, make_pod
 from tests.volume_factories import (
     DRIVER,
@@ -246,3 +246,32 @@ def test_long_driver_names_are_hashed() -> None:
     key = csi_limit_key("d" * 40)
     assert key.startswith("attachable-volumes-csi-" + "d" * 23)
     assert len(key) == 62
+
+
+@pytest.mark.parametrize(
+    ("volumes", "is_told"),
+    [
+        pytest.param(
+            [make_volume("v"), make_volume("w", modes=["ReadWriteOnce", "ReadWriteMany"])], True, id="decides"
+        ),
+        pytest.param([make_volume(name, modes=["ReadWriteOnce", "ReadWriteMany"]) for name in "vw"], False, id="alike"),
+        pytest.param([make_volume("v"), make_volume("w", size="2Gi", modes=["ReadWriteMany"])], False, id="by size"),
+    ],
+)
+def test_it_is_said_where_the_random_order_of_equal_volumes_decides(
+    volumes: list[PersistentVolume], is_told: bool
+) -> None:
+    claims = [make_claim("c"), make_claim("d", modes=["ReadWriteMany"])]
+    for ordered in (volumes, volumes[::-1]):
+        told = [each for each in decide(claims, ordered).assumptions if each.field == "spec.volumes"]
+        assert bool(told) == is_told
+    if is_told:
+        assert told == [
+            Assumption(
+                "Pod shop/p",
+                "spec.volumes",
+                "on node n1, the order of equal volumes decides whether the claims shop/c, shop/d find theirs; 1.18"
+                " takes them in a random order, here in that of the input",
+                AssumptionKind.UNCERTAIN,
+            )
+        ]

@@ -11,6 +11,7 @@ from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import EphemeralVolume, Pod, Volume
 from kpreempt.model.storage import CSIDriver, CSIDriverSpec, VolumeNodeAffinity
+from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome
 from tests.factories import make_node
 from tests.volcano_factories import attempt_of, bound, make_task, play
@@ -219,3 +220,30 @@ def test_volumes_of_backfilled_tasks(needed: int, given: set[str]) -> None:
         storage_classes=[make_class()],
     )
     assert {task.partition("/")[2] for kind, task, _, _ in session.actions[0].trace if kind == "allocate"} == given
+
+
+@pytest.mark.parametrize("are_alike", [True, False], ids=["the same to all claims", "of other access modes"])
+def test_equal_volumes_are_taken_in_a_random_order_which_is_said_where_it_matters(are_alike: bool) -> None:
+    modes = ["ReadWriteOnce", "ReadWriteMany"]
+    session = play(
+        [EAST],
+        [needs("first", "one"), needs("second", "two")],
+        persistent_volume_claims=[make_claim("one"), make_claim("two", modes=["ReadWriteMany"])],
+        persistent_volumes=[make_volume("both", modes=modes), make_volume("other", modes=modes[: 1 + are_alike])],
+        storage_classes=[make_class()],
+    )
+    assert bound(session) == ({"first": "a", "second": "a"} if are_alike else {"first": "a"})
+    told = [each for each in session.assumptions if each.field == "spec.volumes"]
+    assert told == (
+        []
+        if are_alike
+        else [
+            Assumption(
+                "Pod shop/first",
+                "spec.volumes",
+                "its claim shop/one takes one of the equal volumes both, other on a; the scheduler takes them in a"
+                " random order, here in that of the input, and it may decide what is left for other claims",
+                AssumptionKind.UNCERTAIN,
+            )
+        ]
+    )

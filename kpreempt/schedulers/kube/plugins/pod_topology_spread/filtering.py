@@ -172,15 +172,26 @@ class FilterState:
         lowest = self.lowest[index]
         return lowest.first[1] if lowest.first[0] != domain else lowest.second[1]
 
+    def minimum_with(self, index: int, domain: str, count: int) -> int:
+        """The lowest count of any domain, if one that is known has ``count``."""
+        if len(self.counts[index]) < self.constraints[index].min_domains:
+            return 0
+        return min(self.lowest_of_others(index, domain), count)
+
     def minimum(self, index: int) -> int:
         """The lowest count of any domain of a constraint; 0 where there are fewer domains than there have to be."""
         if len(self.counts[index]) < self.constraints[index].min_domains:
             return 0
         return self.lowest[index].first[1]
 
-    def shown_counts(self, index: int, domain: str) -> dict[str, int]:
-        """Counts for a reader: of the domains with the fewest pods, and of ``domain``, in the order of names."""
+    def shown_counts(self, index: int, domain: str, count: int) -> dict[str, int]:
+        """Counts for a reader: of the domains with the fewest pods, and of ``domain``, in the order of names.
+
+        ``domain`` has ``count`` pods, whatever is counted here.
+        """
         counts = self.counts[index]
+        if counts.get(domain, count) != count:
+            counts = {**counts, domain: count}
         domains = self._shown_domains.get(index)
         if domains is None:
             domains = nsmallest(MAX_DOMAINS, counts, key=lambda each: (counts[each], each))
@@ -200,22 +211,27 @@ def check_node(state: FilterState, node: Node) -> Status:
             return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_MISSING_LABEL], detail=detail)
         count, minimum = state.counts[index].get(domain, 0), state.minimum(index)
         self_match = state.self_matches[index]
-        skew = count + self_match - minimum
-        if skew > constraint.max_skew:
-            detail = SpreadConflict(
-                topology_key=constraint.topology_key,
-                topology_value=domain,
-                count=count,
-                self_match=self_match,
-                minimum=minimum,
-                skew=skew,
-                max_skew=constraint.max_skew,
-                selector=_text(constraint),
-                counts=state.shown_counts(index, domain),
-                min_domains=constraint.min_domains if constraint.min_domains > 1 else None,
-            )
-            return Status(Code.UNSCHEDULABLE, [REASON_SKEW], detail=detail)
+        if count + self_match - minimum > constraint.max_skew:
+            return too_many(state, index, domain, count, minimum)
     return SUCCESS
+
+
+def too_many(state: FilterState, index: int, domain: str, count: int, minimum: int) -> Status:
+    """Refuse a domain in which so many pods match a constraint, where the emptiest one has ``minimum``."""
+    constraint, self_match = state.constraints[index], state.self_matches[index]
+    detail = SpreadConflict(
+        topology_key=constraint.topology_key,
+        topology_value=domain,
+        count=count,
+        self_match=self_match,
+        minimum=minimum,
+        skew=count + self_match - minimum,
+        max_skew=constraint.max_skew,
+        selector=_text(constraint),
+        counts=state.shown_counts(index, domain, count),
+        min_domains=constraint.min_domains if constraint.min_domains > 1 else None,
+    )
+    return Status(Code.UNSCHEDULABLE, [REASON_SKEW], detail=detail)
 
 
 def _text(constraint: SpreadConstraint) -> str:

@@ -5,7 +5,7 @@ Follows ``FindPodVolumes`` (``plugins/volumebinding/binder.go``, v1.36.3).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -71,10 +71,14 @@ class PodVolumes(NamedTuple):
 
 
 class ClaimMatches:
-    """The volumes that suit each claim of one pod, found once for all nodes."""
+    """The volumes that suit each claim of one pod, found once for all nodes.
 
-    def __init__(self, claims: PodClaims) -> None:
+    Those that ``order`` names go in its order, before all others; the rest in that of the input.
+    """
+
+    def __init__(self, claims: PodClaims, order: Sequence[str] = ()) -> None:
         self.claims = claims
+        self._rank = {name: rank for rank, name in enumerate(order)}
         # Smaller claims choose first, so that they leave the larger volumes to the others.
         self.to_match = sorted(
             (claim for claim in claims.delayed if SELECTED_NODE_ANNOTATION not in claim.metadata.annotations),
@@ -87,6 +91,9 @@ class ClaimMatches:
     ) -> SuitableVolumes:
         """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
         if claim.key not in self._suitable:
+            if self._rank:
+                last = len(self._rank)
+                volumes = sorted(volumes, key=lambda volume: self._rank.get(volume.metadata.name, last))
             self._suitable[claim.key] = SuitableVolumes(
                 claim, volumes, has_attributes_classes=features.volume_attributes_class
             )
@@ -108,10 +115,21 @@ class VolumeBinder:
             by_class.setdefault(class_of_volume(volume), []).append(volume)
         return by_class
 
-    def find_pod_volumes(self, matches: ClaimMatches, node: Node) -> PodVolumes:
+    def volumes_of_class(self, name: str) -> list[PersistentVolume]:
+        """The volumes of a storage class, in the order of the input."""
+        return self._volumes_by_class.get(name, [])
+
+    def suitable(self, matches: ClaimMatches, claim: PersistentVolumeClaim) -> SuitableVolumes:
+        """The volumes that suit a claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
+        return matches.suitable(claim, self.volumes_of_class(class_of_claim(claim)), self._features)
+
+    def find_pod_volumes(
+        self, matches: ClaimMatches, node: Node, picks: Sequence[PersistentVolume | None] | None = None
+    ) -> PodVolumes:
         """Check the bound claims, choose volumes for the others, or see that they can be made.
 
-        Raises ``PluginError`` where upstream ends in an error.
+        Where ``picks`` says what each of ``matches.to_match`` takes, nothing is chosen. Raises ``PluginError``
+        where upstream ends in an error.
         """
         found = PodVolumes([], [], {})
         self._check_bound(matches.claims.bound, node, found.conflicts)
@@ -125,7 +143,13 @@ class VolumeBinder:
                 found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
                 return found
             to_provision.append(claim)
-        to_provision += self._bind(matches, node.labels, found.bindings)
+        if picks is None:
+            picks = self._choose(matches, node.labels)
+        for claim, volume in zip(matches.to_match, picks, strict=True):
+            if volume is None:
+                to_provision.append(claim)
+            else:
+                found.bindings.append(Binding(claim, volume))
         for claim in to_provision:
             if not self._provision(claim, matches, node.labels, found):
                 found.provisions.clear()
@@ -159,21 +183,16 @@ class VolumeBinder:
         csi_node = self._cluster.csi_nodes.get(node_name)
         return csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",") if csi_node else []
 
-    def _bind(
-        self, matches: ClaimMatches, node_labels: Mapping[str, str], bindings: list[Binding]
-    ) -> list[PersistentVolumeClaim]:
-        """Choose an existing volume for every claim; returns the claims for which there is none."""
+    def _choose(self, matches: ClaimMatches, node_labels: Mapping[str, str]) -> list[PersistentVolume | None]:
+        """An existing volume for every claim, or ``None`` for those that find none."""
         chosen: set[str] = set()
-        unmatched = []
+        picks = []
         for claim in matches.to_match:
-            volumes = self._volumes_by_class.get(class_of_claim(claim), [])
-            volume = matches.suitable(claim, volumes, self._features).on_node(node_labels, chosen)
-            if volume is None:
-                unmatched.append(claim)
-                continue
-            chosen.add(volume.metadata.name)
-            bindings.append(Binding(claim, volume))
-        return unmatched
+            volume = self.suitable(matches, claim).on_node(node_labels, chosen)
+            if volume is not None:
+                chosen.add(volume.metadata.name)
+            picks.append(volume)
+        return picks
 
     def _provision(
         self, claim: PersistentVolumeClaim, matches: ClaimMatches, node_labels: Mapping[str, str], found: PodVolumes
@@ -206,9 +225,8 @@ class VolumeBinder:
 
     def _problem_without_provisioner(self, claim: PersistentVolumeClaim, matches: ClaimMatches, class_name: str) -> str:
         wanted = f"{requested_storage(claim)} of storage class {class_name}"
-        volumes = self._volumes_by_class.get(class_name, [])
-        suitable = matches.suitable(claim, volumes, self._features).names
+        suitable = self.suitable(matches, claim).number
         if not suitable:
             return f"no available volume suits ({wanted})"
-        count = "1 volume suits" if len(suitable) == 1 else f"{len(suitable)} volumes suit"
+        count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
         return f"{count} ({wanted}), but none within the node's reach is free for it"

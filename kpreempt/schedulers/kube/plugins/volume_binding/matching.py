@@ -2,7 +2,7 @@
 
 Follows ``FindMatchingVolume`` (``k8s.io/component-helpers`` v0.36.3 ``storage/volume/pv_helpers.go``): a volume that is
 bound to the claim beforehand, or else the smallest that is available and suits. Volumes of one size are taken in the
-order of the input, where upstream takes them in the random order of an index.
+order of the input, where upstream takes them in the random order of an index; ``orders.py`` says what that can change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FILESYSTEM = "Filesystem"
 class SuitableVolumes:
     """The volumes that suit one claim, whatever the node: those bound to it beforehand, and others, smallest first."""
 
-    __slots__ = ("_available", "_prebound")
+    __slots__ = ("_available", "prebound")
 
     def __init__(
         self, claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], *, has_attributes_classes: bool
@@ -41,7 +41,7 @@ class SuitableVolumes:
         """
         _check(claim, has_attributes_classes)
         suitable = [volume for volume in volumes if _suits(volume, claim, has_attributes_classes)]
-        self._prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
+        self.prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
         available = [volume for volume in suitable if volume.spec.claim_ref is None and _is_available(volume, claim)]
         self._available = VolumesByReach(sorted(available, key=lambda volume: storage_capacity(volume).nano))
 
@@ -50,16 +50,34 @@ class SuitableVolumes:
 
         A volume that is bound to the claim beforehand is the only choice.
         """
-        for volume in self._prebound:
+        for volume in self.prebound:
             if volume.metadata.name not in excluded:
                 return volume if is_reachable(required_nodes(volume), node_labels) else None
         reachable = self._available.reachable(node_labels)
         return next((volume for volume in reachable if volume.metadata.name not in excluded), None)
 
+    def equals_of(
+        self, volume: PersistentVolume, node_labels: Mapping[str, str], excluded: Container[str]
+    ) -> list[PersistentVolume]:
+        """Those that ``on_node`` might have given as well as ``volume``, in another order."""
+        if volume in self.prebound:
+            return [each for each in self.prebound if each.metadata.name not in excluded]
+        size = storage_capacity(volume).nano
+        return [
+            each
+            for each in self._available.reachable(node_labels)
+            if storage_capacity(each).nano == size and each.metadata.name not in excluded
+        ]
+
     @property
-    def names(self) -> list[str]:
-        """All suitable volumes, those that some nodes cannot reach included."""
-        return [volume.metadata.name for volume in (*self._prebound, *self._available.volumes)]
+    def available(self) -> Sequence[PersistentVolume]:
+        """Those that are bound to no claim beforehand, smallest first."""
+        return self._available.volumes
+
+    @property
+    def number(self) -> int:
+        """How many volumes suit, those that some nodes cannot reach included."""
+        return len(self.prebound) + len(self._available.volumes)
 
 
 class VolumesByReach:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import (
@@ -25,6 +26,7 @@ from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
     problem_of_immediate,
     sort_claims,
 )
+from kpreempt.schedulers.kube.plugins.volume_binding.orders import OtherOrders, VolumeChoices, other_orders
 from kpreempt.schedulers.kube.plugins.volume_binding.scoring import score, shape_of, storage_use
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
@@ -40,12 +42,13 @@ class BindingState:
     its pods nor those nominated to it, so that every look at the node comes to the same.
     """
 
-    def __init__(self, claims: PodClaims) -> None:
-        self.matches = ClaimMatches(claims)
+    def __init__(self, claims: PodClaims, order: Sequence[str]) -> None:
+        self.matches = ClaimMatches(claims, order)
         self.by_node: dict[str, PodVolumes] = {}
 
 
 _STATE_KEY = TreeKey("VolumeBinding")
+_ORDER_KEY = TreeKey("VolumeBinding's order")
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -76,7 +79,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             first = sorted_claims.immediate[0]
             conflict = VolumeConflict(claim=first.key, problem=problem_of_immediate(first, self._cluster))
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_UNBOUND_IMMEDIATE], detail=conflict)
-        state.write(_STATE_KEY, BindingState(sorted_claims))
+        order = state.read(_ORDER_KEY)
+        state.write(_STATE_KEY, BindingState(sorted_claims, order if isinstance(order, tuple) else ()))
         return None, SUCCESS if claims else SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -104,6 +108,26 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         if self._shape is None or found is None:
             return 0
         return score(self._shape, storage_use(found))
+
+    def other_orders(self, state: CycleState, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
+        """What other orders of equal volumes make of these nodes, after a cycle with this state.
+
+        At most ``limit`` orders are given. ``None`` where no order matters, or the pod came to no filter.
+        """
+        binding = state.read(_STATE_KEY)
+        if not isinstance(binding, BindingState):
+            return None
+        try:
+            choices = VolumeChoices(self._binder, binding.matches, storage_use if self._shape is not None else None)
+            return other_orders(choices, nodes, limit)
+        except PluginError:
+            # So ends the cycle, too, in every order.
+            return None
+
+
+def set_order(state: CycleState, volumes: Sequence[str]) -> None:
+    """Have a cycle that begins with this state take equal volumes in the order of these names."""
+    state.write(_ORDER_KEY, tuple(volumes))
 
 
 def default_args() -> PluginArgs:

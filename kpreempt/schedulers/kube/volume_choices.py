@@ -1,0 +1,132 @@
+"""What becomes of a pod in other orders of equal volumes: whole cycles, one for each result that an order can have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding, set_order
+from kpreempt.verdict import Assumption, AssumptionKind, Code, Outcome, Verdict
+from kpreempt.verdict.volume_choices import VolumeChoices, VolumeOutcome
+
+# How many other orders are gone through, as long as no more nodes than these are looked at, all in all.
+_MOST_ORDERS = 32
+_MOST_NODES = 5_000
+_LEAST_ORDERS = 4
+_NAMED = 4
+
+# A cycle with this state, told as a verdict.
+Run = Callable[[CycleState], Verdict]
+
+
+def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework: Framework, run: Run) -> Verdict:
+    """The verdict with what other orders of equal volumes would make of the pod.
+
+    ``state`` is that of the cycle that the verdict tells of, and ``run`` goes through another.
+    """
+    filters = framework.plugins.filters
+    position = next((index for index, each in enumerate(filters) if isinstance(each, VolumeBinding)), None)
+    if position is None:
+        return verdict
+    plugin = filters[position]
+    assert isinstance(plugin, VolumeBinding)
+    before = frozenset(each.name for each in filters[:position])
+    nodes = (each.node for each in framework.cluster.node_infos if _may_come_to(verdict, each.name, before))
+    limit = max(_LEAST_ORDERS, min(_MOST_ORDERS, _MOST_NODES // max(1, len(framework.cluster.node_infos))))
+    found = plugin.other_orders(state, nodes, limit)
+    if found is None:
+        return verdict
+    # Extenders would be asked about the pod once more for each order.
+    runs_others = state.extending is None
+    others = [_in_order(order, run) for order in found.orders] if runs_others else []
+    choices = [each for each in found.choices if any(_came_to(one, each.node, before) for one in (verdict, *others))]
+    if not choices:
+        return verdict
+    own = _outcome_of(verdict)
+    outcomes = [each for each in _distinct(map(_outcome_of, others)) if each != own]
+    is_complete = found.is_complete and runs_others
+    is_uncertain = not is_complete or any(
+        msgspec.structs.replace(each, message=own.message) != own for each in outcomes
+    )
+    told = VolumeChoices(choices, outcomes, is_complete, is_uncertain)
+    assumptions = [*verdict.assumptions, _assumption(f"Pod {pod.key}", told)]
+    return msgspec.structs.replace(verdict, volume_choices=told, assumptions=assumptions)
+
+
+def _in_order(order: Sequence[str], run: Run) -> Verdict:
+    state = CycleState(records_steps=False)
+    set_order(state, order)
+    return run(state)
+
+
+def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
+    """Whether the plugin is asked about the node in this cycle or in one of another order.
+
+    It is not where a plugin ``before`` it refuses the node for good.
+    """
+    status = verdict.filter.get(node)
+    if status is None:
+        return True
+    return status.code != Code.UNSCHEDULABLE_AND_UNRESOLVABLE or status.plugin not in before
+
+
+def _came_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
+    """Whether the plugin was asked about the node: it passed all plugins before, at once or without its victims."""
+    status = verdict.filter.get(node)
+    if status is None or node in verdict.potential_nodes:
+        return True
+    return status.is_success or status.plugin not in before
+
+
+def _outcome_of(verdict: Verdict) -> VolumeOutcome:
+    victims = {node: sorted(victim.pod for victim in each) for node, each in verdict.victims.items()}
+    nodes = sorted(verdict.nominated_nodes or verdict.lands_on)
+    return VolumeOutcome(verdict.outcome, nodes, victims, verdict.message or verdict.reason)
+
+
+def _distinct(outcomes: Iterable[VolumeOutcome]) -> list[VolumeOutcome]:
+    found: list[VolumeOutcome] = []
+    for each in outcomes:
+        if each not in found:
+            found.append(each)
+    return found
+
+
+def _assumption(subject: str, told: VolumeChoices) -> Assumption:
+    """What competes for what, and what other orders come to."""
+    claims = dict.fromkeys(claim for each in told.nodes for claim in each.claims)
+    volumes = dict.fromkeys(volume for each in told.nodes for volume in each.volumes)
+    message = (
+        f"on {_named([each.node for each in told.nodes])} the claims {_named(claims)} compete for the volumes"
+        f" {_named(volumes)}; the scheduler takes equal ones in a random order, here in that of the input"
+    )
+    ends = list(dict.fromkeys(map(_end, told.outcomes)))
+    if not told.uncertain:
+        message += ", and in every order the same becomes of the pod"
+    elif ends:
+        message += f", and in another order the pod {' or '.join(ends)}"
+    if not told.complete:
+        message += "; not all orders were gone through"
+    kind = AssumptionKind.UNCERTAIN if told.uncertain else AssumptionKind.TOLD
+    return Assumption(subject, "spec.volumes", message, kind)
+
+
+def _end(outcome: VolumeOutcome) -> str:
+    where = _named(outcome.nodes)
+    if not where:
+        return "stays pending"
+    if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS:
+        return f"evicts pods from {where} and violates budgets"
+    return f"evicts pods from {where}" if outcome.victims else f"lands on {where}"
+
+
+def _named(names: Iterable[str]) -> str:
+    """The names, or the first of many and their number."""
+    listed = list(dict.fromkeys(names))
+    if len(listed) <= _NAMED:
+        return " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+    return f"{', '.join(listed[:_NAMED])} and {len(listed) - _NAMED} more"

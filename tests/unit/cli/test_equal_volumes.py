@@ -1,0 +1,59 @@
+"""A pod whose claims compete for volumes of one size: no command tells one outcome as certain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCENARIO = json.loads((Path(__file__).parents[3] / "fixtures/volumes/equal-pvs.json").read_text(encoding="utf-8"))
+NOW = ["--now", "2026-11-21T03:12:00Z"]
+
+Kpreempt = Callable[..., Any]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """The pod's manifest and the cluster, in which only volume ``b`` is left to decide."""
+    pod, cluster = tmp_path / "pod.json", tmp_path / "cluster.json"
+    pod.write_text(json.dumps(SCENARIO["pod"]))
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SCENARIO["objects"]}))
+    return str(pod), str(cluster)
+
+
+def test_explain_tells_both_outcomes_and_exits_as_uncertain(kpreempt: Kpreempt, files: tuple[str, str]) -> None:
+    pod, cluster = files
+    run = kpreempt("explain", "-f", pod, "--snapshot", cluster, "--exit-code", *NOW)
+    assert run.returncode == 13
+    said = " ".join(run.stdout.split())
+    assert "But that is so in one order of equal volumes, which is random: in another it would land on n0." in said
+    assert (
+        "VOLUMES equal ones are taken in a random order, here in that of the input n0 default/c1 and default/c2: among"
+        " a and b there is room in some orders, and in others not" in said
+    )
+
+
+def test_batch_takes_the_order_of_the_line(kpreempt: Kpreempt) -> None:
+    run = kpreempt("batch", "-", "--strict", stdin=json.dumps(SCENARIO))
+    verdict = json.loads(run.stdout)["verdict"]
+    assert (run.returncode, verdict["outcome"]) == (0, "NeverLands")
+    assert "volumeChoices" not in verdict
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["does not land in the order of the input", "lands"])
+def test_a_gate_is_shut_whichever_order_the_input_has(
+    kpreempt: Kpreempt, files: tuple[str, str], tmp_path: Path, order: int
+) -> None:
+    items = SCENARIO["objects"]
+    volumes = [each for each in items if each["kind"] == "PersistentVolume"][::order]
+    others = [each for each in items if each["kind"] != "PersistentVolume"]
+    cluster = tmp_path / "ordered.json"
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*others, *volumes]}))
+    run = kpreempt("check", "-f", files[0], "--snapshot", str(cluster), "-o", "json", *NOW)
+    rules = [each["rule"] for each in json.loads(run.stdout)["findings"]]
+    assert run.returncode == 1
+    assert "outcome-uncertain" in rules
+    assert kpreempt("explain", "-f", files[0], "--snapshot", str(cluster), "--strict", *NOW).returncode == 1
