@@ -14,7 +14,8 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check import CheckQuestion, check_rollout
 from kpreempt.analysis.gate import Excuses, GateRules
-from kpreempt.analysis.play.outcomes import Choose
+from kpreempt.analysis.play.outcomes import Branch, Choose
+from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
@@ -155,16 +156,24 @@ def checked(
         excuses=more.pop("excuses", Excuses(today=NOW.date())),
         **more,
     )
-    return check_rollout(question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=chances)
+    return check_rollout(
+        question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=chances, paces=paces
+    )
 
 
 def chances(seed: int) -> Choose:
+    """Draws branches by their weights."""
     drawing = random.Random(seed)
 
-    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        return drawing.choice(nodes) if weights is None else drawing.choices(nodes, weights)[0]
+    def choose(branches: Sequence[Branch]) -> Branch:
+        return drawing.choices(branches, [branch.weight for branch in branches])[0]
 
     return choose
+
+
+def paces(seed: int) -> Pace:
+    """Everything at once by the seed 0, and in times that are drawn by all others."""
+    return Pace(random.Random(seed).random) if seed else AT_ONCE
 
 
 def tale(check: Check) -> list[str]:

@@ -58,7 +58,7 @@ def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
     likely = {node: {victim.pod for victim in victims} for node, victims in verdict.victims.items()}
     on_node = Counter(each.node for each in alternatives.outcomes)
     others = sum(count for node, count in on_node.items() if node not in winners) or 1
-    found = []
+    found: list[tuple[bool, Branch]] = []
     for each in alternatives.outcomes:
         victims = likely.get(each.node, set())
         is_likely = set(each.victims) <= victims and len(victims) == len(each.victims) + sum(
@@ -70,8 +70,8 @@ def _of_equals(verdict: Verdict, alternatives: Alternatives) -> list[Branch]:
         number = on_node[each.node]
         share = 1.0 if number == 1 else 0.5 if is_likely else 0.5 / (number - 1)
         weight = winners[each.node] * share if each.node in winners else min(winners.values()) / others
-        found.append(Branch(node=each.node, leaving=each.victims, choices=choices, weight=weight))
-    return sorted(found, key=lambda branch: -branch.weight)
+        found.append((is_likely, Branch(node=each.node, leaving=each.victims, choices=choices, weight=weight)))
+    return [branch for _, branch in sorted(found, key=lambda each: (not each[0], -each[1].weight))]
 
 
 def _eviction(verdict: Verdict, node: str, weight: float) -> Branch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import msgspec
@@ -9,6 +10,8 @@ import pytest
 
 from kpreempt.analysis.play import Limits, Scene, play
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.outcomes import Branch
+from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.play.stage import Stage
 from kpreempt.controllers.errors import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -76,6 +79,43 @@ def test_a_preemptor_whose_victims_are_on_their_way_out_evicts_nobody_else() -> 
     found = played([*victims, leaving, small], NEW, nodes=2)
     assert sorted(each.pod for each in found.displaced) == ["shop/quick", "shop/slow"]
     assert found.starts_at == {"shop/new": 90}
+
+
+def racing(pace: Pace) -> Play:
+    """Two pods are displaced for two others, the small one first; where they meet again the small one leaves no room.
+
+    Where the small one is tried first, one pod has to go for it, and the big one waits. Else two go for the big one.
+    """
+    cluster = ClusterSnapshot(
+        nodes=[make_node(name, cpu="2", labels={"for": name}) for name in ("n1", "n2", "n3")],
+        pods=[
+            owned(make_pod("small-a", node="n1", cpu="1", priority=100), "ReplicaSet", "small"),
+            make_pod("beside", node="n1", cpu="1", priority=2000),
+            owned(make_pod("big-a", node="n2", cpu="2", priority=100), "ReplicaSet", "big"),
+            make_pod("batch-a", node="n3", cpu="1", priority=1),
+            make_pod("batch-b", node="n3", cpu="1", priority=2),
+        ],
+    )
+    arriving = [
+        make_pod("first", cpu="1", priority=1000, node_selector={"for": "n1"}),
+        make_pod("second", cpu="2", priority=1000, node_selector={"for": "n2"}),
+    ]
+    found, _ = play(cluster, Scene(arriving=arriving, pace=pace), KubeScheduler(), now=NOW)
+    return found
+
+
+def test_how_long_everything_takes_decides_who_is_tried_first_and_so_who_has_to_go() -> None:
+    assert len(racing(AT_ONCE).displaced) == 3
+    found = [racing(Pace(random.Random(seed).random)) for seed in range(1, 15)]
+    assert {len(each.displaced) for each in found} == {3, 4}
+    assert {each.end for each in found} == {PlayEnd.SETTLED}
+
+
+def test_times_that_were_drawn_are_told_to_the_second() -> None:
+    found = racing(Pace(random.Random(1).random))
+    times = [found.seconds, *(step.at for step in found.steps), *found.starts_at.values()]
+    assert [at for at in times if at != int(at)] == []
+    assert times[1:-2] == sorted(times[1:-2])
 
 
 @pytest.mark.parametrize(
@@ -230,9 +270,9 @@ def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best(
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="8" if index == 50 else "4") for index in range(102)])
     asked: list[tuple[int, str, float]] = []
 
-    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        asked.append((len(nodes), nodes[0], (weights or [0.0])[0]))
-        return nodes[-1]
+    def choose(branches: Sequence[Branch]) -> Branch:
+        asked.append((len(branches), branches[0].node, branches[0].weight))
+        return branches[-1]
 
     found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
     assert asked == [(102, "n50", 100 / 102)]
@@ -255,9 +295,9 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
     asked: list[tuple[list[str], list[float]]] = []
 
     def evicted_with(taken: int) -> str:
-        def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-            asked.append((list(nodes), list(weights or [])))
-            return nodes[taken]
+        def choose(branches: Sequence[Branch]) -> Branch:
+            asked.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
+            return branches[taken]
 
         found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), scheduler, now=NOW)
         assert found.draws == 1
