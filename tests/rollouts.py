@@ -14,7 +14,7 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check import CheckQuestion, check_rollout
 from kpreempt.analysis.gate import Excuses, GateRules
-from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.play.outcomes import Choose
 from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check

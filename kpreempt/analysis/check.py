@@ -9,9 +9,20 @@ import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler
 from kpreempt.analysis.explain import described, version_assumptions
-from kpreempt.analysis.gate import Excuses, Facts, GateRules, PodFacts, evaluate, measured, passes
+from kpreempt.analysis.gate import (
+    Excuses,
+    Facts,
+    GateRules,
+    Judged,
+    PodFacts,
+    evaluate,
+    least,
+    measured,
+    passes,
+    together,
+)
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
-from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.play.outcomes import Choose
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.records import Plan
@@ -21,15 +32,17 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Check, GateFinding, RuleResult
+from kpreempt.verdict.check import Check
+from kpreempt.verdict.play import Play
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: the plan of the change, and the rules.
 
     ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
-    ``runs`` plays are drawn by chance, from ``seed`` on; with ``worst_of`` instead that many with all choices that
-    there are. ``assumptions`` are those of the input; ``is_live``: the cluster was read a moment ago.
+    ``runs`` plays are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do; with
+    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``is_live``: the cluster was read a moment ago.
     """
 
     cluster: ClusterSnapshot
@@ -38,21 +51,10 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     excuses: Excuses
     base: Plan | None = None
     seed: int = 0
-    runs: int = 1
+    runs: int | None = None
     worst_of: int = 0
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
-
-
-class _Judged(msgspec.Struct, frozen=True):
-    rehearsed: Rehearsed
-    results: list[RuleResult]
-    findings: list[GateFinding]
-
-    @property
-    def rank(self) -> tuple[int, ...]:
-        """The greater the worse."""
-        return (sum(each.failures for each in self.results), *badness(self.rehearsed.play))
 
 
 def check_rollout(
@@ -83,41 +85,62 @@ def check_rollout(
 
     excuses = question.excuses
     if question.base is not None:
-        first = rehearsal(question.base).by_chance(question.seed)
-        there = measured(first.play, question.base.changes, facts(first, question.base), question.rules)
-        excuses = msgspec.structs.replace(excuses, base=there)
-    if question.worst_of:
-        played, is_all = rehearsal(question.plan).every(question.worst_of)
-    else:
-        played, is_all = list(rehearsal(question.plan).several(question.seed, question.runs, spread)), False
-        is_all = not played[0].play.draws
+        base = question.base
+        played, _ = _played(question, rehearsal(base), spread)
+        there = [measured(each.play, base.changes, facts(each, base), question.rules) for each in played]
+        excuses = msgspec.structs.replace(excuses, base=least(there))
+    played, is_all = _played(question, rehearsal(question.plan), spread)
     more = [] if is_all or not question.worst_of else [_not_all(len(played))]
     judged = []
     for each in played:
         known = facts(each, question.plan, more)
         results, findings = evaluate(each.play, question.plan.changes, known, question.rules, excuses)
-        judged.append(_Judged(each, results, findings))
-    worst = max(judged, key=lambda each: (each.rank, -each.rehearsed.seed))
-    outcomes = shares([share_of(each.rehearsed, fails=not passes(each.results)) for each in judged])
-    shown = worst.rehearsed
-    assumptions = dict.fromkeys([*general, *question.plan.assumptions, *shown.assumptions, *more])
+        # Plays that were drawn are there as often as they are likely.
+        judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
+    whole = sum(each.likelihood for each in judged)
+    fails = [not passes(each.results) for each in judged]
+    worst = max(range(len(played)), key=lambda index: (_rank(judged[index], played[index].play), -played[index].seed))
+    results, findings = together(judged, worst)
+    outcomes = [
+        share_of(each, fails=failing, share=of.likelihood / whole)
+        for each, of, failing in zip(played, judged, fails, strict=True)
+    ]
+    shown = played[worst]
+    assumed = (assumption for each in (shown, *played) for assumption in each.assumptions)
     return Check(
-        passed=passes(worst.results),
+        passed=not any(fails),
         algorithm=scheduler.algorithm,
         cluster=summary,
         at=at,
         changes=question.plan.changes,
-        rules=worst.results,
-        findings=worst.findings,
+        rules=results,
+        findings=findings,
         play=shown.play,
         seed=shown.seed,
         runs=len(played),
-        outcomes=outcomes if len(played) > 1 else [],
+        failing_runs=sum(fails),
+        failing_share=sum(each.share for each in outcomes if each.fails),
+        outcomes=shares(outcomes) if len(played) > 1 else [],
         explored_all=is_all,
         nodes=changed_nodes(shown.before, shown.after),
         spare=spare(shown.after),
-        assumptions=list(assumptions),
+        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
     )
+
+
+def _played(question: CheckQuestion, rehearsal: Rehearsal, spread: Spread) -> tuple[list[Rehearsed], bool]:
+    """The plays that were asked for, and whether they are all that there can be."""
+    if question.worst_of:
+        return rehearsal.every(question.worst_of)
+    if question.runs is None:
+        return rehearsal.enough(question.seed, spread)
+    found = list(rehearsal.several(question.seed, question.runs, spread))
+    return found, not found[0].play.draws
+
+
+def _rank(judged: Judged, play: Play) -> tuple[int, ...]:
+    """The greater the worse."""
+    return (sum(each.failures for each in judged.results), *badness(play))
 
 
 def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
@@ -146,6 +169,13 @@ def _facts(
 def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is played."""
     found = version_assumptions(question.cluster.version, algorithm)
+    plan = question.plan
+    makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
+    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+        # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
+        # it does not for budgets. A live cluster that does not let them be read does.
+        message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
+        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
     if algorithm == VOLCANO:
         message = "sessions are played for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))

@@ -10,7 +10,7 @@ from kpreempt.analysis.algorithms import VOLCANO, Scheduler
 from kpreempt.analysis.check import CheckQuestion, check_rollout
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.gate import Waiver, waivers_of_object
-from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.play.outcomes import Branch, Choose
 from kpreempt.analysis.rollout.deletions import missing_from
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.plan import plan_change
@@ -40,7 +40,7 @@ class CheckRequest(AnswerRequest, frozen=True, kw_only=True):
     prune: bool
     deletions: list[str]
     seed: int
-    runs: int
+    runs: int | None
     worst_case: bool
     max_plays: int
     jobs: int | None
@@ -119,7 +119,7 @@ def _refuse_contradictions(request: CheckRequest) -> None:
         raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
     if request.prune and not request.base:
         raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
-    if request.worst_case and request.runs > 1:
+    if request.worst_case and (request.runs or 1) > 1:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
@@ -165,10 +165,12 @@ def _pruned(base: Sequence[ManifestDocument], documents: Sequence[ManifestDocume
 
 
 def _chances(seed: int) -> Choose:
-    """Draws nodes, as likely as they are for the scheduler."""
-    drawing = random.Random(seed)  # noqa: S311 - which node it is is no secret
+    """Draws branches by their weights."""
+    source = random.Random(seed)  # noqa: S311 - which branch it is is no secret
 
-    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        return drawing.choice(nodes) if weights is None else drawing.choices(nodes, weights)[0]
+    def choose(branches: Sequence[Branch]) -> Branch:
+        if len({branch.weight for branch in branches}) == 1:
+            return source.choice(branches)
+        return source.choices(branches, [branch.weight for branch in branches])[0]
 
     return choose

@@ -56,6 +56,18 @@ MaxStranded = Annotated[
     str | None,
     typer.Option("--max-stranded", metavar="N|off", help="So much may be left without something that it needs.  [0]"),
 ]
+LostPods = Annotated[
+    str | None,
+    typer.Option("--lost-pods", metavar="N|off", help="So many pods may have to go that nothing makes again.  [0]"),
+]
+MaxDeletions = Annotated[
+    str | None,
+    typer.Option("--max-deletions", metavar="N|off", help="So many workloads may go along with what is deleted.  [0]"),
+]
+QuotaRefusals = Annotated[
+    str | None,
+    typer.Option("--quota-refusals", metavar="N|off", help="So many pods may a ResourceQuota refuse.  [0]"),
+]
 ForbidLoops = Annotated[
     bool | None,
     typer.Option("--forbid-loops/--no-forbid-loops", help="Evictions must come to an end.  [on]"),

@@ -47,6 +47,9 @@ class GateFlags(msgspec.Struct, frozen=True, kw_only=True):
     max_cascade_depth: str | None = None
     max_pending: str | None = None
     max_stranded: str | None = None
+    lost_pods: str | None = None
+    max_deletions: str | None = None
+    quota_refusals: str | None = None
     forbid_loops: bool | None = None
     max_snapshot_age: str | None = None
     waive: Sequence[str] = ()
@@ -130,6 +133,9 @@ def _limits(flags: GateFlags) -> Iterable[tuple[RuleId, int | None]]:
         RuleId.MAX_CASCADE_DEPTH: flags.max_cascade_depth,
         RuleId.MAX_PENDING: flags.max_pending,
         RuleId.MAX_STRANDED: flags.max_stranded,
+        RuleId.LOST_PODS: flags.lost_pods,
+        RuleId.MAX_DELETIONS: flags.max_deletions,
+        RuleId.QUOTA_REFUSALS: flags.quota_refusals,
     }
     for rule, text in numbers.items():
         if text is not None:

@@ -31,6 +31,7 @@ from kpreempt.model.workloads import (
     Namespace,
     ReplicaSet,
     ReplicationController,
+    ResourceQuota,
     RuntimeClass,
     Service,
     StatefulSet,
@@ -67,6 +68,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     volume_attachments: list[VolumeAttachment] = NO_ITEMS
     runtime_classes: list[RuntimeClass] = NO_ITEMS
     limit_ranges: list[LimitRange] = NO_ITEMS
+    resource_quotas: list[ResourceQuota] = NO_ITEMS
     services: list[Service] = NO_ITEMS
     replication_controllers: list[ReplicationController] = NO_ITEMS
     replica_sets: list[ReplicaSet] = NO_ITEMS

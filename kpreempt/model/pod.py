@@ -235,6 +235,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     resource_claims: list[PodResourceClaim] = NO_ITEMS
     runtime_class_name: str = ""
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     restart_policy: str = ""
     host_network: bool = False
     host_users: bool | None = None

@@ -63,6 +63,48 @@ class LimitRange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
+class ScopeRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One expression of the scopes of a quota, as ``PriorityClass In [high]``."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: list[str] = NO_ITEMS
+
+
+class ScopeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Which pods a quota counts; all expressions must hold."""
+
+    match_expressions: list[ScopeRequirement] = NO_ITEMS
+
+
+class ResourceQuotaSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How much of what there may be, and of which pods."""
+
+    hard: ResourceList = NO_ENTRIES
+    scopes: list[str] = NO_ITEMS
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What counts, and how much of it is used."""
+
+    hard: ResourceList = NO_ENTRIES
+    used: ResourceList = NO_ENTRIES
+
+
+class ResourceQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Limits for all that is in a namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+    @property
+    def limits(self) -> ResourceList:
+        """What the API server goes by: the limits in the status, or those of a quota that no controller has seen."""
+        return self.status.hard or self.spec.hard
+
+
 class ServiceSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a service stands for."""
 

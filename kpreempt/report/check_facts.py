@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.report.amounts import count
+from kpreempt.report.check_words import how_often
 from kpreempt.report.layout import Part, Phrase
 from kpreempt.report.play_words import clock
 from kpreempt.report.quoting import name, names
@@ -35,7 +36,9 @@ def verdict_phrase(check: Check) -> Phrase:
     if not broken:
         return (f"the change does not pass{rest}",)
     more = f" and {len(broken) - _RULES_NAMED:,} more" if len(broken) > _RULES_NAMED else ""
-    return (f"{count(len(broken), 'rule')} not kept: {', '.join(broken[:_RULES_NAMED])}{more}{rest}",)
+    often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
+    often = f" {often}" if often else ""
+    return (f"{count(len(broken), 'rule')} not kept{often}: {', '.join(broken[:_RULES_NAMED])}{more}{rest}",)
 
 
 def tally(check: Check) -> list[str]:
@@ -44,7 +47,19 @@ def tally(check: Check) -> list[str]:
     violations = sum(budget.violations for budget in play.budgets)
     ran = sum(pod.was_running for pod in play.waiting)
     unplaced = sum(not pod.was_running and not pod.waited_before for pod in play.waiting)
-    figures = [f"{count(len(play.displaced), 'pod')} evicted" if play.displaced else "no pod evicted"]
+    with_node = sum(each.with_node for each in play.displaced)
+    evicted = len(play.displaced) - with_node
+    figures = [f"{count(evicted, 'pod')} evicted" if evicted else "no pod evicted"]
+    if with_node:
+        figures.append(f"{count(with_node, 'pod')} gone with {'its' if with_node == 1 else 'their'} node")
+    if lost := sum(each.lost for each in play.displaced):
+        figures.append(f"{lost:,} of them lost for good" if len(play.displaced) > 1 else "lost for good")
+    if along := [each for each in check.changes if each.deleted_with and each.pods]:
+        figures.append(
+            f"{count(len(along), 'workload')} with {count(sum(len(each.pods) for each in along), 'pod')} deleted along"
+        )
+    if refused := sum(each.pods for each in play.refused):
+        figures.append(f"{count(refused, 'pod')} refused by quota")
     if violations:
         figures.append(count(violations, "budget violation"))
     if play.depth > 1:
@@ -74,7 +89,8 @@ def change_phrase(change: Change) -> Phrase:
         if change.object.startswith("CronJob ") and change.replicas
         else ""
     )
-    return (_KINDS[change.kind], *strategy, f", {size}{once}" if size else "")
+    along: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
+    return (_KINDS[change.kind], *along, *strategy, f", {size}{once}" if size else "")
 
 
 def replicas_text(change: Change) -> str:

@@ -18,6 +18,7 @@ _SEVERITIES = {
     RuleId.MAX_VICTIMS: "major",
     RuleId.MAX_VICTIMS_PER_WORKLOAD: "major",
     RuleId.MAX_CASCADE_DEPTH: "major",
+    RuleId.QUOTA_REFUSALS: "major",
     RuleId.MAX_SNAPSHOT_AGE: "minor",
     RuleId.BUDGETS_UNREADABLE: "major",
     RuleId.OBJECTS_SET_ASIDE: "major",

@@ -92,6 +92,9 @@ def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[PlayStep])
         return _leaves(workload, cause, steps)
     if kind is StepKind.GONE:
         return join([pods, f" {agree(several, 'has')} stopped", _of(workload, steps)])
+    if kind is StepKind.REFUSED:
+        why = join([": ", message(steps[0].message)])
+        return join([pods, " ", tag("span", "may not be made", class_="bad"), _of(workload, steps), why])
     verb = tag("span", agree(several, "waits"), class_="bad")
     return join(
         [pods, " ", verb, _of(workload, steps), join([": ", message(steps[0].message)]) if steps[0].message else ""]
@@ -111,7 +114,8 @@ def _leaves(workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
         words = join(["against ", "budget " if len(budgets) == 1 else "budgets ", names(budgets, limit=_NODES_SHOWN)])
         breaks = join([", ", tag("span", words, class_="bad")])
     verb = tag("span", f"{agree(several, 'has')} to go", class_="warn")
-    return join([pods, " ", verb, " for ", name(cause), breaks, _of(workload, steps)])
+    link = " with " if steps[0].reason == "node-deleted" else " for "
+    return join([pods, " ", verb, link, name(cause), breaks, _of(workload, steps)])
 
 
 def _pods(steps: Sequence[PlayStep]) -> Html:

@@ -34,6 +34,8 @@ def render(check: Check, _options: RenderOptions) -> str:
         "    <properties>",
         f'      <property name="passed" value="{str(check.passed).lower()}"/>',
         f'      <property name="algorithm" value="{_xml(check.algorithm)}"/>',
+        f'      <property name="runs" value="{check.runs}"/>',
+        f'      <property name="failing-runs" value="{check.failing_runs}"/>',
         "    </properties>",
         *cases,
         f"    <system-out>{_xml(', '.join(tally(check)))}</system-out>",

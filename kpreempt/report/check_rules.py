@@ -63,6 +63,22 @@ RULES: dict[RuleId, RuleWords] = {
         " without those that it has to be near, a node without the pod of a DaemonSet.",
         "Protect what it needs by a budget or a priority, or run more of it.",
     ),
+    RuleId.LOST_PODS: RuleWords(
+        "nothing is lost for good",
+        "Pods that have to go, or go with their node, and that nothing makes again, since no controller owns them.",
+        "Run them under a controller, give them a priority above that of the change, or make room first.",
+    ),
+    RuleId.MAX_DELETIONS: RuleWords(
+        "nothing goes unnamed",
+        "Workloads that run and go along with something that is deleted, such as their namespace, though the change"
+        " does not name them.",
+        "Name what is to go by --delete, move it first, or keep the namespace.",
+    ),
+    RuleId.QUOTA_REFUSALS: RuleWords(
+        "quotas have room for the change",
+        "Pods that a ResourceQuota does not let be made, in the end or only until another pod is gone.",
+        "Raise the quota, ask for less, or let the rollout take pods away first (maxSurge: 0).",
+    ),
     RuleId.FORBID_LOOPS: RuleWords(
         "it comes to an end",
         "Pods that displace one another over and over, so that the cluster never settles.",

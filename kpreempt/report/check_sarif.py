@@ -47,6 +47,8 @@ def render(check: Check, _options: RenderOptions) -> str:
             "passed": check.passed,
             "algorithm": printable(check.algorithm),
             "summary": ", ".join(tally(check)),
+            "runs": check.runs,
+            "failingRuns": check.failing_runs,
         },
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -130,6 +132,8 @@ def _properties(finding: GateFinding) -> dict[str, Any]:
         properties["stream"] = {"name": printable(place.stream), "line": place.stream_line}
     elif finding.origin:
         properties["origin"] = _shown(finding.origin)
+    if finding.of_runs:
+        properties |= {"inRuns": finding.in_runs, "ofRuns": finding.of_runs, "share": finding.share}
     if finding.expires:
         properties["expires"] = _shown(finding.expires)
     return properties

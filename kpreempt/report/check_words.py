@@ -16,6 +16,7 @@ from kpreempt.report.quoting import message, name, names
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleId, RuleResult
 
 _LINKS_SHOWN = 5
+_ROUNDING = 0.005
 # The subject of what is about no single object.
 _CLUSTER = "cluster"
 # How the links of a chain are written: a victim, and what takes its place.
@@ -28,8 +29,18 @@ def finding_text(finding: GateFinding) -> str:
 
 
 def finding_phrase(finding: GateFinding) -> Phrase:
-    """What is wrong, in one sentence without a full stop."""
-    return _SENTENCES[finding.rule](finding)
+    """What is wrong, in one sentence without a full stop, and in how many plays where that is not in all."""
+    often = how_often(finding.in_runs, finding.of_runs, finding.share)
+    return (*((f"{often}: ",) if often else ()), *_SENTENCES[finding.rule](finding))
+
+
+def how_often(runs: int, of_runs: int, share: float) -> str:
+    """``in 7 of 20 runs``; empty where there is one, or it is in all of them."""
+    if runs == of_runs:
+        return ""
+    # Runs that are all that there can be need not be equally likely.
+    percent = f" ({share:.0%} likely)" if abs(share - runs / of_runs) > _ROUNDING else ""
+    return f"in {runs:,} of {count(of_runs, 'run')}{percent}"
 
 
 def chain_phrase(chain: Sequence[str]) -> Phrase:
@@ -46,7 +57,8 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
         victim, _, following = link.partition(_BECOMES)
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
-        parts += ["; then goes " if number and not replacement else " evicts ", name(victim)]
+        evicts = " takes along " if not number and first.startswith("Node ") else " evicts "
+        parts += ["; then goes " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
         parts += [f"; and so on, {rest:,} more, down to ", name(links[-1].partition(_BECOMES)[0])]
@@ -144,6 +156,25 @@ def _left_without(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), lost, *_pods(finding), *_detail(finding, "; "))
 
 
+def _lost(finding: GateFinding) -> Phrase:
+    is_itself = finding.subject == f"Pod {finding.pods[0]}" if len(finding.pods) == 1 else False
+    pods = () if is_itself else _pods(finding)
+    gone = f" {agree(finding.amount, 'has')} to go, and nothing makes {'it' if finding.amount == 1 else 'them'} again"
+    return (*_subject(finding, "a pod"), gone, _limit(finding), *pods)
+
+
+def _deletion(finding: GateFinding) -> Phrase:
+    along: Phrase = (" goes with ", name(finding.change)) if finding.change else (" goes along",)
+    own = [each for each in finding.pods if finding.subject != f"Pod {each}"]
+    pods: Phrase = (f", {count(len(own), 'pod')}: ", *names(own)) if own else ()
+    return (*_subject(finding, "a workload"), *along, ", and nobody named it", _limit(finding), *pods)
+
+
+def _refused(finding: GateFinding) -> Phrase:
+    pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'is')} refused{_limit(finding)}"
+    return (*_subject(finding, "the change"), pods, *_detail(finding, "; "))
+
+
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " goes round for ever", *_pods(finding), *_detail(finding, "; "))
 
@@ -176,6 +207,9 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_CASCADE_DEPTH: _cascade,
     RuleId.MAX_PENDING: _pending,
     RuleId.MAX_STRANDED: _left_without,
+    RuleId.LOST_PODS: _lost,
+    RuleId.MAX_DELETIONS: _deletion,
+    RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),

@@ -148,6 +148,9 @@ def _leaves(steps: Sequence[PlayStep]) -> Phrase:
     first = steps[0]
     broken = sorted({budget for step in steps for budget in step.violated})
     violates: Phrase = (Span(", which breaks budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
+    if first.reason == "node-deleted":
+        gone = Span(f" {agree(len(steps), 'goes')} with ", "warn")
+        return (*_pods(steps), gone, *_several([step.cause for step in steps]), ", which is deleted", *violates)
     if first.reason:
         why = _REASONS.get(first.reason)
         reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")
@@ -166,6 +169,11 @@ def _waits(steps: Sequence[PlayStep]) -> Phrase:
     return (*_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
 
 
+def _refused(steps: Sequence[PlayStep]) -> Phrase:
+    maker: Phrase = (Span(steps[0].owner), " may not make ") if steps[0].owner else ("refused: ",)
+    return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
+
+
 _WORDS: dict[StepKind, _Teller] = {
     StepKind.SCALES: _scales,
     StepKind.ARRIVES: _arrives,
@@ -173,6 +181,7 @@ _WORDS: dict[StepKind, _Teller] = {
     StepKind.LEAVES: _leaves,
     StepKind.GONE: _gone,
     StepKind.WAITS: _waits,
+    StepKind.REFUSED: _refused,
 }
 
 
@@ -189,7 +198,10 @@ def displaced_phrase(displaced: Displaced) -> Phrase:
             else (Span(" is left waiting", "bad"),)
         )
         then = ("; ", Span(displaced.replacement), *where)
-    return (strong(displaced.pod), " leaves ", Span(displaced.node), *broken, *then)
+    if displaced.lost:
+        then = (Span("; nothing makes it again", "bad"),)
+    leaves = " is lost with " if displaced.with_node else " leaves "
+    return (strong(displaced.pod), leaves, Span(displaced.node), *broken, *then)
 
 
 def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDENT) -> None:

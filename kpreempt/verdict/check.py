@@ -23,6 +23,8 @@ class RuleId(StrEnum):
     namespace, label or priority class. ``require-schedulable``: every pod of the change finds a node.
     ``max-cascade-depth``: how many evictions follow from one another. ``max-pending``: pods that ran, and wait in the
     end. ``max-stranded``: what is left without something that it needs. ``forbid-loops``: the play comes to an end.
+    ``lost-pods``: pods that had to go and that nothing makes again. ``max-deletions``: workloads that go along with
+    something that is deleted. ``quota-refusals``: pods that a ResourceQuota refuses, if only for a while.
     ``max-snapshot-age``: how old the snapshot may be, in seconds.
 
     The last four are about what is not known: ``budgets-unreadable``: the budgets could not be read.
@@ -38,6 +40,9 @@ class RuleId(StrEnum):
     MAX_CASCADE_DEPTH = "max-cascade-depth"
     MAX_PENDING = "max-pending"
     MAX_STRANDED = "max-stranded"
+    LOST_PODS = "lost-pods"
+    MAX_DELETIONS = "max-deletions"
+    QUOTA_REFUSALS = "quota-refusals"
     FORBID_LOOPS = "forbid-loops"
     MAX_SNAPSHOT_AGE = "max-snapshot-age"
     BUDGETS_UNREADABLE = "budgets-unreadable"
@@ -66,7 +71,9 @@ class Change(_Record, frozen=True, kw_only=True):
 
     ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
     ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
-    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few.
+    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few. ``deleted_with`` is the
+    object with which one goes that the change does not name (``Namespace shop``), and ``pods`` are those that it takes
+    along.
     """
 
     object: str
@@ -78,6 +85,8 @@ class Change(_Record, frozen=True, kw_only=True):
     source: str = ""
     line: int = 0
     origin: str = ""
+    deleted_with: str = ""
+    pods: list[str] = []
 
 
 class GateStanding(StrEnum):
@@ -104,6 +113,9 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
 
     ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
+
+    Where the change was played several times, ``in_runs`` is in how many of the ``of_runs`` plays this is so, and
+    ``share`` how likely it is: exact where these are all plays that there can be.
     """
 
     rule: RuleId
@@ -123,6 +135,9 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     reason: str = ""
     by: str = ""
     expires: str = ""
+    in_runs: int = 0
+    of_runs: int = 0
+    share: float = 1.0
 
 
 class RuleResult(_Record, frozen=True, kw_only=True):
@@ -159,12 +174,15 @@ class NodeRoom(_Record, frozen=True, kw_only=True):
 class OutcomeShare(_Record, frozen=True, kw_only=True):
     """An outcome that comes up in ``count`` of the runs; ``seed`` is the first that leads to it.
 
+    ``share`` is how likely it is, which is exact where the runs are all that there can be.
+
     Equal outcomes have the same ``end``, as many ``victims``, ``violations`` of budgets and ``pending`` pods by
     workload or budget, and the same ``depth``.
     """
 
     count: int
     seed: int
+    share: float = 1.0
     end: str
     victims: dict[str, int] = {}
     violations: dict[str, int] = {}
@@ -176,8 +194,9 @@ class OutcomeShare(_Record, frozen=True, kw_only=True):
 class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
-    ``play`` is the one that the rules were put to: the only one, or the worst of ``runs``. ``outcomes`` are those that
-    came up where there were several runs. ``explored_all`` says whether these were all that can come up. ``nodes`` are
+    The rules were put to each of ``runs`` plays, of which ``failing_runs`` break one; ``failing_share`` is how likely
+    that is. ``findings`` are those of all of them, ``play`` is the only one or the worst, and ``outcomes`` are those
+    that came up where there were several. ``explored_all`` says whether these were all that can come up. ``nodes`` are
     those on which something changes, ``spare`` is what all nodes have left in the end.
     """
 
@@ -193,6 +212,8 @@ class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
     play: Play
     seed: int = 0
     runs: int = 1
+    failing_runs: int = 0
+    failing_share: float = 0.0
     outcomes: list[OutcomeShare] = []
     explored_all: bool = False
     nodes: list[NodeRoom] = []

@@ -17,7 +17,7 @@ class StepKind(StrEnum):
     ``Scales``: a controller gives a ReplicaSet another size. ``Arrives``: a pod is created. ``Lands``: it is bound.
     ``Nominated``: victims are told to go, and it waits for their room. ``Leaves``: a pod is told to go, and stops.
     ``Gone``: it has stopped. ``Waits``: no node for it, and nobody whose going would help; not told of a pod that
-    waited at the start, and does still.
+    waited at the start, and does still. ``Refused``: the API server does not let it be created.
     """
 
     SCALES = "Scales"
@@ -27,16 +27,18 @@ class StepKind(StrEnum):
     LEAVES = "Leaves"
     GONE = "Gone"
     WAITS = "Waits"
+    REFUSED = "Refused"
 
 
 class PlayStep(_Record, frozen=True, kw_only=True):
     """A step, ``at`` seconds from the start.
 
     ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
-    it (``ReplicaSet api``). ``cause`` is the pod for whose sake a victim leaves, or in whose place a pod is made;
-    ``reason`` why a controller deletes a pod (``scale-down``, ``update``). ``violated`` are budgets that the leaving of
+    it (``ReplicaSet api``). ``cause`` is the pod for whose sake a victim leaves, the node that is deleted under it
+    (``Node n1``), or the pod in whose place one is made; ``reason`` why a pod is deleted (``scale-down``, ``update``,
+    ``node-deleted``). ``violated`` are budgets that the leaving of
     a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the scheduler's, of a pod
-    that waits.
+    that waits, or the API server's, of one that is refused.
     """
 
     at: float
@@ -58,7 +60,8 @@ class Displaced(_Record, frozen=True, kw_only=True):
 
     ``cause`` is the pod that it had to go for, which took the place of another one where ``depth`` is more than 1.
     ``workload`` is what it belongs to in the end (``Deployment shop/api``). ``replacement`` is the pod that is made in
-    its place, if one is; ``lands_on`` is where that ends, empty where it waits still.
+    its place, if one is; ``lands_on`` is where that ends, empty where it waits still. ``with_node`` where it was not
+    evicted, but went with its node, which ``cause`` then names (``Node n1``). ``lost`` where nothing makes it again.
     """
 
     pod: str
@@ -71,6 +74,8 @@ class Displaced(_Record, frozen=True, kw_only=True):
     violated: list[str] = []
     replacement: str = ""
     lands_on: str = ""
+    with_node: bool = False
+    lost: bool = False
 
 
 class Waiting(_Record, frozen=True, kw_only=True):
@@ -89,6 +94,21 @@ class Waiting(_Record, frozen=True, kw_only=True):
     uncertain: bool = False
     message: str = ""
     was_running: bool = False
+
+
+class Refusal(_Record, frozen=True, kw_only=True):
+    """What a ResourceQuota keeps a workload from making.
+
+    ``pods`` are so many at one moment, at most; ``since`` is the second at which the first of them is refused.
+    ``message`` is the API server's, of that one. ``quota`` is ``shop/compute``. ``left`` are still refused in the end.
+    """
+
+    workload: str
+    quota: str
+    message: str
+    pods: int
+    since: float = 0.0
+    left: int = 0
 
 
 class BudgetLow(_Record, frozen=True, kw_only=True):
@@ -171,7 +191,8 @@ class Play(_Record, frozen=True, kw_only=True, omit_defaults=False):
     ``seconds`` is when the last thing happens. ``displaced`` are all victims, each followed by those that had to go for
     what took its place; ``depth`` is the length of the longest such chain. ``starts_at`` is when each of the pods that
     came first is bound, in seconds; those that never are, are missing. ``draws`` counts the choices that the scheduler
-    leaves to chance. ``loop`` are the workloads whose pods go round, where the play ends so.
+    leaves to chance. ``refused`` is what ResourceQuotas do not let be made. ``loop`` are the workloads whose pods go
+    round, where the play ends so.
     """
 
     end: PlayEnd
@@ -183,6 +204,7 @@ class Play(_Record, frozen=True, kw_only=True, omit_defaults=False):
     budgets: list[BudgetLow]
     workloads: list[WorkloadPlay] = []
     stranded: list[Stranded] = []
+    refused: list[Refusal] = []
     loop: list[str] = []
     draws: int = 0
     steps: list[PlayStep]

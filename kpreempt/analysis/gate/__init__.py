@@ -12,6 +12,7 @@ from kpreempt.analysis.gate.rules import (
     Override,
     rule_named,
 )
+from kpreempt.analysis.gate.several import Judged, least, together
 from kpreempt.analysis.gate.waivers import WAIVE, WAIVE_REASON, Waiver, waiver_of_option, waivers_of_object
 
 __all__ = [
@@ -26,15 +27,18 @@ __all__ = [
     "Facts",
     "ForbiddenVictims",
     "GateRules",
+    "Judged",
     "Override",
     "PodFacts",
     "Waiver",
     "baseline_text",
     "evaluate",
+    "least",
     "measured",
     "passes",
     "read_baseline",
     "rule_named",
+    "together",
     "waiver_of_option",
     "waivers_of_object",
 ]

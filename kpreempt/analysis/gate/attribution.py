@@ -38,8 +38,11 @@ class Attribution:
             self._roots.append(index if parent < 0 else self._roots[parent])
 
     def workload_of(self, pod: str) -> str:
-        """What the pod of this key belongs to in the end; of none, it stands for itself (``Pod shop/one``)."""
-        return self._workloads.get(pod) or f"Pod {pod}"
+        """What the pod of this key belongs to in the end; of none, it stands for itself (``Pod shop/one``).
+
+        A node that goes with its pods (``Node n1``) is an object of the change already.
+        """
+        return pod if pod in self._changes else self._workloads.get(pod) or f"Pod {pod}"
 
     def change_of(self, workload: str) -> str:
         """The workload, where the change is about it, else an empty text."""

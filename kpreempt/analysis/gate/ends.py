@@ -35,9 +35,11 @@ def unscheduled(play: Play, changes: Sequence[Change], attribution: Attribution,
         if each.is_changed and not each.is_done and each.workload in asking
     }
     since, everyone = _waiting_since(play), _by_workload(play.waiting, attribution)
+    refused = {each.workload: each.message for each in play.refused if each.left}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
+        messages += filter(None, [refused.get(workload, "")])
         part = Part(
             change=attribution.change_of(workload),
             amount=len(pods) or missing[workload],
@@ -97,6 +99,36 @@ def stranded(play: Play, attribution: Attribution, rules: GateRules, victims: Vi
             group=rules.group_of(RuleId.MAX_STRANDED, namespace_of(subject), subject),
             pooled=True,
             since=since[subject, kind],
+        )
+
+
+def deletions(changes: Sequence[Change], rules: GateRules) -> Iterator[Measure]:
+    """The workloads that run, or are meant to, and go along with something that is deleted."""
+    for each in changes:
+        if not each.deleted_with or not (each.pods or (each.replicas_before and not each.object.startswith("Job "))):
+            continue
+        yield Measure(
+            rule=RuleId.MAX_DELETIONS,
+            subject=each.object,
+            parts=[Part(change=each.deleted_with, amount=1, pods=each.pods)],
+            group=rules.group_of(RuleId.MAX_DELETIONS, namespace_of(each.object), each.object),
+            pooled=True,
+        )
+
+
+def refusals(play: Play, attribution: Attribution, rules: GateRules) -> Iterator[Measure]:
+    """The workloads of which ResourceQuotas refuse pods, if only for a while."""
+    for each in play.refused:
+        part = Part(change=attribution.change_of(each.workload), amount=each.pods)
+        yield Measure(
+            rule=RuleId.QUOTA_REFUSALS,
+            subject=each.workload,
+            aspect=each.quota,
+            parts=[part],
+            group=rules.group_of(RuleId.QUOTA_REFUSALS, namespace_of(each.workload), each.workload),
+            pooled=True,
+            since=each.since,
+            detail=each.message,
         )
 
 

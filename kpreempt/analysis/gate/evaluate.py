@@ -10,7 +10,16 @@ import msgspec
 
 from kpreempt.analysis.gate.attribution import Attribution
 from kpreempt.analysis.gate.baseline import Baseline
-from kpreempt.analysis.gate.ends import loops, not_known, pending, snapshot_age, stranded, unscheduled
+from kpreempt.analysis.gate.ends import (
+    deletions,
+    loops,
+    not_known,
+    pending,
+    refusals,
+    snapshot_age,
+    stranded,
+    unscheduled,
+)
 from kpreempt.analysis.gate.facts import Facts
 from kpreempt.analysis.gate.measures import Measure, Part
 from kpreempt.analysis.gate.rules import NOT_KNOWN, SWITCHES, GateRules
@@ -19,6 +28,7 @@ from kpreempt.analysis.gate.victims import (
     all_victims,
     cascades,
     forbidden_victims,
+    lost_pods,
     victims_by_workload,
     violations,
 )
@@ -114,6 +124,9 @@ def _measures(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRu
         *cascades(victims, rules),
         *pending(play, attribution, rules, victims),
         *stranded(play, attribution, rules, victims),
+        *lost_pods(victims, rules),
+        *deletions(changes, rules),
+        *refusals(play, attribution, rules),
         *loops(play, attribution, rules, victims),
         *snapshot_age(facts),
         *not_known(play, attribution, facts),

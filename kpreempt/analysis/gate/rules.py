@@ -40,6 +40,9 @@ OVERRIDABLE = (
     RuleId.MAX_CASCADE_DEPTH,
     RuleId.MAX_PENDING,
     RuleId.MAX_STRANDED,
+    RuleId.LOST_PODS,
+    RuleId.MAX_DELETIONS,
+    RuleId.QUOTA_REFUSALS,
     RuleId.FORBID_LOOPS,
 )
 DEFAULT_LIMITS: Mapping[RuleId, int | None] = {
@@ -51,6 +54,9 @@ DEFAULT_LIMITS: Mapping[RuleId, int | None] = {
     RuleId.MAX_CASCADE_DEPTH: 1,
     RuleId.MAX_PENDING: 0,
     RuleId.MAX_STRANDED: 0,
+    RuleId.LOST_PODS: 0,
+    RuleId.MAX_DELETIONS: 0,
+    RuleId.QUOTA_REFUSALS: 0,
     RuleId.FORBID_LOOPS: 0,
     RuleId.MAX_SNAPSHOT_AGE: None,
     **dict.fromkeys(NOT_KNOWN, 0),

@@ -146,6 +146,26 @@ def _forbidden_by(forbidden: Sequence[ForbiddenVictims], pod: str, known: PodFac
     return ""
 
 
+def lost_pods(victims: Victims, rules: GateRules) -> Iterator[Measure]:
+    """Who had to go and has nothing that would make it again, each for itself."""
+    tallies: dict[str, Tally] = {}
+    since: dict[str, float] = {}
+    for index, victim in victims:
+        if victim.lost:
+            workload = victims.workloads[index]
+            tallies.setdefault(workload, Tally()).add(victims.changes[index], victim.pod)
+            since.setdefault(workload, victims.since[index])
+    for workload, tally in tallies.items():
+        yield Measure(
+            rule=RuleId.LOST_PODS,
+            subject=workload,
+            parts=tally.parts(),
+            group=rules.group_of(RuleId.LOST_PODS, namespace_of(workload), workload),
+            pooled=True,
+            since=since[workload],
+        )
+
+
 def cascades(victims: Victims, rules: GateRules) -> Iterator[Measure]:
     """For each workload whose pods come first the longest line of evictions, and for each override of a last victim."""
     longest: dict[tuple[str, int], int] = {}

@@ -22,6 +22,7 @@ class Acting:
         self._actors = {owner: actor for actor in actors for owner in actor.owners}
         # A dictionary keeps the order, so that nothing is up to chance.
         self._called = {id(actor): actor for actor in actors}
+        self._refused: dict[int, Actor] = {}
         self._lost: dict[OwnerKey, list[Pod]] = {}
         self.assumptions: dict[Assumption, None] = {}
 
@@ -35,14 +36,28 @@ class Acting:
         if actor is not None:
             self._called[id(actor)] = actor
 
+    def call_refused(self, namespace: str) -> None:
+        """There is room in the quotas of a namespace again. Who comes first then is a matter of backoffs."""
+        for key, actor in list(self._refused.items()):
+            if any(owner[0] == namespace for owner in actor.owners):
+                del self._refused[key]
+                self.call(actor)
+
     def act(self, stage: Stage) -> None:
         """The controllers act until none of them has anything left to do now."""
         for _ in range(_MOST_STEPS):
             if not self._called:
                 return
             actor = next(iter(self._called.values()))
+            stage.begin()
+            deeds, refusals = stage.deeds, stage.refusals
             try:
-                if not actor.sync(stage):
+                more = actor.sync(stage)
+                # Whoever is refused and has nothing else to do comes back when there is room.
+                is_stuck = stage.refusals > refusals and stage.deeds == deeds
+                if stage.refusals > refusals:
+                    self._refused[id(actor)] = actor
+                if not more or is_stuck:
                     del self._called[id(actor)]
             except SyncError as error:
                 del self._called[id(actor)]

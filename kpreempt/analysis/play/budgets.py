@@ -68,7 +68,18 @@ class Budgets:
             if there & wanted:
                 self._reckon(index)
 
-    def violated(self, keys: list[str]) -> None:
+    def broken_by(self, pods: Iterable[Pod]) -> dict[str, list[str]]:
+        """For each pod the budgets that do not allow it to go, once those before it in the list have gone."""
+        left: dict[int, int] = {}
+        found: dict[str, list[str]] = {}
+        for pod in pods:
+            own = self._of(pod)
+            for index in own:
+                left[index] = left.get(index, _allowed(self.now[index])) - 1
+            found[pod.key] = [self.now[index].key for index in own if left[index] < 0]
+        return found
+
+    def violated(self, keys: Collection[str]) -> None:
         """The leaving of a victim broke these budgets."""
         for index, budget in enumerate(self.now):
             if budget.key in keys:

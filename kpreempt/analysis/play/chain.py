@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kpreempt.model.meta import controller_name
+from collections.abc import Sequence
+
+from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.play import Displaced
 
@@ -19,6 +21,7 @@ class Chain:
 
     def __init__(self) -> None:
         self._victims: dict[_Name, list[tuple[Pod, list[str], int]]] = {}
+        self._with_node: set[_Name] = set()
         self._times: dict[str, int] = {}
         self._came: dict[str, int] = {}
         self._replacements: dict[_Name, _Name] = {}
@@ -28,12 +31,17 @@ class Chain:
         self._pods: dict[str, Pod] = {}
         self.evictions = 0
 
-    def evicted(self, pod: Pod, cause: str, violated: list[str]) -> None:
+    def evicted(self, pod: Pod, cause: str, violated: Sequence[str]) -> None:
         """A pod had to go for ``cause``."""
         self.evictions += 1
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
-        self._victims.setdefault(self._latest(cause), []).append((pod, violated, time))
+        self._victims.setdefault(self._latest(cause), []).append((pod, list(violated), time))
+
+    def went_with_node(self, pod: Pod, node: str, violated: Sequence[str]) -> None:
+        """A pod is lost with its node (``Node n1``)."""
+        self.evicted(pod, node, violated)
+        self._with_node.add((pod.key, self._times[pod.key]))
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod of that key had to go."""
@@ -82,6 +90,8 @@ class Chain:
                     violated=violated,
                     replacement=replacement[0],
                     lands_on=self._nodes.get(replacement, ""),
+                    with_node=(pod.key, time) in self._with_node,
+                    lost=controller_of(pod.metadata) is None,
                 )
             )
             left += [(replacement, victim, depth + 1) for victim in self._victims.get(replacement, [])][::-1]

@@ -22,13 +22,21 @@ from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.play.acting import Acting
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.outcomes import Choose, first_branch
 from kpreempt.analysis.play.readmission import Readmission
-from kpreempt.analysis.play.replacing import JobBackoffs, Moment, is_known_owner, moment_of
+from kpreempt.analysis.play.replacing import (
+    ORPHANED_SECONDS,
+    JobBackoffs,
+    Moment,
+    is_known_owner,
+    is_of_node,
+    moment_of,
+)
 from kpreempt.analysis.play.result import Ended, result_of
-from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Choose, Scheduling, take_first
+from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
+from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.play.world import OwnerKey, World
-from kpreempt.analysis.winners import landings_of, winners_of
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -50,13 +58,15 @@ class Limits(msgspec.Struct, frozen=True):
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
-    ``choose`` picks one of the nodes among which the scheduler draws.
+    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
+    ``choose`` picks one of the ways in which a decision may come out.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
+    lost_nodes: Sequence[str] = ()
     actors: Sequence[Actor] = ()
-    choose: Choose = take_first
+    choose: Choose = first_branch
 
 
 def play(
@@ -119,6 +129,10 @@ class _Game:
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
         self._at = 0.0
+        self.deeds = 0
+        self._workloads = Workloads(cluster)
+        # Pods of workloads without an actor, and plain ones, that a quota refuses: what takes whose place, and why not.
+        self._refused: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
@@ -154,12 +168,14 @@ class _Game:
         """Play until nothing more happens."""
         for key in self._scene.leaving:
             self.delete(key, "deleted")
+        for node in self._scene.lost_nodes:
+            self._lose_node(node)
         for pod in self._scene.arriving:
             # A name is free only once its old bearer is gone.
             if pod.key in self._world.pods:
                 self._postponed[pod.key] = pod
             else:
-                self._first.append(self._arrive(pod, cause=""))
+                self._come(pod, "")
         kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
         self._acting.act(self)
@@ -173,6 +189,7 @@ class _Game:
             waited_before=frozenset(self._waited_before),
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
+            refused=list(self._refused.values()),
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )
         assumptions = {**self._scheduling.assumptions, **self._acting.assumptions, **self._assumptions}
@@ -180,10 +197,13 @@ class _Game:
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}
-        evictions = 0
+        evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return PlayEnd.BROKEN_OFF
+            if self._world.quotas.has_room:
+                self._retry()
+                self._acting.act(self)
             pod = self._scheduling.next_pod(self._at)
             if pod is not None:
                 self._attempt(pod)
@@ -229,6 +249,9 @@ class _Game:
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
         pod = self._named(self._readmission.admitted_again(pod))
+        if not self._may_make(pod):
+            return
+        self.deeds += 1
         replaced = self._acting.take_lost(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
@@ -252,10 +275,12 @@ class _Game:
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
+        self.deeds += 1
         self._go(pod)
 
     def release(self, key: str) -> None:
         """A Job takes its finalizer off a pod; one that has ended is gone then."""
+        self.deeds += 1
         self._world.release(key, JOB_FINALIZER)
         pod = self._world.pods[key]
         if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
@@ -263,11 +288,54 @@ class _Game:
 
     def resize(self, name: str, owner: str, replicas: int) -> None:
         """A Deployment gives a ReplicaSet another size."""
+        self.deeds += 1
         self._steps.append(PlayStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
 
     def call_again(self, actor: Actor, after: timedelta) -> None:
         """The controller has more to do later."""
         self._do_later(self._at + after.total_seconds(), lambda _: self._acting.call(actor))
+
+    def begin(self) -> None:
+        """A controller begins its turn, in which each pod that is refused counts once."""
+        self._world.quotas.begin()
+
+    @property
+    def refusals(self) -> int:
+        """How often a quota has refused a pod."""
+        return self._world.quotas.refusals
+
+    def _may_make(self, pod: Pod) -> bool:
+        """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is None:
+            return True
+        if self._world.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
+            self._note(StepKind.REFUSED, pod, message=message)
+        return False
+
+    def _retry(self) -> None:
+        """Whoever was refused tries again where quotas have room."""
+        while self._world.quotas.has_room:
+            namespace = self._world.quotas.has_room.pop()
+            self.begin()
+            self._acting.call_refused(namespace)
+            for key, (pod, cause, _) in list(self._refused.items()):
+                if pod.metadata.namespace == namespace:
+                    del self._refused[key]
+                    self._come(pod, cause)
+
+    def _come(self, pod: Pod, cause: str) -> None:
+        """A pod that no actor makes comes, in the place of ``cause`` if that is a pod, unless a quota refuses it."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is not None:
+            self._may_make(pod)
+            self._refused[pod.key] = (pod, cause, message)
+            return
+        if cause:
+            self._chain.replaced(cause, pod.key)
+            self._arrive(pod, cause=cause)
+        else:
+            self._first.append(self._arrive(pod, cause=""))
 
     # What the scheduler does.
 
@@ -293,14 +361,14 @@ class _Game:
                 self._note(StepKind.WAITS, pod, message=message)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
-        nodes, weights = landings_of(verdict)
-        node = self._scheduling.draw(nodes, weights)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages.pop(pod.key, None)
         self._waiting_still.discard(pod.key)
         bound = self._world.bind(pod.key, node, self._at)
         self._starts_at.setdefault(pod.key, self._at)
         self._chain.landed(pod.key, node)
-        self._note(StepKind.LANDS, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.LANDS, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound, self.now)
         self._do_later(self._at, partial(self._become_ready, pod.key, bound.metadata.uid))
 
@@ -314,47 +382,85 @@ class _Game:
                 self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
-        nodes, weights = winners_of(verdict)
-        node = self._scheduling.draw(nodes, weights)
-        victims = self._scheduling.victims_on(node, verdict, self._at)
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
         self._messages[pod.key] = verdict.message
         self._waiting_still.discard(pod.key)
-        self._note(StepKind.NOMINATED, pod, node=node, tied=nodes if len(nodes) > 1 else [])
+        self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
         for old, new in self._world.nominate(pod.key, node):
             if old.key != pod.key:
                 self._queue.update(old, new, self.now)
         self._queue.nominate(self._world.pods[pod.key], node, self.now)
-        for victim in victims:
-            if not victim.terminating:
-                violated = [use.budget for use in victim.budgets if use.left < 0]
-                self._evicted(victim.pod, pod.key, violated)
+        leaving = [self._world.pods[key] for key in branch.leaving]
+        violated = self._world.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+        for victim in leaving:
+            if victim.metadata.deletion_timestamp is None:
+                self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
 
-    def _evicted(self, key: str, cause: str, violated: list[str]) -> None:
+    def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
         pod = self._world.pods[key]
         self._world.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
         self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
-        # The Job controller takes its own off when it counts the pod.
-        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
-        if held_by:
-            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
-            self._assume(key, "metadata.finalizers", message)
-        if not is_known_owner(pod):
-            owner = controller_name(pod.metadata)
-            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
-            self._assume(key, "metadata.ownerReferences", message)
+        self._assume_what_follows(pod)
         self._go(pod)
         if self._acting.of(pod) is not None:
             self._acting.lose(pod)
-            return
+        else:
+            self._replace_soon(pod)
+
+    def _replace_soon(self, pod: Pod) -> None:
+        """What no actor does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
             self._replace(pod)
         elif moment is Moment.AFTER_BACKOFF:
             self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
 
+    def _assume_what_follows(self, pod: Pod) -> None:
+        """What is not known about the going of a pod."""
+        # The Job controller takes its own off when it counts the pod.
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if held_by:
+            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
+            self._assume(pod.key, "metadata.finalizers", message)
+        if not is_known_owner(pod):
+            owner = controller_name(pod.metadata)
+            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+            self._assume(pod.key, "metadata.ownerReferences", message)
+
     def _assume(self, key: str, field: str, message: str) -> None:
         self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+
+    # What becomes of a node that is deleted.
+
+    def _lose_node(self, name: str) -> None:
+        """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
+        node = f"Node {name}"
+        for pod in [each for each in self._world.pods.values() if each.spec.node_name == name and not each.is_terminal]:
+            budgets = self._world.budgets
+            is_counted = pod.key in self._world.ready and not is_of_node(pod)
+            violated = budgets.broken_by([pod])[pod.key] if is_counted else []
+            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
+            self._world.lose(pod.key, self._at)
+            if not is_of_node(pod):
+                budgets.violated(violated)
+                self._chain.went_with_node(pod, node, violated)
+                self._assume_what_follows(pod)
+            self._do_later(self._at + ORPHANED_SECONDS, partial(self._collect, pod))
+
+    def _collect(self, pod: Pod, at: float) -> None:
+        """PodGC deletes a pod whose node is gone, without a grace period."""
+        there = self._world.pods.get(pod.key)
+        if there is None or there.metadata.uid != pod.metadata.uid:
+            return
+        self._world.leave(pod.key, at)
+        has_actor = self._acting.of(pod) is not None
+        if has_actor and not is_of_node(pod):
+            self._acting.lose(pod)
+        self._gone(pod.key, at)
+        if not has_actor and not is_of_node(pod):
+            self._replace_soon(pod)
 
     # What happens to pods.
 
@@ -416,7 +522,7 @@ class _Game:
     def _arrive_after(self, key: str) -> None:
         """A plain pod comes that had to wait until its name was free."""
         if key in self._postponed:
-            self._first.append(self._arrive(self._postponed.pop(key), cause=""))
+            self._come(self._postponed.pop(key), "")
 
     def _replace_after_backoff(self, pod: Pod, at: float) -> None:
         end = self._job_backoffs.end(pod)
@@ -433,8 +539,7 @@ class _Game:
         if made is None:
             return
         made = self._named(self._readmission.admitted_again(made))
-        self._chain.replaced(pod.key, made.key)
-        self._arrive(made, cause=pod.key)
+        self._come(made, pod.key)
 
     def _note(
         self,

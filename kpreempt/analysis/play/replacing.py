@@ -10,6 +10,9 @@ from kpreempt.controllers.replacement import is_replaced
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 
+# How long the pods of a node that is gone stay: ``quarantineTime`` of ``pkg/controller/podgc`` in v1.36.3, which looks
+# again up to 20 seconds later. That their containers end with the node at once is the worse of what may happen.
+ORPHANED_SECONDS = 40.0
 # Doublings of the first backoff of a Job after which it is the longest for sure.
 _MOST_DOUBLINGS = 10
 
@@ -41,6 +44,12 @@ def moment_of(pod: Pod) -> Moment | None:
 def is_known_owner(pod: Pod) -> bool:
     """Whether it is known what manages the pod, or that nothing does."""
     return controller_of(pod.metadata) is None or is_replaced(pod)
+
+
+def is_of_node(pod: Pod) -> bool:
+    """Whether the pod is there for its node, and is not missed where that is gone: of a DaemonSet, or static."""
+    owner = controller_of(pod.metadata)
+    return owner is not None and owner.kind in ("DaemonSet", "Node")
 
 
 class JobBackoffs:

@@ -20,6 +20,7 @@ from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, Waiting, Wo
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a play ended: the pods that came first, when they were bound, and what the scheduler last said of others.
 
+    ``refused`` are pods that a quota does not let be made, each with the one whose place it would take, and why.
     ``held_by`` are the plugins from outside that keep pods out of the queue, by the pod's name. ``done`` says of the
     workloads of the change whether all has come about.
     """
@@ -33,6 +34,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     held_by: Mapping[str, str]
     draws: int
     done: Mapping[str, bool]
+    refused: Sequence[tuple[Pod, str, str]] = ()
 
 
 def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequence[Actor], ended: Ended) -> Play:
@@ -41,7 +43,8 @@ def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequenc
     displaced = [
         msgspec.structs.replace(each, workload=workloads.of(chain.pod(each.pod))) for each in chain.displaced()
     ]
-    waiting = _waiting(world, chain, workloads, ended)
+    waiting = [*_waiting(world, chain, workloads, ended), *_refused(workloads, ended)]
+    played = _workloads(world, workloads, actors, Counter(each.workload for each in displaced), ended)
     return Play(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
@@ -50,7 +53,8 @@ def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequenc
         displaced=displaced,
         waiting=waiting,
         budgets=world.budgets.lows(),
-        workloads=_workloads(world, workloads, actors, Counter(each.workload for each in displaced), ended),
+        workloads=played,
+        refused=world.quotas.told(_left(played, waiting)),
         stranded=stranded(world, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is PlayEnd.LOOP
@@ -81,6 +85,30 @@ def _waiting(world: World, chain: Chain, workloads: Workloads, ended: Ended) -> 
             )
         )
     return found
+
+
+def _refused(workloads: Workloads, ended: Ended) -> list[Waiting]:
+    """The pods that a quota does not let be created, for as long as they are not."""
+    return [
+        Waiting(
+            pod=pod.key,
+            priority=pod.priority,
+            owner=controller_name(pod.metadata),
+            workload=workloads.of(pod),
+            message=message,
+            was_running=bool(cause),
+        )
+        for pod, cause, message in ended.refused
+    ]
+
+
+def _left(played: Sequence[WorkloadPlay], waiting: Sequence[Waiting]) -> dict[str, int]:
+    """How many pods each workload lacks in the end, as far as is known; one at least where it is not done."""
+    left = Counter(each.workload for each in waiting)
+    for each in played:
+        if each.is_changed and not each.is_done:
+            left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
+    return dict(left)
 
 
 def _why_waiting(pod: Pod, ended: Ended) -> str:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
+from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
 from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
+from kpreempt.controllers.pods import is_ready
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, Outcome, Place, Verdict, Victim
-
-
-class Choose(Protocol):
-    """Picks one of the nodes among which the scheduler draws: in proportion to ``weights``, or each as likely."""
-
-    def __call__(self, nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        """The node."""
-
-
-def take_first(nodes: Sequence[str], _weights: Sequence[float] | None = None, /) -> str:
-    """No chance: the first node."""
-    return nodes[0]
-
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
+_NOT_ALL_FOUND = Assumption(
+    "scheduler",
+    "percentageOfNodesToScore",
+    "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
+    AssumptionKind.TOLD,
+)
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 
 
 class Scheduling:
     """Which pod is tried next, and what comes of it. Times are in seconds from the start.
 
-    ``choose`` picks one of the nodes among which the scheduler draws. Of pods that are ``waiting`` since before nobody
+    ``choose`` picks one of the ways in which a decision may come out. Of pods that are ``waiting`` since before nobody
     knows which plugins refused them. ``clock`` tells the time. A plugin that orders the queue sees the cluster of the
     start, one that holds pods back that of the moment.
     """
@@ -99,22 +93,26 @@ class Scheduling:
         if verdict.outcome not in FINDS_A_NODE:
             self._failed[key or likeness_to(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
+        if verdict.sampling is not None:
+            self.assumptions[_NOT_ALL_FOUND] = None
         return verdict
 
-    def draw(self, nodes: Sequence[str], weights: Sequence[float] | None = None) -> str:
-        """One of the nodes that the scheduler can end with."""
-        if len(nodes) == 1:
-            return nodes[0]
+    def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
+        """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
+        branches = branches_of(verdict, self._kind_of)
+        if len(branches) == 1:
+            return branches[0], []
         self.draws += 1
-        return self._choose(nodes) if weights is None else self._choose(nodes, weights)
+        return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
-    def victims_on(self, node: str, verdict: Verdict, at: float) -> list[Victim]:
-        """Who is evicted from a node that the scheduler can end with; nothing has changed since the verdict."""
-        if node in verdict.victims:
-            return verdict.victims[node]
-        # Only today's scheduler samples.
-        candidates = [candidate for candidate in verdict.candidates if candidate.node == node]
-        return victims_by_node(candidates, self._world.prepared(at).cluster)[node]
+    def _kind_of(self, key: str) -> Hashable:
+        """What equal pods of a node share where it makes no difference to the play which of them goes."""
+        pod = self._world.pods.get(key)
+        if pod is None:
+            return key
+        metadata = pod.metadata
+        labels = frozenset(metadata.labels.items())
+        return metadata.namespace, controller_name(metadata), labels, is_ready(pod), metadata.deletion_timestamp
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""

@@ -23,6 +23,17 @@ class Stage(Protocol):
     def nodes(self) -> Sequence[Node]:
         """All nodes."""
 
+    def begin(self) -> None:
+        """A controller begins its turn."""
+
+    @property
+    def deeds(self) -> int:
+        """How often something was made, deleted or given another size so far."""
+
+    @property
+    def refusals(self) -> int:
+        """How often the API server has refused to make a pod so far."""
+
     def pods_of(self, owner: OwnerKey) -> list[Pod]:
         """The pods of an owner, in the order in which they came, those on their way out included."""
 
@@ -30,7 +41,7 @@ class Stage(Protocol):
         """The pods as controllers see them."""
 
     def create(self, pod: Pod) -> None:
-        """A pod is made."""
+        """A pod is made, unless a ResourceQuota refuses it; its controller is called again once there is room."""
 
     def delete(self, key: str, reason: str) -> None:
         """A pod (``namespace/name``) is told to go."""

@@ -9,7 +9,6 @@ import msgspec
 from kpreempt.analysis.play.world import World
 from kpreempt.controllers.pods import tied_node
 from kpreempt.model.affinity import PodAffinityTerm
-from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Service
 from kpreempt.verdict.play import Stranded, StrandedKind, Waiting
@@ -132,8 +131,9 @@ def _daemons(world: World, waiting: Sequence[Waiting]) -> list[Stranded]:
     """Pods of DaemonSets that ran on their node, and cannot come back to it."""
     found = []
     for each in waiting:
-        pod = world.pods[each.pod]
-        owner = controller_of(pod.metadata)
-        if each.was_running and owner is not None and owner.kind == "DaemonSet":
-            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=tied_node(pod)))
+        # One that a quota refuses is not there at all.
+        pod = world.pods.get(each.pod)
+        if each.was_running and each.owner.startswith("DaemonSet "):
+            node = tied_node(pod) if pod is not None else ""
+            found.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))
     return found

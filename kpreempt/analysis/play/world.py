@@ -12,6 +12,7 @@ import msgspec
 from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.play.budgets import Budgets
+from kpreempt.analysis.play.quotas import Quotas
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
@@ -50,6 +51,7 @@ class World:
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         self.budgets = Budgets(cluster, self.ready)
+        self.quotas = Quotas(cluster)
         self._owned: dict[OwnerKey, dict[str, None]] = {}
         self._controlled: dict[str, tuple[Pod, ControlledPod]] = {}
         self._shapes: Counter[tuple[OwnerKey, str, str, bool]] = Counter()
@@ -102,6 +104,7 @@ class World:
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
         self.budgets.join(pod)
+        self.quotas.join(pod)
         return pod
 
     def bind(self, key: str, node: str, at: float) -> Pod:
@@ -136,6 +139,14 @@ class World:
             self._put(new)
         return changed
 
+    def lose(self, key: str, at: float) -> None:
+        """A pod serves no more, though nobody has told it to go."""
+        pod = self.pods[key]
+        if key in self.ready:
+            self.ready.discard(key)
+            self.readiness.append(Readiness(at, pod, -1))
+            self.budgets.change(pod, -1)
+
     def leave(self, key: str, at: float) -> float:
         """A pod is told to go; returns when it is gone."""
         pod = self.pods[key]
@@ -143,10 +154,7 @@ class World:
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
         self._put(leaving)
-        if key in self.ready:
-            self.ready.discard(key)
-            self.readiness.append(Readiness(at, leaving, -1))
-            self.budgets.change(leaving, -1)
+        self.lose(key, at)
         return gone_at
 
     def tell(self, pod: Pod) -> Pod:
@@ -159,6 +167,7 @@ class World:
         pod = self.pods[key]
         failed = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Failed"))
         self._put(failed)
+        self.quotas.change(pod, failed)
         return failed
 
     def release(self, key: str, finalizer: str) -> None:
@@ -176,6 +185,7 @@ class World:
             del self._owned[owner][key]
         self._controlled.pop(key, None)
         self.budgets.part(pod)
+        self.quotas.part(pod)
         self._changed()
         return pod
 

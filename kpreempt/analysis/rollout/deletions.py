@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, is_pod_owner
+from kpreempt.analysis.rollout.harmless import makes_no_pods
+from kpreempt.analysis.rollout.kinds import (
+    CLUSTER_KINDS,
+    POD_OWNERS,
+    cluster_kind_of,
+    group_of,
+    is_pod_owner,
+    plural_of,
+)
 from kpreempt.errors import UsageError
 
 _SHORT = {
@@ -24,6 +33,7 @@ _SHORT = {
     "po": "Pod",
     "pv": "PersistentVolume",
     "pvc": "PersistentVolumeClaim",
+    "quota": "ResourceQuota",
     "rc": "ReplicationController",
     "rs": "ReplicaSet",
     "sc": "StorageClass",
@@ -49,6 +59,7 @@ _WITHOUT_MEANING = (
 )
 _SHORT_WITHOUT_MEANING = {"cm": "ConfigMap", "sa": "ServiceAccount", "ing": "Ingress", "netpol": "NetworkPolicy"}
 _PARTS_WITH_NAMESPACE = 3
+_VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?\.?")
 
 
 class Deletion(msgspec.Struct, frozen=True):
@@ -68,17 +79,22 @@ class Deletion(msgspec.Struct, frozen=True):
 def missing_from(base: Iterable[Document], documents: Iterable[Document]) -> list[str]:
     """The objects of ``base`` that are not among ``documents``, as ``parse_deletion`` reads them.
 
-    Both are ``shape.prepared``. Kinds that mean nothing to scheduling, or are custom ones, are left out.
+    Both are ``shape.prepared``. Kinds of which no pods are made, and about which no pod cares, are left out.
     """
     there = {_name_of(each) for each in documents}
-    known = (each for each in base if is_pod_owner(each) or cluster_kind_of(each) is not None)
-    return [name for name in dict.fromkeys(map(_name_of, known)) if name not in there]
+    meant = (each for each in base if _is_known(each) or not makes_no_pods(group_of(each), each["kind"]))
+    return [name for name in dict.fromkeys(map(_name_of, meant)) if name not in there]
+
+
+def _is_known(document: Document) -> bool:
+    return is_pod_owner(document) or cluster_kind_of(document) is not None
 
 
 def _name_of(document: Document) -> str:
     metadata = document["metadata"]
     namespace = metadata.get("namespace")
-    return "/".join((document["kind"], *([namespace] if namespace else ()), metadata["name"]))
+    kind = document["kind"] if _is_known(document) else f"{document['kind']}.{group_of(document)}".rstrip(".")
+    return "/".join((kind, *([namespace] if namespace else ()), metadata["name"]))
 
 
 def parse_deletion(text: str, namespace: str) -> Deletion:
@@ -100,27 +116,27 @@ def parse_deletion(text: str, namespace: str) -> Deletion:
 
 
 def _kind(text: str) -> tuple[str, bool]:
-    word, dot, _ = text.lower().partition(".")
+    word, dot, rest = text.lower().partition(".")
     kind = _WORDS.get(word)
-    if kind is not None:
+    # kubectl takes ``deployments.apps`` and ``deployments.v1.apps``. Another group has kinds of its own.
+    group = _VERSION.sub("", rest)
+    if kind is not None and (not group or group in _groups_of(kind)):
         return kind, True
     other = _OTHER_WORDS.get(word)
-    if other is not None or dot:
+    if dot or other is not None:
         # Custom resources are named with their group.
-        return other or text, False
+        return text if group or other is None else other, False
     near = difflib.get_close_matches(word, [*_WORDS, *_OTHER_WORDS], n=1)
     raise UsageError(f'"{text[:80]}" is no kind of object', hint=near[0] if near else "")
 
 
-def _plural(kind: str) -> str:
-    word = kind.lower()
-    if word.endswith("s"):
-        return f"{word}es"
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+def _groups_of(kind: str) -> tuple[str, ...]:
+    known = CLUSTER_KINDS.get(kind)
+    return (*(known.groups if known is not None else ()), *POD_OWNERS.get(kind, ()))
 
 
 def _words(kinds: tuple[str, ...], short: dict[str, str]) -> dict[str, str]:
-    return {**short, **{kind.lower(): kind for kind in kinds}, **{_plural(kind): kind for kind in kinds}}
+    return {**short, **{kind.lower(): kind for kind in kinds}, **{plural_of(kind): kind for kind in kinds}}
 
 
 _WORDS = _words((*CLUSTER_KINDS, *POD_OWNERS), _SHORT)

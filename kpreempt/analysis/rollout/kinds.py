@@ -51,6 +51,7 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
         ClusterKind("VolumeAttachment", "volume_attachments", _STORAGE, is_namespaced=False),
         ClusterKind("RuntimeClass", "runtime_classes", ("node.k8s.io",), is_namespaced=False),
         ClusterKind("LimitRange", "limit_ranges"),
+        ClusterKind("ResourceQuota", "resource_quotas"),
         ClusterKind("Service", "services"),
         ClusterKind("ReplicationController", "replication_controllers", POD_OWNERS["ReplicationController"]),
         ClusterKind("ReplicaSet", "replica_sets", POD_OWNERS["ReplicaSet"]),
@@ -87,6 +88,14 @@ _OTHER_CLUSTER_WIDE = frozenset(
         "VolumeAttributesClass",
     }
 )
+
+
+def plural_of(kind: str) -> str:
+    """The kind in the plural, in lower case, as resources are called: ``priorityclasses``."""
+    word = kind.lower()
+    if word.endswith("s"):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def group_of(document: Document) -> str:

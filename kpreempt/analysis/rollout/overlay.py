@@ -25,6 +25,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
@@ -34,6 +35,7 @@ _FIELDS_SHOWN = 5
 _WHOLE = {
     "PodDisruptionBudget": ("spec",),
     "LimitRange": ("spec",),
+    "ResourceQuota": ("spec",),
     "RuntimeClass": ("overhead", "scheduling"),
     "DeviceClass": ("spec",),
     "ResourceClaim": ("spec",),
@@ -73,6 +75,9 @@ class Overlay:
         if immutable:
             message = "cannot be changed in the API, so that the apply is refused; taken to be made anew"
             self.assumptions.append(Assumption(subject, immutable[0], message))
+        if kind.name == "Node" and _evicts(record, before):
+            message = "a taint that evicts is not played: pods that do not tolerate it stay here"
+            self.assumptions.append(Assumption(subject, "spec.taints", message))
         if fields:
             self.put(kind.name, self._as_stored(record, before, fields))
         change_kind = ChangeKind.UPDATED if fields else ChangeKind.UNCHANGED
@@ -145,6 +150,10 @@ class Overlay:
         if any(path.startswith("spec") for path in fields):
             metadata = msgspec.structs.replace(record.metadata, generation=record.metadata.generation + 1)
             record = msgspec.structs.replace(record, metadata=metadata)
+        if isinstance(record, ResourceQuota):
+            hard, used = record.spec.hard, record.status.used
+            status = ResourceQuotaStatus(hard=hard, used={key: used[key] for key in used if key in hard})
+            record = msgspec.structs.replace(record, status=status)
         if isinstance(record, PodDisruptionBudget) and (before is None or record.spec != before.spec):
             self._changed_budgets.add((record.metadata.namespace, record.metadata.name))
         return apply_object_defaults(record)
@@ -156,6 +165,11 @@ class Overlay:
         document = record_document(kind, record)
         _fill_limit_range(document)
         return self._decode(kind, document)
+
+
+def _evicts(node: Any, before: Any) -> bool:
+    """Whether pods have to go for a taint of the node that was not there."""
+    return any(each.effect == "NoExecute" and each not in before.spec.taints for each in node.spec.taints)
 
 
 def _laid_over(document: Document, kind: str, before: Any | None) -> Document:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+
+import msgspec
 
 from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.deletions import Deletion, parse_deletion
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, group_of, is_pod_owner
+from kpreempt.analysis.rollout.harmless import makes_no_pods, what_is_not_known
+from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, is_pod_owner
 from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by
 from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
+from kpreempt.analysis.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.rollout.overlay import Overlay
-from kpreempt.analysis.rollout.pod_defaults import mapping_in
 from kpreempt.analysis.rollout.pods import plan_pod
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan, PlannedWorkload
 from kpreempt.analysis.rollout.shape import error_at, prepared
@@ -21,24 +25,13 @@ from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
 MAX_NEW_PODS = 20_000
-
-# Kinds that no snapshot holds and that do decide about pods.
-_NOT_MODELLED = {
-    ("", "ResourceQuota"): "quotas are not evaluated: pods that it refuses count as made",
-    ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
-    ("resource.k8s.io", "ResourceClaimTemplate"): "claims made from it are not evaluated",
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
-    ("batch.volcano.sh", "Job"): "jobs of Volcano are not played",
-    ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
-}
 
 
 def plan_change(
@@ -59,17 +52,19 @@ def plan_change(
     deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
     unless it is only ``pruned``.
     """
-    planner = _Planner(cluster, live, decode)
     ready = prepared(documents, namespace)
+    deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
+    others = dict.fromkeys(parse_deletion(text, namespace) for text in pruned)
+    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)})
     for given in ready.documents:
         planner.apply(given)
     given_names = {describe(each.document) for each in ready.documents}
-    for deletion in dict.fromkeys(parse_deletion(text, namespace) for text in deleted):
+    for deletion in deletions:
         if deletion.described in given_names:
             raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
         planner.delete(deletion)
-    for deletion in dict.fromkeys(parse_deletion(text, namespace) for text in pruned):
-        if planner.has(deletion):
+    for deletion in others:
+        if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
     return planner.plan(ready.notes)
 
@@ -77,7 +72,9 @@ def plan_change(
 class _Planner:
     """The plan as it grows."""
 
-    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode) -> None:
+    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode, named: Set[str]) -> None:
+        """``named`` are the objects that are to be deleted, as they are described."""
+        self._named = named
         self._cluster = cluster
         self._live = live
         self._decode = decode
@@ -87,10 +84,13 @@ class _Planner:
         self._workloads: list[PlannedWorkload] = []
         self._pods: list[PodTemplate] = []
         self._deleted_pods: dict[str, None] = {}
+        self._deleted_nodes: dict[str, None] = {}
+        self._deleted_workloads: set[tuple[str, str, str]] = set()
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
         self._new_pods = 0
+        self._pods_by_workload: dict[str, list[str]] | None = None
 
     def apply(self, given: ManifestDocument) -> None:
         """Take a manifest in."""
@@ -114,7 +114,7 @@ class _Planner:
     def delete(self, deletion: Deletion) -> None:
         """Take a deletion in. Raises ``NotFoundError``."""
         if not deletion.has_meaning:
-            self._ignored[deletion.kind] += 1
+            self._pass_over_deletion(deletion)
             return
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         if not self.has(deletion):
@@ -126,6 +126,8 @@ class _Planner:
         self._changes.append(change)
         if kind == "Namespace":
             self._empty(name)
+        if kind == "Node":
+            self._deleted_nodes[name] = None
         if kind == "Pod":
             self._deleted_pods[f"{namespace}/{name}"] = None
         else:
@@ -143,8 +145,13 @@ class _Planner:
             workloads=self._workloads,
             pods=self._pods,
             deleted_pods=list(self._deleted_pods),
+            deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
-            assumptions=[*self._assumptions, *self._overlay.assumptions],
+            assumptions=[
+                *self._assumptions,
+                *self._overlay.assumptions,
+                *exceeded_counts(self._changes, cluster),
+            ],
             notes=[*notes, *self._notes],
         )
 
@@ -187,15 +194,21 @@ class _Planner:
 
     def _pass_over(self, document: Document) -> None:
         """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
-        kind = str(document["kind"])
-        template = mapping_in(mapping_in(document, "spec"), "template")
-        if message := _NOT_MODELLED.get((group_of(document), kind)):
-            self._assumptions.append(Assumption(describe(document), "spec", message))
-        elif isinstance(mapping_in(template, "spec").get("containers"), list):
-            message = f"the controller of a {kind} is not known, so that none of its pods are made"
-            self._assumptions.append(Assumption(describe(document), "spec.template", message))
+        message, field = what_is_not_known(document)
+        if message:
+            self._assumptions.append(Assumption(describe(document), field, message))
         else:
-            self._ignored[kind] += 1
+            self._ignored[str(document["kind"])] += 1
+
+    def _pass_over_deletion(self, deletion: Deletion) -> None:
+        """The same of an object that is to be deleted."""
+        name, dot, group = deletion.kind.partition(".")
+        # Those that are named without a group mean nothing to scheduling.
+        if not dot or makes_no_pods(group, name):
+            self._ignored[name] += 1
+        else:
+            message = f"what a controller makes of {name} objects is not known: pods that are its own stay here"
+            self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
 
     def _delete_workload(self, deletion: Deletion) -> None:
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
@@ -204,17 +217,47 @@ class _Planner:
             for job in self._objects.owned("Job", namespace, name, owner_kind="CronJob"):
                 self._add_deletion("Job", namespace, job.metadata.name)
 
-    def _add_deletion(self, kind: str, namespace: str, name: str) -> None:
+    def _add_deletion(self, kind: str, namespace: str, name: str, deleted_with: str = "") -> None:
+        """Take the deletion of a workload in, once."""
+        if (kind, namespace, name) in self._deleted_workloads:
+            return
+        self._deleted_workloads.add((kind, namespace, name))
         before = self._live.find(kind, namespace, name)
         if before is None:
             before = record_document(kind, self._objects.find(kind, namespace, name))
         planned = plan_deletion(kind, namespace, name, before, self._objects, self._live)
-        self._changes.append(planned.change)
+        change = planned.change
+        if deleted_with:
+            pods = self._running().get(change.object, [])
+            change = msgspec.structs.replace(change, deleted_with=deleted_with, pods=pods)
+        self._changes.append(change)
         if planned.workload is not None:
             self._workloads.append(planned.workload)
 
+    def _running(self) -> dict[str, list[str]]:
+        """The pods of each workload that have not ended."""
+        if self._pods_by_workload is None:
+            self._pods_by_workload = {}
+            workloads = Workloads(self._cluster)
+            for pod in self._cluster.pods:
+                if not pod.is_terminal:
+                    self._pods_by_workload.setdefault(workloads.of(pod), []).append(pod.key)
+        return self._pods_by_workload
+
+    def _withdraw(self, namespace: str) -> None:
+        """What the manifests put into a namespace goes with it."""
+        self._workloads = [each for each in self._workloads if each.namespace != namespace or each.after is None]
+        self._pods = [each for each in self._pods if each.namespace != namespace]
+        for index, change in enumerate(self._changes):
+            is_there = change.object.rpartition(" ")[2].startswith(f"{namespace}/")
+            if is_there and change.kind is not ChangeKind.DELETED:
+                gone = msgspec.structs.replace(change, kind=ChangeKind.DELETED, deleted_with=f"Namespace {namespace}")
+                self._changes[index] = gone
+
     def _empty(self, namespace: str) -> None:
         """Delete all that is in a namespace."""
+        self._withdraw(namespace)
+        whole = f"Namespace {namespace}"
         for kind in CLUSTER_KINDS.values():
             if not kind.is_namespaced:
                 continue
@@ -224,9 +267,19 @@ class _Planner:
                 owner = controller_of(record.metadata)
                 if kind.name == "Pod":
                     if owner is None or owner.kind not in POD_OWNERS:
-                        self._deleted_pods[record.key] = None
+                        self._delete_pod(record, whole)
                 elif kind.name not in POD_OWNERS:
                     self._overlay.remove(kind.name, namespace, record.metadata.name)
                 # A Deployment's ReplicaSets go with it.
                 elif owner is None or owner.kind != "Deployment":
-                    self._add_deletion(kind.name, namespace, record.metadata.name)
+                    above = f"{owner.kind} {namespace}/{owner.name}" if owner is not None else ""
+                    named = {f"{kind.name} {record.metadata.namespace}/{record.metadata.name}", above} & self._named
+                    self._add_deletion(kind.name, namespace, record.metadata.name, "" if named else whole)
+
+    def _delete_pod(self, pod: Pod, deleted_with: str) -> None:
+        self._deleted_pods[pod.key] = None
+        name = f"Pod {pod.key}"
+        if name not in self._named and not pod.is_terminal:
+            self._changes.append(
+                Change(object=name, kind=ChangeKind.DELETED, deleted_with=deleted_with, pods=[pod.key])
+            )

@@ -53,6 +53,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``changes`` are all objects in the order of the input, also those that stay as they are, and then the deletions.
     ``workloads`` are those of them that have pods and do not stay as they are. ``pods`` are plain pods, not admitted
     yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
+    ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
     """
 
@@ -60,6 +61,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     workloads: list[PlannedWorkload]
     pods: list[PodTemplate]
     deleted_pods: list[str]
+    deleted_nodes: list[str] = []
     cluster: ClusterSnapshot
     assumptions: list[Assumption] = []
     notes: list[str] = []

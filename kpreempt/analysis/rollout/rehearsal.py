@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from math import prod
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play import Limits, Scene, play_to_the_end
-from kpreempt.analysis.play.scheduling import Choose
+from kpreempt.analysis.play.outcomes import Branch, Choose, first_branch
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.casting import cast
 from kpreempt.analysis.rollout.records import Plan
@@ -21,20 +22,36 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import OutcomeShare
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.play import Play, StepKind
 
 # Beyond this a play is broken off; a rollout needs a few attempts for each of its pods.
 _ATTEMPTS = 50_000
+# So many plays by default where chance leaves more; all of them where one play foretells no more than that.
+_FEW_PLAYS = 20
+_MOST_PLAYS = 2 * _FEW_PLAYS
+_LEAST_PLAYS = 5
+# What the drawn plays may come to together, in decisions times nodes, which is what a decision takes.
+_MOST_DECISIONS = 5_000_000
+_DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
 
 
 class Rehearsed(msgspec.Struct, frozen=True):
-    """One play of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends."""
+    """One play of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
+
+    ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
+    some choice has more branches than were told.
+    """
 
     seed: int
     play: Play
     assumptions: list[Assumption]
     before: ClusterSnapshot
     after: ClusterSnapshot
+    likelihood: float = 1.0
+    taken: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
+    has_others: bool = False
+    decisions: int = 0
 
 
 class Rehearsal:
@@ -63,7 +80,7 @@ class Rehearsal:
 
     def by_chance(self, seed: int) -> Rehearsed:
         """A play in which the seed decides where the scheduler draws."""
-        return self._play(seed, self._chances(seed))
+        return self._play(seed, _Choices((), self._chances(seed)))
 
     def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Rehearsed]:
         """As many plays, with seeds that follow one another; one is enough where nothing is drawn."""
@@ -72,22 +89,42 @@ class Rehearsal:
         if first.play.draws:
             yield from spread(range(seed + 1, seed + runs), self.by_chance)
 
-    def every(self, most: int) -> tuple[list[Rehearsed], bool]:
+    def every(self, most: int, first: Rehearsed | None = None) -> tuple[list[Rehearsed], bool]:
         """The plays of all choices there are, ``most`` at most, and whether these were all.
 
-        The first takes the first node wherever there is a draw; then come those that differ in one choice, and so on.
+        The first takes the first branch wherever there is a draw, or is the one that was played already; then come
+        those that differ from it in one choice, and so on.
         """
         found: list[Rehearsed] = []
         waiting: deque[tuple[int, ...]] = deque([()])
         while waiting and len(found) < most:
             prefix = waiting.popleft()
-            choices = _Choices(prefix)
-            found.append(self._play(len(found), choices.choose))
-            for place in range(len(prefix), len(choices.widths)):
-                waiting.extend((*choices.taken[:place], other) for other in range(1, choices.widths[place]))
-        return found, not waiting
+            played = (
+                first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            )
+            found.append(msgspec.structs.replace(played, seed=len(found)))
+            for place in range(len(prefix), len(played.widths)):
+                others = (other for other in range(played.widths[place]) if other != played.taken[place])
+                waiting.extend((*played.taken[:place], other) for other in others)
+        return found, not waiting and not any(played.has_others for played in found)
 
-    def _play(self, seed: int, choose: Choose) -> Rehearsed:
+    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Rehearsed], bool]:
+        """As many plays as show what chance may do, and whether these are all that there can be.
+
+        One where nothing is drawn, all where they are few, else so many with seeds that follow one another as their
+        decisions leave room for. How long a decision takes on this machine has no part in it.
+        """
+        first = self.by_chance(seed)
+        if not first.play.draws:
+            return [first], True
+        room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
+        if prod(first.widths) <= _FEW_PLAYS:
+            # More than one play foretells may be there after all; those that were looked at count all the same.
+            return self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), first)
+        runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
+        return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
+
+    def _play(self, seed: int, choices: _Choices) -> Rehearsed:
         made = cast(self._plan, self._decode, self._now)
         if self._prepared is None:
             with self._phases.phase("prepare"):
@@ -95,8 +132,9 @@ class Rehearsal:
         scene = Scene(
             arriving=made.arriving,
             leaving=self._plan.deleted_pods,
+            lost_nodes=self._plan.deleted_nodes,
             actors=made.actors,
-            choose=choose,
+            choose=choices.choose,
         )
         with self._phases.phase("play"):
             play, assumptions, after = play_to_the_end(
@@ -107,32 +145,48 @@ class Rehearsal:
                 limits=Limits(attempts=_ATTEMPTS),
                 prepared=self._prepared,
             )
-        both = list(dict.fromkeys([*made.assumptions, *assumptions]))
-        return Rehearsed(seed=seed, play=play, assumptions=both, before=made.cluster, after=after)
+        return Rehearsed(
+            seed=seed,
+            play=play,
+            assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
+            before=made.cluster,
+            after=after,
+            likelihood=choices.likelihood,
+            taken=tuple(choices.taken),
+            widths=tuple(choices.widths),
+            has_others=choices.has_others,
+            decisions=sum(step.kind in _DECIDED for step in play.steps),
+        )
 
 
 class _Choices:
-    """Takes what ``prefix`` says, draw by draw, and then the first; remembers among how many it was."""
+    """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
 
-    def __init__(self, prefix: Sequence[int]) -> None:
+    def __init__(self, prefix: Sequence[int], others: Choose) -> None:
         self._prefix = prefix
+        self._others = others
         self.widths: list[int] = []
         self.taken: list[int] = []
+        self.likelihood = 1.0
+        self.has_others = False
 
-    def choose(self, nodes: Sequence[str], _weights: Sequence[float] | None = None, /) -> str:
+    def choose(self, branches: Sequence[Branch]) -> Branch:
         at = len(self.widths)
-        index = self._prefix[at] if at < len(self._prefix) else 0
-        self.widths.append(len(nodes))
-        self.taken.append(index)
-        return nodes[index]
+        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
+        self.widths.append(len(branches))
+        self.has_others |= any(branch.has_others for branch in branches)
+        self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
+        self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
+        return chosen
 
 
-def share_of(rehearsed: Rehearsed, *, fails: bool) -> OutcomeShare:
-    """The outcome of one play, by which it is told from others; it counts once."""
+def share_of(rehearsed: Rehearsed, *, fails: bool, share: float) -> OutcomeShare:
+    """The outcome of one play, by which it is told from others; it counts once, and as ``share`` of the whole."""
     play = rehearsed.play
     return OutcomeShare(
         count=1,
         seed=rehearsed.seed,
+        share=share,
         end=play.end,
         victims=_counted(each.workload for each in play.displaced),
         violations={budget.budget: budget.violations for budget in play.budgets if budget.violations},
@@ -146,9 +200,13 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
     """Equal outcomes counted together, the most frequent first."""
     found: dict[bytes, OutcomeShare] = {}
     for each in outcomes:
-        key = msgspec.json.encode(msgspec.structs.replace(each, seed=0, count=0), order="deterministic")
+        key = msgspec.json.encode(msgspec.structs.replace(each, seed=0, count=0, share=0), order="deterministic")
         known = found.get(key)
-        found[key] = each if known is None else msgspec.structs.replace(known, count=known.count + each.count)
+        if known is not None:
+            count, share = known.count + each.count, known.share + each.share
+            found[key] = msgspec.structs.replace(known, count=count, share=share)
+        else:
+            found[key] = each
     return sorted(found.values(), key=lambda each: (-each.count, each.seed))
 
 

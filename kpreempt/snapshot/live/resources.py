@@ -33,6 +33,7 @@ _WITHOUT = {
     "VolumeAttachment": "volumes that are still attached do not count against a node's limit",
     "RuntimeClass": "the overhead and node selector of runtime classes are left out",
     "LimitRange": "default requests of containers are left out",
+    "ResourceQuota": "pods that a quota refuses count as made",
     "Service": "default spreading by services is left out",
     "ReplicationController": "default spreading by replication controllers is left out, and expected pods of budgets",
     "ReplicaSet": "default spreading by replica sets is left out, and expected pods of budgets",

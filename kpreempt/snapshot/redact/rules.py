@@ -373,6 +373,8 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     workloads.RuntimeClassScheduling: {"node_selector": LABELS},
     workloads.RuntimeClass: {"handler": name_of(Space("handler"))},
     workloads.LimitRangeItem: {"type": _word},
+    workloads.ScopeRequirement: {"scope_name": _word, "operator": _word, "values": name_of(spaces.PRIORITY_CLASS)},
+    workloads.ResourceQuotaSpec: {"scopes": _word},
     workloads.ServiceSpec: {"selector": LABELS},
     workloads.ReplicationControllerSpec: {"selector": LABELS},
     volcano.PodGroupSpec: {

@@ -80,7 +80,9 @@ ADDRESSES = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104 (addr
 
 HUGE_PAGES = "hugepages-"
 ATTACHABLE_VOLUMES = "attachable-volumes-"
-_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage", "pods", "storage"))
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_QUOTAS = ("count/pods", *(f"limits.{each}" for each in _COMPUTE))
+_RESOURCES = frozenset((*_COMPUTE, "pods", "storage", *_QUOTAS))
 _ATTACHABLE = frozenset(f"{ATTACHABLE_VOLUMES}{each}" for each in ("aws-ebs", "gce-pd", "azure-disk", "cinder"))
 _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 
@@ -97,7 +99,8 @@ WORDS = _words(
     ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block Shared Dedicated Managed shared
     dedicated managed Container Pod PersistentVolumeClaim Preempted FailedScheduling Inqueue Completed Scheduled
     NotEnoughResources NotEnoughTasks NotEnoughPodsOfTask Open Closing Closed none best-effort restricted
-    single-numa-node
+    single-numa-node Terminating NotTerminating BestEffort NotBestEffort PriorityClass CrossNamespacePodAffinity
+    Exists DoesNotExist In NotIn
     """
 )
 KINDS = _words(

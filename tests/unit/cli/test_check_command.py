@@ -335,9 +335,78 @@ def test_prune_knows_what_is_in_no_namespace_custom_or_gone_already(ask: Ask, tm
     written(tmp_path / "now.json", [SMALL])
     run = ask("-f", "now.json", "--base", "base.json", "--prune", "-o", "json", change=False)
     assert (run.returncode, [(each["object"], each["kind"]) for each in json.loads(run.stdout)["changes"]]) == (
-        0,
+        1,
         [("Deployment shop/small", "Created"), (f"PriorityClass {there['metadata']['name']}", "Deleted")],
     )
+    # What its controller takes away with it is not known; nothing has pods because of a certificate.
+    assert findings(run) == [("fields-not-modelled", "Service.serving.knative.dev default/web", "Fails")]
+
+
+def bare(name: str) -> Document:
+    (pod,) = running(workload("Deployment", name, replicas=1), ["n1"])[-1:]
+    return {**pod, "metadata": {**pod["metadata"], "ownerReferences": []}}
+
+
+def lost_cluster() -> list[Document]:
+    """A full node with a plain pod and a ``web`` with a quota, in a namespace that may go."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    hard = {"pods": "2"}
+    quota = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "q", "namespace": "shop"}}
+    quota |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
+    return [
+        *nodes(2, "2"),
+        HIGH,
+        namespace,
+        *running(workload("Deployment", "web", replicas=1), ["n1"]),
+        bare("one"),
+        quota,
+    ]
+
+
+CUSTOM: Document = {
+    "apiVersion": "kafka.strimzi.io/v1",
+    "kind": "Kafka",
+    "metadata": {"name": "k", "namespace": "shop"},
+}
+
+
+# All but that which lists the pods that have to go, and no more.
+TELLING = [form for form in FORMATS if form != "name"]
+
+
+@pytest.mark.parametrize("form", TELLING)
+@pytest.mark.parametrize(
+    ("arguments", "change", "rule"),
+    [
+        pytest.param(["--delete", "node/n1"], SMALL, "lost-pods", id="a node"),
+        pytest.param(["--delete", "ns/shop"], SMALL, "max-deletions", id="a namespace"),
+        pytest.param([], SMALL, "quota-refusals", id="a quota"),
+        pytest.param([], CUSTOM, "fields-not-modelled", id="a custom resource"),
+    ],
+)
+def test_every_format_tells_what_is_lost_refused_or_not_known(
+    ask: Ask, tmp_path: Path, form: str, arguments: list[str], change: Document, rule: str
+) -> None:
+    written(tmp_path / "cluster.json", lost_cluster())
+    written(tmp_path / "new.json", [change])
+    run = ask("-f", "new.json", *arguments, "-o", form, change=False)
+    assert run.returncode == 1
+    assert rule in run.stdout
+
+
+@pytest.mark.parametrize("form", TELLING)
+def test_every_format_tells_how_often_a_rule_breaks(ask: Ask, tmp_path: Path, form: str) -> None:
+    web, other = (workload("Deployment", name, replicas=1, cpu="2") for name in ("web", "other"))
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    service |= {"spec": {"selector": {"app": "web"}}}
+    cluster = [*nodes(3, "2"), HIGH, *running(web, ["n1"]), *running(other, ["n2"]), service]
+    written(tmp_path / "cluster.json", cluster)
+    change = workload("Deployment", "api", replicas=2, cpu="2", pod={"priorityClassName": "high"})
+    written(tmp_path / "new.json", [change])
+    run = ask("-f", "new.json", "-o", form, change=False)
+    assert run.returncode == 1
+    wanted = {"json": '"inRuns": 1', "yaml": "inRuns: 1", "jsonl": '"inRuns":1'}
+    assert wanted.get(form, "in 1 of 2 runs") in run.stdout
 
 
 def test_what_is_deleted_makes_room(ask: Ask) -> None:

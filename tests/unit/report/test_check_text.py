@@ -49,7 +49,7 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
 
 def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> None:
     lines = lines_of(failed())
-    assert lines[0].startswith("FAIL  14 rules not kept: max-pdb-violations, ")
+    assert lines[0].startswith("FAIL  17 rules not kept: max-pdb-violations, ")
     assert "  3 pods evicted · 2 budget violations · 2 evictions deep" in lines[2]
     assert headings(lines) == [
         "FAIL",

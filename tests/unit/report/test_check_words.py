@@ -60,6 +60,26 @@ FINDINGS = {
         finding(RuleId.MAX_STRANDED, WORKLOAD, amount=2, pods=["a", "b"]),
         "Deployment batch/worker: 2 pods left without what they need: a and b",
     ),
+    "a pod that nothing makes again": (
+        finding(RuleId.LOST_PODS, "Pod shop/one", amount=1, pods=["shop/one"]),
+        "Pod shop/one has to go, and nothing makes it again (limit 0)",
+    ),
+    "a workload that goes with its namespace": (
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a", "b"], change="Namespace batch"),
+        "Deployment batch/worker goes with Namespace batch, and nobody named it (limit 0), 2 pods: a and b",
+    ),
+    "what a quota refuses": (
+        finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
+        "Deployment batch/worker: 2 pods of it are refused (limit 0); exceeded quota: q, requested: pods=1",
+    ),
+    "what is so in some of the plays": (
+        finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=7, of_runs=20, share=0.35),
+        "in 7 of 20 runs: Deployment batch/worker goes round for ever",
+    ),
+    "what is so in plays that are not equally likely": (
+        finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=1, of_runs=2, share=0.1),
+        "in 1 of 2 runs (10% likely): Deployment batch/worker goes round for ever",
+    ),
     "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker goes round for ever"),
     "an old snapshot": (
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
@@ -104,6 +124,7 @@ CHAINS = {
     "nothing": ([], ""),
     "one eviction": (["p", "a"], "p evicts a"),
     "what is not replaced is followed by another": (["p", "a", "b → c"], "p evicts a; then goes b"),
+    "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 takes along a; its replacement b evicts c"),
     "a long one is cut in the middle": (
         ["p", *(f"v{place} → r{place}" for place in range(9))],
         "p evicts v0; its replacement r0 evicts v1; its replacement r1 evicts v2; its replacement r2 evicts v3;"
@@ -194,7 +215,7 @@ def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
     assert plain(verdict_phrase(passed())) == "the change keeps all rules"
     assert plain(verdict_phrase(failed())) == (
-        "14 rules not kept: max-pdb-violations, max-victims, max-victims-per-workload and 11 more;"
+        "17 rules not kept: max-pdb-violations, max-victims, max-victims-per-workload and 14 more;"
         " 3 findings waived, accepted or not new"
     )
     forgiven = [each for each in failed().findings if each.standing is not GateStanding.FAILS]

@@ -145,7 +145,8 @@ def test_a_new_claim_is_as_the_server_stores_it() -> None:
 @pytest.mark.parametrize(
     ("document", "subject"),
     [
-        pytest.param(make("ResourceQuota", "q"), "ResourceQuota shop/q", id="a quota"),
+        pytest.param(make("Kafka", "k", "kafka.strimzi.io/v1", spec={"kafka": {"replicas": 3}}), "Kafka shop/k", id="a custom resource"),
+        pytest.param(make("Service", "k", "serving.knative.dev/v1"), "Service shop/k", id="one that is called as one of Kubernetes' own"),
         pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2"), "HorizontalPodAutoscaler shop/h", id="an autoscaler"),
         pytest.param(make("Rollout", "r", "argoproj.io/v1alpha1", spec={"template": template()}), "Rollout shop/r", id="a controller that is not known"),
         pytest.param(make("Kustomization", "k", "kustomize.config.k8s.io/v1beta1"), "Kustomization shop/k", id="what is not built yet"),
@@ -160,8 +161,28 @@ def test_what_has_no_name_is_no_mistake_where_it_means_nothing() -> None:
     nameless = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]}
     chart = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep(2000)}
     plan = plan_of([nameless, chart, nameless])
-    assert [each.subject for each in plan.assumptions] == ["Kustomization shop/without a name"] * 2
-    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 1 Thing"]
+    kustomization = "Kustomization shop/without a name"
+    assert [each.subject for each in plan.assumptions] == [kustomization, "Thing shop/without a name", kustomization]
+
+
+def test_what_makes_no_pods_for_sure_is_passed_over() -> None:
+    issuer = {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "c"}}
+    plan = plan_of([issuer, make("NetworkPolicy", "n", "networking.k8s.io/v1"), make("ConfigMap", "c")])
+    assert plan.assumptions == []
+    assert plan.notes == [
+        "of no kind that is known to decide about pods, and ignored: 1 Certificate, 1 NetworkPolicy, 1 ConfigMap"
+    ]
+
+
+def test_a_quota_of_objects_for_which_there_are_too_many_is_an_assumption() -> None:
+    hard = {"count/deployments.apps": "3", "services": "1", "pods": "100"}
+    used = {"count/deployments.apps": "2", "services": "1"}
+    quota = make("ResourceQuota", "q", spec={"hard": hard}, status={"hard": hard, "used": used})
+    plan = plan_of([workload(), make("Service", "s")], quota)
+    assert [(each.subject, each.field) for each in plan.assumptions] == [("ResourceQuota shop/q", "spec.hard.services")]
+    assert [each.field for each in plan_of([workload(), workload(name="b")], quota).assumptions] == [
+        "spec.hard.count/deployments.apps"
+    ]
 
 
 def test_a_namespace_that_is_nowhere_is_noted() -> None:
@@ -269,8 +290,14 @@ def test_a_deletion_that_makes_no_sense_is_refused(text: str, error: type[Kpreem
 def test_what_means_nothing_can_be_deleted_too() -> None:
     plan = plan_of([], deleted=["cm/a", "configmaps/b", "certificates.cert-manager.io/c"])
     assert plan.changes == []
-    assert plan.notes == [
-        "of no kind that is known to decide about pods, and ignored: 2 ConfigMap, 1 certificates.cert-manager.io"
+    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 2 ConfigMap, 1 certificates"]
+
+
+def test_that_a_custom_resource_is_deleted_is_an_assumption() -> None:
+    plan = plan_of([], deleted=["rollout.argoproj.io/api", "services.serving.knative.dev/web"])
+    assert [each.subject for each in plan.assumptions] == [
+        "rollout.argoproj.io shop/api",
+        "services.serving.knative.dev shop/web",
     ]
 
 
@@ -284,7 +311,15 @@ def test_with_a_namespace_goes_all_that_is_in_it() -> None:
         *(pod("plain"), pod("owned", owner={**owner, "kind": "ReplicaSet"}), served(workload(namespace="other"))),
         deleted=["ns/shop"],
     )
-    assert kinds_of(plan) == [("Namespace shop", "Deleted"), ("Deployment shop/api", "Deleted")]
+    assert kinds_of(plan) == [
+        ("Namespace shop", "Deleted"),
+        ("Pod shop/plain", "Deleted"),
+        ("Deployment shop/api", "Deleted"),
+    ]
+    assert [(each.deleted_with, each.pods) for each in plan.changes[1:]] == [
+        ("Namespace shop", ["shop/plain"]),
+        ("Namespace shop", []),
+    ]
     assert (plan.cluster.namespaces, plan.cluster.pod_disruption_budgets) == ([], [])
     assert plan.deleted_pods == ["shop/plain"]
     assert [(each.kind, len(each.replica_sets)) for each in plan.workloads] == [("Deployment", 1)]

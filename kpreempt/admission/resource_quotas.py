@@ -1,0 +1,191 @@
+"""What ResourceQuotas make of a pod that is to be created: what it takes of them, and which of them refuse it.
+
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/quota/v1/evaluator/core/pods.go`` and ``k8s.io/apiserver`` v0.36.3
+``pkg/admission/plugin/resourcequota/controller.go`` (``CheckRequest``), without the plugin's own configuration, by
+which some resources may be limited where no quota is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kpreempt.admission.pod_resources import add_amounts, format_nano, total_limits, total_requests
+from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.pod import Pod, ResourceList
+from kpreempt.model.quantity import Quantity, quantity
+from kpreempt.model.workloads import ResourceQuota, ScopeRequirement
+
+_ONE = quantity("1")
+_REQUESTS, _LIMITS = "requests.", "limits."
+_HUGE_PAGES = "hugepages-"
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_COUNTS = ("pods", "count/pods")
+# Where a quota counts one of these, every container has to say how much.
+_REQUIRED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+# Resources that requests and limits of the whole pod may be about.
+_POD_LEVEL = ("cpu", "memory")
+
+Amounts = dict[str, Quantity]
+
+
+def counts_pods(resource: str) -> bool:
+    """Whether a quota of this resource is about pods."""
+    if resource in (*_COUNTS, *_COMPUTE) or resource.startswith((_HUGE_PAGES, f"{_REQUESTS}{_HUGE_PAGES}")):
+        return True
+    if resource.startswith((_REQUESTS, _LIMITS)):
+        prefix, _, name = resource.partition(".")
+        return name in _COMPUTE or (prefix == "requests" and _is_extended(name))
+    return False
+
+
+def usage_of(pod: Pod) -> Amounts:
+    """What a pod takes of quotas, by the names that these have for it; one that has ended is only there."""
+    if pod.is_terminal:
+        return {"count/pods": _ONE}
+    requests, limits = _amounts_of(pod)
+    usage: Amounts = {"count/pods": _ONE, **_compute(requests, limits)}
+    return usage
+
+
+def covers(quota: ResourceQuota, pod: Pod) -> bool:
+    """Whether the quota is about the pod: it counts something of pods, and the pod is within all its scopes."""
+    if quota.metadata.namespace != pod.metadata.namespace or not any(map(counts_pods, quota.limits)):
+        return False
+    selector = quota.spec.scope_selector
+    wanted = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
+    wanted += selector.match_expressions if selector is not None else []
+    return all(_is_in_scope(pod, each) for each in wanted)
+
+
+def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod) -> str:
+    """Why the quota, which covers the pod, does not let it be created, in the API server's words, or an empty text."""
+    name, hard = quota.metadata.name, quota.limits
+    if missing := _unspecified(pod, [each for each in hard if counts_pods(each)]):
+        return f"failed quota: {name}: must specify {missing}"
+    asked = {key: amount for key, amount in usage_of(pod).items() if key in hard and amount.nano}
+    if unknown := sorted(key for key in asked if key not in used):
+        return f"status unknown for quota: {name}, resources: {','.join(unknown)}"
+    exceeded = [key for key, amount in asked.items() if used[key].nano + amount.nano > hard[key].nano]
+    if not exceeded:
+        return ""
+    requested, there, limited = (_listed(amounts, exceeded) for amounts in (asked, used, hard))
+    return f"exceeded quota: {name}, requested: {requested}, used: {there}, limited: {limited}"
+
+
+def changed(used: Mapping[str, Quantity], pod: Pod, by: int) -> Amounts:
+    """What is used once a pod has come (1) or gone (-1), of what was counted before."""
+    usage = usage_of(pod)
+    return {key: _moved(amount, usage[key], by) if key in usage else amount for key, amount in used.items()}
+
+
+def counted(quota: ResourceQuota, pods: Iterable[Pod]) -> Amounts:
+    """What the pods that the quota covers use of it, as its controller counts."""
+    total: ResourceList = {}
+    for pod in pods:
+        if covers(quota, pod):
+            add_amounts(total, usage_of(pod))
+    return {key: total.get(key, quantity("0")) for key in quota.limits if counts_pods(key)}
+
+
+def _moved(amount: Quantity, more: Quantity, by: int) -> Quantity:
+    nano = amount.nano + by * more.nano
+    text = amount if amount.nano else more
+    return quantity(format_nano(max(nano, 0), binary=text.text.endswith("i")))
+
+
+def _compute(requests: ResourceList, limits: ResourceList) -> Amounts:
+    usage: Amounts = {"pods": _ONE}
+    for name in _COMPUTE:
+        if name in requests:
+            usage[name] = usage[f"{_REQUESTS}{name}"] = requests[name]
+        if name in limits:
+            usage[f"{_LIMITS}{name}"] = limits[name]
+    for name, amount in requests.items():
+        if name.startswith(_HUGE_PAGES):
+            usage[name] = usage[f"{_REQUESTS}{name}"] = amount
+        elif _is_extended(name):
+            usage[f"{_REQUESTS}{name}"] = amount
+    return usage
+
+
+def _amounts_of(pod: Pod) -> tuple[ResourceList, ResourceList]:
+    """Requests and limits with those of the whole pod and its overhead, which counts where there is a limit at all."""
+    requests, limits = total_requests(pod), total_limits(pod)
+    whole = pod.spec.resources
+    if whole is not None:
+        for total, own in ((requests, whole.requests), (limits, whole.limits)):
+            total.update({key: own[key] for key in own if key in _POD_LEVEL or key.startswith(_HUGE_PAGES)})
+    add_amounts(requests, pod.spec.overhead)
+    add_amounts(limits, {key: amount for key, amount in pod.spec.overhead.items() if key in limits})
+    return requests, limits
+
+
+def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
+    """``limits.cpu for: app,proxy; …`` for what containers have to say and do not."""
+    whole = pod.spec.resources
+    if whole is not None and (_has_pod_level(whole.requests) or _has_pod_level(whole.limits)):
+        return ""
+    missing: dict[str, set[str]] = {}
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        there = _compute(container.resources.requests, container.resources.limits)
+        for key in _REQUIRED.intersection(counted_resources) - there.keys():
+            missing.setdefault(key, set()).add(container.name)
+    return "; ".join(f"{key} for: {','.join(sorted(missing[key]))}" for key in sorted(missing))
+
+
+def _has_pod_level(amounts: ResourceList) -> bool:
+    return any(key in _POD_LEVEL or key.startswith(_HUGE_PAGES) for key in amounts)
+
+
+def _is_in_scope(pod: Pod, wanted: ScopeRequirement) -> bool:
+    scope = wanted.scope_name
+    is_terminating = pod.spec.active_deadline_seconds is not None and pod.spec.active_deadline_seconds >= 0
+    if scope in ("Terminating", "NotTerminating"):
+        return is_terminating == (scope == "Terminating")
+    if scope in ("BestEffort", "NotBestEffort"):
+        return _is_best_effort(pod) == (scope == "BestEffort")
+    if scope == "CrossNamespacePodAffinity":
+        return _reaches_other_namespaces(pod)
+    return scope == "PriorityClass" and _has_class(pod.spec.priority_class_name, wanted)
+
+
+def _has_class(name: str, wanted: ScopeRequirement) -> bool:
+    if wanted.operator == "Exists":
+        return bool(name)
+    if wanted.operator == "DoesNotExist":
+        return not name
+    if wanted.operator == "In":
+        return bool(name) and name in wanted.values
+    return not name or name not in wanted.values
+
+
+def _is_best_effort(pod: Pod) -> bool:
+    """``ComputePodQOS``: nothing asks for CPU or memory, or has a limit of it; the whole pod decides where it says."""
+    whole = pod.spec.resources
+    parts = (
+        [whole] if whole is not None else [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
+    )
+    amounts = (listed for part in parts for listed in (part.requests, part.limits))
+    return not any(listed[key].nano > 0 for listed in amounts for key in _POD_LEVEL if key in listed)
+
+
+def _reaches_other_namespaces(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    terms: list[PodAffinityTerm] = []
+    for part in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        if part is not None:
+            terms += [*part.required, *(each.pod_affinity_term for each in part.preferred)]
+    return any(term.namespaces or term.namespace_selector is not None for term in terms)
+
+
+def _is_extended(name: str) -> bool:
+    """Whether a quota may count it as ``requests.NAME``: not one of Kubernetes' own."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith(_REQUESTS)
+
+
+def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
+    return ",".join(
+        f"{name}={format_nano(amounts[name].nano, binary=amounts[name].text.endswith('i'))}" for name in sorted(names)
+    )

@@ -1,0 +1,163 @@
+"""Which pods a quota is about, what it counts of them, and what it says to one too many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kpreempt.admission.resource_quotas import counted, counts_pods, covers, refusal, usage_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import ResourceQuota
+
+APP = {"name": "app", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}
+BARE = {"name": "bare"}
+
+
+def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
+    document = {
+        "metadata": {"name": "one", "namespace": "shop"},
+        "spec": {"containers": list(containers or (APP,)), **spec},
+    }
+    return msgspec.convert(document, Pod, dec_hook=_decoded)
+
+
+def _decoded(kind: type, value: Any) -> Any:
+    return kind(value)
+
+
+def quota(hard: dict[str, str], used: dict[str, str] | None = None, **spec: Any) -> ResourceQuota:
+    document = {
+        "metadata": {"name": "q", "namespace": "shop"},
+        "spec": {"hard": hard, **spec},
+        "status": {"hard": hard, "used": used or {}},
+    }
+    return msgspec.convert(document, ResourceQuota, dec_hook=_decoded)
+
+
+def said(found: ResourceQuota, asking: Pod) -> str:
+    return refusal(found, found.status.used, asking)
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_counted"),
+    [
+        ("pods", True),
+        ("count/pods", True),
+        ("cpu", True),
+        ("limits.ephemeral-storage", True),
+        ("hugepages-2Mi", True),
+        ("requests.hugepages-2Mi", True),
+        ("requests.nvidia.com/gpu", True),
+        ("limits.nvidia.com/gpu", False),
+        ("nvidia.com/gpu", False),
+        ("requests.storage", False),
+        ("services", False),
+        ("count/deployments.apps", False),
+        ("gold.storageclass.storage.k8s.io/requests.storage", False),
+    ],
+)
+def test_what_is_about_pods(resource: str, is_counted: bool) -> None:
+    assert counts_pods(resource) is is_counted
+
+
+def test_a_pod_takes_what_its_containers_ask_for() -> None:
+    told = {name: str(amount) for name, amount in usage_of(pod()).items()}
+    assert told == {
+        "count/pods": "1",
+        "pods": "1",
+        "cpu": "500m",
+        "requests.cpu": "500m",
+        "memory": "1Gi",
+        "requests.memory": "1Gi",
+        "limits.memory": "2Gi",
+    }
+
+
+def test_the_overhead_counts_where_there_is_a_limit_at_all() -> None:
+    told = usage_of(pod(overhead={"cpu": "100m", "memory": "1Gi"}))
+    assert (str(told["cpu"]), str(told["limits.memory"]), "limits.cpu" in told) == ("600m", "3Gi", False)
+
+
+def test_what_the_whole_pod_asks_for_counts_instead_of_its_containers() -> None:
+    told = usage_of(pod(APP, BARE, resources={"requests": {"cpu": "3"}}))
+    assert (str(told["cpu"]), str(told["memory"])) == ("3", "1Gi")
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields", "is_covered"),
+    [
+        pytest.param({}, {}, True, id="no scope is about all"),
+        pytest.param({"scopes": ["Terminating"]}, {}, False, id="one without a deadline does not terminate"),
+        pytest.param({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 0}, True, id="one with a deadline does"),
+        pytest.param({"scopes": ["NotTerminating"]}, {"activeDeadlineSeconds": 9}, False, id="and is not among others"),
+        pytest.param({"scopes": ["BestEffort"]}, {}, False, id="one that asks for something is no best effort"),
+        pytest.param({"scopes": ["BestEffort"]}, {"containers": [BARE]}, True, id="one that asks for nothing is"),
+        pytest.param({"scopes": ["NotBestEffort", "NotTerminating"]}, {}, True, id="all scopes have to hold"),
+        pytest.param({"scopes": ["PriorityClass"]}, {"priorityClassName": "high"}, True, id="any class"),
+        pytest.param({"scopes": ["PriorityClass"]}, {}, False, id="no class"),
+        pytest.param({"scopes": ["CrossNamespacePodAffinity"]}, {}, False, id="no affinity"),
+    ],
+)
+def test_scopes(spec: dict[str, Any], fields: dict[str, Any], is_covered: bool) -> None:
+    containers = fields.pop("containers", [APP])
+    assert covers(quota({"pods": "1"}, **spec), pod(*containers, **fields)) is is_covered
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "name", "is_covered"),
+    [
+        ("In", ["high"], "high", True),
+        ("In", ["high"], "low", False),
+        ("In", ["high"], "", False),
+        ("NotIn", ["high"], "low", True),
+        ("NotIn", ["high"], "", True),
+        ("DoesNotExist", [], "", True),
+        ("DoesNotExist", [], "high", False),
+    ],
+)
+def test_scope_selectors(operator: str, values: list[str], name: str, is_covered: bool) -> None:
+    expression = {"scopeName": "PriorityClass", "operator": operator, "values": values}
+    found = quota({"pods": "1"}, scopeSelector={"matchExpressions": [expression]})
+    assert covers(found, pod(priorityClassName=name)) is is_covered
+
+
+def test_affinity_that_names_namespaces_reaches_beyond_its_own() -> None:
+    term = {"topologyKey": "zone", "namespaces": ["other"]}
+    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": term}]}}
+    assert covers(quota({"pods": "1"}, scopes=["CrossNamespacePodAffinity"]), pod(affinity=affinity))
+
+
+@pytest.mark.parametrize(
+    ("found", "containers", "message"),
+    [
+        pytest.param(quota({"pods": "2"}, {"pods": "1"}), [APP], "", id="room for one more"),
+        pytest.param(
+            quota({"pods": "2", "requests.cpu": "1", "cpu": "2"}, {"pods": "2", "requests.cpu": "600m", "cpu": "0"}),
+            [APP],
+            "exceeded quota: q, requested: pods=1,requests.cpu=500m, used: pods=2,requests.cpu=600m, "
+            "limited: pods=2,requests.cpu=1",
+            id="what is too much, by name",
+        ),
+        pytest.param(
+            quota({"limits.cpu": "2", "requests.memory": "1Gi"}, {}),
+            [BARE, {"name": "a"}],
+            "failed quota: q: must specify limits.cpu for: a,bare; requests.memory for: a,bare",
+            id="what containers have to say",
+        ),
+        pytest.param(quota({"ephemeral-storage": "1"}, {}), [BARE], "", id="storage need not be said"),
+        pytest.param(
+            quota({"pods": "2"}, {}), [APP], "status unknown for quota: q, resources: pods", id="a use nobody knows"
+        ),
+        pytest.param(quota({"services": "0"}, {"services": "0"}), [APP], "", id="what is not about pods"),
+    ],
+)
+def test_what_it_says(found: ResourceQuota, containers: list[dict[str, Any]], message: str) -> None:
+    assert said(found, pod(*containers)) == message
+
+
+def test_what_is_used_is_counted_of_the_pods_that_it_is_about() -> None:
+    ended = msgspec.structs.replace(pod(), status=msgspec.structs.replace(pod().status, phase="Succeeded"))
+    used = counted(quota({"pods": "9", "count/pods": "9", "cpu": "9", "services": "1"}), [pod(), pod(), ended])
+    assert {name: str(amount) for name, amount in used.items()} == {"pods": "2", "count/pods": "3", "cpu": "1"}
