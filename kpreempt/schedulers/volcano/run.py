@@ -28,6 +28,7 @@ from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
 from kpreempt.schedulers.volcano.resources import SchedulerPanicError
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import TaskStatus
+from kpreempt.schedulers.unread import unread_in_session
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     JobState,
@@ -87,6 +88,8 @@ class _Run:
     ) -> None:
         self._with_scores = with_scores
         self._cache = cache_of(cluster, now=now)
+        pending = [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
+        self._unread = unread_in_session(cluster, pending)
         self._configuration = configuration
         self._order = order
         self._recorder = Recorder()
@@ -116,7 +119,7 @@ class _Run:
             actions=self._actions,
             final=final,
             ignored=dict(sorted(self._cache.ignored.items())),
-            assumptions=list(self._configuration.assumptions),
+            assumptions=[*self._configuration.assumptions, *self._unread],
         )
 
     def _open(self, session: Session) -> State:
