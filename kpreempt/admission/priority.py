@@ -19,7 +19,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
 from kpreempt.verdict import Admitted, Assumption
-from kpreempt.verdict.unread import missing_right, unread_of, why_unread
+from kpreempt.verdict.unread import unread_of, why_unread
 
 # The API server creates these two at its start, so they exist even where the input does not hold them.
 SYSTEM_PRIORITY_CLASSES = (
@@ -105,11 +105,10 @@ def _change(path: str, stated: int | str | None, computed: int | str, reason: st
 
 def _unread_class(pod: Pod, cluster: ClusterSnapshot) -> NotFoundError:
     unread, name = cluster.unread[_KIND], pod.spec.priority_class_name
-    right = missing_right(unread)
     return NotFoundError(
         f'Pod {pod.key}: spec.priorityClassName: which priority "{name}" stands for is unknown: PriorityClasses '
-        f"{why_unread(unread)}{f'; missing is {right}' if right else ''}",
-        hint="a priority that the pod states is taken: spec.priority, or explain --priority",
+        f"{why_unread(unread)}",
+        hint="explain --priority N takes N for it",
     )
 
 

@@ -25,8 +25,8 @@ def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with its RuntimeClass' overhead and placement.
 
     Raises ``InputError`` where the API server refuses the pod: an unknown class, an overhead that is not the class's,
-    a node selector that contradicts it. Where the input has no RuntimeClass at all, or not all could be read, the pod is
-    taken as it is, with an assumption.
+    a node selector that contradicts it. Where the input has no RuntimeClass at all, or they could not be read, the pod
+    is taken as it is, with an assumption.
     """
     name = pod.spec.runtime_class_name
     if name and _may_be_unread(name, cluster):

@@ -23,7 +23,7 @@ from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS, Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
-from kpreempt.cli.strictness import strict_exit_code
+from kpreempt.cli.strictness import is_unfounded, strict_exit_code
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -318,4 +318,6 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
     outcome = max((_EXIT_CODES[verdict.outcome] for verdict in verdicts), default=0) if request.exit_code else 0
+    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
+        outcome = _EXIT_CODES[Outcome.UNCERTAIN]
     return strict_exit_code(assumptions, is_strict=request.strict) or outcome

@@ -11,6 +11,7 @@ from kpreempt.report.failures import is_crowd
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.verdict import BudgetUse, Verdict, Victim
+from kpreempt.verdict.unread import are_budgets_unread
 
 _NODES_SHOWN = 2
 _VICTIMS_SHOWN = 10
@@ -29,7 +30,7 @@ def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     for number, node in enumerate(shown):
         page.blank()
         label = Span("5 VICTIMS", "heading") if not number else ""
-        page.labelled(label, *_title(node, verdict.victims[node]), column=LABEL_COLUMN)
+        page.labelled(label, *_title(node, verdict.victims[node], verdict), column=LABEL_COLUMN)
         _add_table(page, verdict.victims[node], verdict, options)
     rest = len(nodes) - len(shown)
     if rest:
@@ -64,10 +65,11 @@ def longest_grace_seconds(victims: Sequence[Victim]) -> int:
     return max((DEFAULT_GRACE_SECONDS if each is None else each for each in seconds), default=0)
 
 
-def _title(node: str, victims: Sequence[Victim]) -> Phrase:
+def _title(node: str, victims: Sequence[Victim], verdict: Verdict) -> Phrase:
     seconds = longest_grace_seconds(victims)
     stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
-    unprotected = "" if _have_budgets(victims) else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
+    told = _have_budgets(victims) or are_budgets_unread(verdict.assumptions)
+    unprotected = "" if told else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
     return ("on ", strong(node), ", most important first" if len(victims) > 1 else "", stop, unprotected)
 
 

@@ -129,7 +129,7 @@ _READ_BY_SESSIONS = (
 
 
 def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
-    """The outcome, which may be uncertain because of what could not be read of ``kinds``, and an assumption for each."""
+    """The outcome, uncertain where what could not be read of ``kinds`` may hide another, and an assumption for each."""
     if not seen.cluster.unread:
         return seen.outcome, []
     told = [kind for kind in kinds if kind in seen.cluster.unread and _MATTERS[kind](seen)]

@@ -32,7 +32,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
     the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped``, ``assumptions`` and ``unread`` are what the source says of itself, ``is_own`` that it is a dump of kpreempt's.
+    ``skipped``, ``assumptions`` and ``unread`` are what the source says of itself, ``is_own`` that it is a dump of
+    kpreempt's.
     """
 
     source: str

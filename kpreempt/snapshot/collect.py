@@ -138,13 +138,7 @@ class Collector:
         self._version = batch.version or self._version
         if batch.taken_at:
             self._taken_at = _time(batch)
-        if batch.skipped:
-            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
-        if batch.assumptions:
-            self._take_over(_said(batch, batch.assumptions, list[Assumption]), batch.source)
-        if batch.unread:
-            for kind, status in _said(batch, batch.unread, dict[str, int]).items():
-                self.leave_out(kind, status, batch.source)
+        self._note_what_is_said(batch)
         if batch.is_own:
             self._own_sources.add(batch.source)
         if batch.source != self._source:
@@ -164,6 +158,15 @@ class Collector:
                 if not self._skips_bad_objects:
                     raise bad from None
                 self.set_aside.append(bad)
+
+    def _note_what_is_said(self, batch: Batch) -> None:
+        if batch.skipped:
+            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
+        if batch.assumptions:
+            self._take_over(_said(batch, batch.assumptions, list[Assumption]), batch.source)
+        if batch.unread:
+            for kind, status in _said(batch, batch.unread, dict[str, int]).items():
+                self.leave_out(kind, status, batch.source)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
         """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
@@ -198,9 +201,7 @@ class Collector:
             taken_at=self._taken_at,
             skipped=dict(self._skipped),
             # What one source could not read another may bring.
-            unread={
-                kind: unread for kind, (unread, source) in self._unread.items() if not self._has_from_others(kind, source)
-            },
+            unread={kind: why for kind, (why, at) in self._unread.items() if not self._has_from_others(kind, at)},
             documents=self._filing.documents(),
         )
 

@@ -91,6 +91,7 @@ def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
 
 
 def _annotations(header: DumpHeader) -> dict[str, str]:
+    unread = {kind: each.status for kind, each in header.unread.items()}
     taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     annotations = {
         SERVER_VERSION: header.server_version,
@@ -98,6 +99,6 @@ def _annotations(header: DumpHeader) -> dict[str, str]:
         KPREEMPT_VERSION: header.kpreempt_version,
         SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
         ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
-        UNREAD: _ENCODER.encode({kind: each.status for kind, each in header.unread.items()}).decode() if header.unread else "",
+        UNREAD: _ENCODER.encode(unread).decode() if unread else "",
     }
     return {key: value for key, value in annotations.items() if value}

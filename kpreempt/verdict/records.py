@@ -57,6 +57,10 @@ class Admitted(_Record, frozen=True):
     reason: str
 
 
+# How the field of an assumption begins that is about a feature gate; its name follows.
+FEATURE_GATE = "feature gate "
+
+
 class AssumptionKind(StrEnum):
     """What an assumption is about, as far as a gate is concerned.
 

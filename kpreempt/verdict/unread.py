@@ -51,23 +51,33 @@ def consequence_without(kind: str) -> str:
 
 
 def why_unread(unread: Unread) -> str:
-    """Why a kind was not read, as the end of a sentence that begins with it."""
-    return "may not be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
-
-
-def missing_right(unread: Unread) -> str:
-    """The right that would let the kind be read; empty where it is no matter of rights."""
-    return f"the right to list {unread.resource}" if unread.status == FORBIDDEN and unread.resource else ""
+    """Why a kind was not read, as the end of a sentence that begins with it; says which right is missing."""
+    return "; ".join(filter(None, (_refusal(unread), _missing_right(unread))))
 
 
 def unreadable(kind: str, unread: Unread) -> Assumption:
     """That objects of the kind were not read. What is lost with events is only told otherwise."""
-    right = missing_right(unread)
-    message = f"{why_unread(unread)}: {consequence_without(kind)}{f'; missing is {right}' if right else ''}"
+    told = f"{_refusal(unread)}: {consequence_without(kind)}"
+    message = "; ".join(filter(None, (told, _missing_right(unread))))
     # Events tell what was; no scheduler looks at them.
     return Assumption(kind, LIST, message, AssumptionKind.TOLD if kind == "Event" else AssumptionKind.UNREADABLE)
 
 
+def _refusal(unread: Unread) -> str:
+    return "may not be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
+
+
+def _missing_right(unread: Unread) -> str:
+    """Empty where it is no matter of rights."""
+    return f"the right to list {unread.resource} is missing" if unread.status == FORBIDDEN and unread.resource else ""
+
+
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
     """An assumption for each of these kinds that the snapshot was taken without."""
-    return [unreadable(kind, cluster.unread[kind]) for kind in kinds if kind in cluster.unread] if cluster.unread else []
+    unread = cluster.unread
+    return [unreadable(kind, unread[kind]) for kind in kinds if kind in unread] if unread else []
+
+
+def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
+    """Whether budgets may protect pods of which nothing says so."""
+    return any(each.subject == "PodDisruptionBudget" and each.field == LIST for each in assumptions)

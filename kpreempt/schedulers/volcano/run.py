@@ -7,6 +7,7 @@ from datetime import datetime
 from types import ModuleType
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.unread import unread_in_session
 from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
 from kpreempt.schedulers.volcano.cache import cache_of
 from kpreempt.schedulers.volcano.closing import close_session
@@ -28,7 +29,6 @@ from kpreempt.schedulers.volcano.recorder import ActionRecord, Recorder
 from kpreempt.schedulers.volcano.resources import SchedulerPanicError
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.schedulers.volcano.task import TaskStatus
-from kpreempt.schedulers.unread import unread_in_session
 from kpreempt.verdict.volcano import (
     ActionEvidence,
     JobState,

@@ -20,6 +20,7 @@ CUSTOM = ("PodGroup", "Queue")
 # The versions of a group before v1 that clusters of the last years serve; all else has been v1 since 1.24.
 _OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1"), "policy": ("v1beta1",)}
 
+
 def label_of(kind: Kind) -> str:
     """What messages call a kind; of one that only plugins read its group is told, too."""
     return f"{kind.name}.{kind.groups[0]}" if _is_of_plugins(kind) and kind.groups[0] else kind.name

@@ -34,6 +34,7 @@ from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugi
 from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.records import FEATURE_GATE
 
 _SUBJECT = KIND
 _FIT = "NodeResourcesFit"
@@ -56,7 +57,7 @@ def scheduler_from_configuration(
     registry = registry_with(plugins)
     features, not_modelled = gates_with(feature_gates or {})
     assumptions = [
-        Assumption("scheduler", f"feature gate {name}", "this setting is not modelled; the default is")
+        Assumption("scheduler", f"{FEATURE_GATE}{name}", "this setting is not modelled; the default is")
         for name in not_modelled
     ]
     asked_for = [each for each in plugins if each.is_asked_for]

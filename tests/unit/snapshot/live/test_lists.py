@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot import load_snapshot
 from kpreempt.model.unread import Unread
+from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
 from kpreempt.snapshot.live.resources import (
