@@ -23,6 +23,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Check, GateFinding, RuleResult
+from kpreempt.verdict.records import SETTING_NOT_MODELLED
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +78,9 @@ def check_rollout(
         return Rehearsal(plan, scheduler, decode, now=at, chances=chances, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
-    general = [*question.assumptions, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
+    # Gates are for controllers, too, which may have much to do where nothing is scheduled.
+    gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
     def facts(rehearsed: Rehearsed, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
         return _facts(rehearsed, [*general, *plan.assumptions, *rehearsed.assumptions, *more], question, summary)

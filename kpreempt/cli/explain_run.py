@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, VOLCANO
 from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -30,6 +30,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
+from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
@@ -96,6 +97,8 @@ def run_explain(request: ExplainRequest) -> int:
     colour = wants_colour(request.colour, sys.stdout)
     now = time_of_answer(request.now)
     _check(request)
+    if request.aftermath:
+        _check_queue(request.algorithm or DEFAULT_ALGORITHM)
     overrides = _overrides(request)
     scheduler = read_scheduler(
         request.scheduler_config,
@@ -236,6 +239,13 @@ def _check(request: ExplainRequest) -> None:
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
+
+
+def _check_queue(algorithm: str) -> None:
+    """Raise ``UsageError`` where what follows cannot be played, because the scheduler's own queue is not modelled."""
+    if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
+        known = ", ".join(QUEUE_ALGORITHMS)
+        raise UsageError(f"--aftermath plays a scheduler's queue, and that of {algorithm} is not modelled", hint=known)
 
 
 def _overrides(request: ExplainRequest) -> Overrides:

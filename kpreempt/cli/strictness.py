@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.records import FEATURE_GATE
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import LIST
 
 
@@ -42,4 +42,4 @@ def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
 def _takes_the_ground(assumption: Assumption) -> bool:
     if assumption.kind is AssumptionKind.UNREADABLE:
         return True
-    return assumption.kind is AssumptionKind.NOT_MODELLED and assumption.field.startswith(FEATURE_GATE)
+    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED

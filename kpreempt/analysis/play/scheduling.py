@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
@@ -13,6 +13,7 @@ from kpreempt.analysis.queue_world import refused
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
+from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF
 from kpreempt.verdict import Assumption, Outcome, Place, Verdict
 
 Choose = Callable[[Sequence[str]], str]
@@ -43,7 +44,7 @@ class Scheduling:
         self._choose = choose
         start = world.time(0.0)
         rules = scheduler.queue_rules(lambda: world.prepared(clock()))
-        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY, rules)
+        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
@@ -119,6 +120,14 @@ class Scheduling:
         )
 
 
-def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    """The algorithm's queue; for one whose own is not modelled that of today."""
-    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started, rules=rules)
+def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
+    settings = scheduler.settings
+    return queue_for(
+        scheduler.algorithm if scheduler.algorithm in QUEUE_ALGORITHMS else DEFAULT_ALGORITHM,
+        started,
+        feature_gates=settings.gates,
+        initial_backoff=settings.initial_backoff or DEFAULT_INITIAL_BACKOFF,
+        max_backoff=settings.max_backoff or DEFAULT_MAX_BACKOFF,
+        rules=rules,
+    )

@@ -88,7 +88,7 @@ class Rehearsal:
         return found, not waiting
 
     def _play(self, seed: int, choose: Choose) -> Rehearsed:
-        made = cast(self._plan, self._decode, self._now)
+        made = cast(self._plan, self._decode, self._now, self._scheduler.settings.gates)
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
