@@ -215,3 +215,32 @@ def test_a_dump_says_what_could_not_be_read(
     # Another source brings what this one could not read.
     run = kpreempt("budgets", "--snapshot", dump, "--snapshot", str(DEMO / "cluster.yaml"))
     assert "could not be read" not in run.stdout or more
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["pending"], id="pending"),
+        pytest.param(["compare", "--algorithms", "kube-1.13,kube-1.18,kube-1.36"], id="compare"),
+        pytest.param(["at-risk", "-A"], id="at-risk"),
+        pytest.param(["budgets"], id="budgets"),
+        pytest.param(["explain", "pod/claims", "-n", "shop"], id="explain"),
+        pytest.param(["explain", "pod/claims", "-n", "shop", "--algorithm", "kube-1.8"], id="explain as 1.8"),
+        pytest.param(["volcano"], id="volcano"),
+    ],
+)
+def test_every_command_tells_what_it_could_not_read(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, command: list[str]
+) -> None:
+    scheduler = {"schedulerName": "volcano"} if command == ["volcano"] else {}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    pod = {"metadata": {"name": "claims", "namespace": "shop"}, "spec": {**scheduler, "volumes": volumes}}
+    pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}]
+    cluster.objects = {**cluster.objects, "Pod": [*cluster.objects["Pod"], pod]}
+    refuse(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
+    run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")
+    assert run.returncode == GATE
+    told = " ".join(run.stdout.split())
+    assert "the right to list persistentvolumeclaims is missing" in told
+    assert "resourceslices" not in told
+    assert "runtimeclasses" not in told
