@@ -14,7 +14,7 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check import CheckQuestion, check_rollout
 from kpreempt.analysis.gate import Excuses, GateRules
-from kpreempt.analysis.play.outcomes import Choose
+from kpreempt.analysis.play.outcomes import Branch, Choose
 from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
@@ -145,9 +145,9 @@ def planned(cluster: Sequence[Document], change: Sequence[Document], deleted: Se
 def checked(
     cluster: Sequence[Document], change: Sequence[Document], *, deleted: Sequence[str] = (), **more: Any
 ) -> Check:
-    """The answer about the change; ``more`` goes to the question."""
+    """The answer about the change; ``more`` goes to the question, but for ``algorithm`` and ``gates``."""
     plan = planned(cluster, change, deleted)
-    algorithm = more.pop("algorithm", "")
+    scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
         cluster=plan.cluster,
         plan=plan,
@@ -155,14 +155,14 @@ def checked(
         excuses=more.pop("excuses", Excuses(today=NOW.date())),
         **more,
     )
-    return check_rollout(question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=chances)
+    return check_rollout(question, scheduler, decode_object, now=NOW, at=NOW, chances=chances)
 
 
 def chances(seed: int) -> Choose:
     drawing = random.Random(seed)
 
-    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        return drawing.choice(nodes) if weights is None else drawing.choices(nodes, weights)[0]
+    def choose(branches: Sequence[Branch]) -> Branch:
+        return drawing.choices(branches, [branch.weight for branch in branches])[0]
 
     return choose
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
 from kpreempt.analysis.play.world import World
@@ -16,6 +16,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
+from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
@@ -51,7 +52,7 @@ class Scheduling:
         self._choose = choose
         start = world.time(0.0)
         rules = scheduler.queue_rules(lambda: world.prepared(clock()))
-        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY, rules)
+        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
@@ -139,6 +140,14 @@ class Scheduling:
         )
 
 
-def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    """The algorithm's queue; for one whose own is not modelled that of today."""
-    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started, rules=rules)
+def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
+    settings = scheduler.settings
+    return queue_for(
+        scheduler.algorithm if scheduler.algorithm in QUEUE_ALGORITHMS else DEFAULT_ALGORITHM,
+        started,
+        feature_gates=settings.gates,
+        initial_backoff=settings.initial_backoff or DEFAULT_INITIAL_BACKOFF,
+        max_backoff=settings.max_backoff or DEFAULT_MAX_BACKOFF,
+        rules=rules,
+    )

@@ -125,7 +125,7 @@ class Rehearsal:
         return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
 
     def _play(self, seed: int, choices: _Choices) -> Rehearsed:
-        made = cast(self._plan, self._decode, self._now)
+        made = cast(self._plan, self._decode, self._now, self._scheduler.settings.gates)
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
