@@ -146,9 +146,9 @@ def planned(cluster: Sequence[Document], change: Sequence[Document], deleted: Se
 def checked(
     cluster: Sequence[Document], change: Sequence[Document], *, deleted: Sequence[str] = (), **more: Any
 ) -> Check:
-    """The answer about the change; ``more`` goes to the question."""
+    """The answer about the change; ``more`` goes to the question, but for ``algorithm`` and ``gates``."""
     plan = planned(cluster, change, deleted)
-    algorithm = more.pop("algorithm", "")
+    scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
     question = CheckQuestion(
         cluster=plan.cluster,
         plan=plan,
@@ -156,9 +156,7 @@ def checked(
         excuses=more.pop("excuses", Excuses(today=NOW.date())),
         **more,
     )
-    return check_rollout(
-        question, scheduler_for(algorithm), decode_object, now=NOW, at=NOW, chances=chances, paces=paces
-    )
+    return check_rollout(question, scheduler, decode_object, now=NOW, at=NOW, chances=chances, paces=paces)
 
 
 def chances(seed: int) -> Choose:

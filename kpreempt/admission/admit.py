@@ -57,7 +57,7 @@ def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 def _missing_namespace(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     name = pod.metadata.namespace
     known = {namespace.metadata.name for namespace in cluster.namespaces}
-    if not known or name in known or name in _EVERY_CLUSTER_HAS:
+    if not known or name in known or name in _EVERY_CLUSTER_HAS or "Namespace" in cluster.unread:
         return []
     message = f'the input has no namespace "{name}"; without it the API server refuses the pod'
     return [Assumption(subject=f"Pod {pod.key}", field="metadata.namespace", message=message)]

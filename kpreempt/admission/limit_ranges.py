@@ -18,6 +18,7 @@ from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirement
 from kpreempt.model.quantity import MAX_INT64, Quantity
 from kpreempt.model.workloads import LimitRange, LimitRangeItem
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind
+from kpreempt.verdict.unread import unread_of
 
 _POD_LEVEL_RESOURCES = ("cpu", "memory")
 _ZERO = Quantity("0")
@@ -27,15 +28,15 @@ def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with the defaults of its namespace's LimitRanges.
 
     The first LimitRange that has a default for a resource wins. Upstream takes them in arbitrary order, so two that
-    differ are an assumption.
+    differ are an assumption, and so is that they could not be read.
     """
-    ranges = _ranges_of(pod, cluster)
+    ranges, unread = _ranges_of(pod, cluster), unread_of(cluster, ["LimitRange"])
     if not ranges:
-        return Admission(pod)
+        return Admission(pod, assumptions=unread)
     changes: list[Admitted] = []
     for limit_range in ranges:
         pod = _with_defaults(pod, limit_range, changes)
-    return Admission(pod, changes, _contradictions(pod, ranges, changes))
+    return Admission(pod, changes, [*unread, *_contradictions(pod, ranges, changes)])
 
 
 def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:

@@ -19,6 +19,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
 from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict.unread import unread_of, why_unread
 
 # The API server creates these two at its start, so they exist even where the input does not hold them.
 SYSTEM_PRIORITY_CLASSES = (
@@ -26,23 +27,29 @@ SYSTEM_PRIORITY_CLASSES = (
     PriorityClass(metadata=ObjectMeta(name="system-node-critical"), value=2_000_001_000),
 )
 
+_KIND = "PriorityClass"
 _DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with priority, class name and preemption policy filled in.
 
-    Raises ``NotFoundError`` for a class that does not exist, listing those there are. Where the input holds no class at
-    all and the pod states its priority, that is kept with an assumption.
+    Raises ``NotFoundError`` for a class that does not exist, listing those there are, or of which nothing is known
+    because classes could not be read. Where that is so, or the input holds no class at all, and the pod states its
+    priority, that is kept with an assumption. Unread, no class is taken for the default.
     """
     known = known_classes(cluster)
+    unread = unread_of(cluster, [_KIND])
     if not pod.spec.priority_class_name:
         default = global_default(cluster.priority_classes)
-        return _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
+        filled = _fill_in(pod, default, REASON_API_DEFAULT if default is None else _describe_default(default))
+        return msgspec.structs.replace(filled, assumptions=unread if pod.spec.priority is None else [])
     chosen = known.get(pod.spec.priority_class_name)
     if chosen is not None:
         return _fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
-    if cluster.priority_classes or pod.spec.priority is None:
+    if unread and pod.spec.priority is None:
+        raise _unread_class(pod, cluster)
+    if pod.spec.priority is None or (cluster.priority_classes and not unread):
         raise _unknown_class(pod, known)
     filled = _fill_in(pod, None, REASON_API_DEFAULT)
     assumption = Assumption(
@@ -52,7 +59,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
         f"the priority {pod.spec.priority} that the pod states is taken",
     )
     changes = [change for change in filled.changes if change.path == "spec.preemptionPolicy"]
-    return msgspec.structs.replace(filled, changes=changes, assumptions=[assumption])
+    return msgspec.structs.replace(filled, changes=changes, assumptions=unread or [assumption])
 
 
 def with_class(pod: Pod, chosen: PriorityClass) -> Pod:
@@ -100,6 +107,15 @@ def _change(path: str, stated: int | str | None, computed: int | str, reason: st
     if stated == computed:
         return []
     return [Admitted(path, str(stated), f"stated; {computed} by {reason}")]
+
+
+def _unread_class(pod: Pod, cluster: ClusterSnapshot) -> NotFoundError:
+    unread, name = cluster.unread[_KIND], pod.spec.priority_class_name
+    return NotFoundError(
+        f'Pod {pod.key}: spec.priorityClassName: which priority "{name}" stands for is unknown: PriorityClasses '
+        f"{why_unread(unread)}",
+        hint="explain --priority N takes N for it",
+    )
 
 
 def _unknown_class(pod: Pod, known: dict[str, PriorityClass]) -> NotFoundError:

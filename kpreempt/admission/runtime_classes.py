@@ -16,16 +16,21 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import RuntimeClass, RuntimeClassScheduling
 from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict.unread import unread_of
+
+_KIND = "RuntimeClass"
 
 
 def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     """The pod with its RuntimeClass' overhead and placement.
 
     Raises ``InputError`` where the API server refuses the pod: an unknown class, an overhead that is not the class's,
-    a node selector that contradicts it. Where the input has no RuntimeClass at all, the pod is taken as it is, with an
-    assumption.
+    a node selector that contradicts it. Where the input has no RuntimeClass at all, or they could not be read, the pod
+    is taken as it is, with an assumption.
     """
     name = pod.spec.runtime_class_name
+    if name and _may_be_unread(name, cluster):
+        return Admission(pod, assumptions=unread_of(cluster, [_KIND]))
     if name and not cluster.runtime_classes:
         assumption = Assumption(
             subject=f"Pod {pod.key}",
@@ -45,11 +50,15 @@ def admit_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 def check_overhead(pod: Pod, cluster: ClusterSnapshot) -> None:
     """Raise ``InputError`` for an overhead that no RuntimeClass gives; unknown ones are not held against the pod."""
     name = pod.spec.runtime_class_name
-    if not pod.spec.overhead or (name and not cluster.runtime_classes):
+    if not pod.spec.overhead or (name and (not cluster.runtime_classes or _may_be_unread(name, cluster))):
         return
     if not name or _find(pod, cluster).overhead is None:
         reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
         raise rejected(pod, reason, path="spec.overhead")
+
+
+def _may_be_unread(name: str, cluster: ClusterSnapshot) -> bool:
+    return _KIND in cluster.unread and all(each.metadata.name != name for each in cluster.runtime_classes)
 
 
 def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:

@@ -13,7 +13,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queue_rules import QueueRules
-from kpreempt.verdict import NodeEvaluation, Standing, Verdict
+from kpreempt.schedulers.settings import Settings
+from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
@@ -50,6 +51,14 @@ class Scheduler(Protocol):
     @property
     def goes_by_priority(self) -> bool:
         """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+
+    @property
+    def assumptions(self) -> Sequence[Assumption]:
+        """What is assumed of it whatever it is asked; its verdicts have it, too."""
+
+    @property
+    def settings(self) -> Settings:
+        """What of its settings counts for its queue and for controllers."""
 
     def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
         """Make a cluster ready for any number of pods.

@@ -13,6 +13,7 @@ from kpreempt.analysis.pending import queue_positions
 from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
 from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
@@ -30,6 +31,7 @@ from kpreempt.verdict import (
     Threshold,
     Verdict,
 )
+from kpreempt.verdict.unread import unread_of
 
 # The highest priority that a PriorityClass of the user's own may have.
 _HIGHEST_OF_USERS = 1_000_000_000
@@ -75,6 +77,7 @@ def pods_at_risk(
     ]
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
+    unread = [*unread_events(cluster), *(unread_of(cluster, [BUDGETS]) if items else ())]
     return PodsAtRisk(
         cluster=described(counted, cluster, now),
         at=now,
@@ -84,7 +87,7 @@ def pods_at_risk(
         items=sorted(items, key=_risk),
         nodes=orders,
         assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *own])
+            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
         ),
     )
 

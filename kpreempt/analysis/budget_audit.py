@@ -25,6 +25,7 @@ from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_on
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.priority_search import PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
 from kpreempt.controllers.disruption import desired_healthy, needs_scale
 from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.pods import is_ready
@@ -95,12 +96,14 @@ def audit_budgets(
         asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
         auditor = _Auditor(cluster, protection, workloads, _filled_in(said))
         items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
-        may_be_listed = not any(each.subject == "PodDisruptionBudget" and each.field == "list" for each in said)
+        said += unread_for_budgets(cluster, [pod for budget in asked for pod in protection.pods_of(budget)])
+        may_be_listed = BUDGETS not in cluster.unread
         unprotected = _unprotected(cluster, protection, workloads, selection) if may_be_listed else []
     pending = [pod for pod in pending_pods(cluster) if pod.metadata.deletion_timestamp is None] if items else []
     decided: list[tuple[Pod, Verdict]] = []
     unsearched = 0
     if items:
+        said += unread_events(cluster)
         with phases.phase("prepare"):
             prepared = scheduler.prepare(cluster, now=at)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))

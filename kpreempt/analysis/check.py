@@ -29,12 +29,14 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.records import Plan
 from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed, badness, share_of, shares
 from kpreempt.analysis.rollout.room import changed_nodes, spare
+from kpreempt.analysis.unread import unread_of_changed
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Check, Range
 from kpreempt.verdict.play import Play
+from kpreempt.verdict.records import SETTING_NOT_MODELLED
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,9 @@ def check_rollout(
         return Rehearsal(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
-    general = [*question.assumptions, *_of_the_way(question, scheduler.algorithm)]
+    # Gates are for controllers, too, which may have much to do where nothing is scheduled.
+    gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
     def facts(rehearsed: Rehearsed, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
         return _facts(rehearsed, [*general, *plan.assumptions, *rehearsed.assumptions, *more], question, summary)
@@ -191,6 +195,12 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
         found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
     return found
+
+
+def _of_changed(question: CheckQuestion) -> list[Assumption]:
+    """That objects as they are now could not be read of kinds that the change has; they count as new."""
+    kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
+    return unread_of_changed(question.cluster, kinds)
 
 
 def _not_all(plays: int) -> Assumption:

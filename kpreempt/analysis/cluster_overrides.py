@@ -11,12 +11,14 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kpreempt.analysis.unread import BUDGETS
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kpreempt.model.taints import Taint
+from kpreempt.verdict.unread import why_unread
 
 _UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _KINDS = {
@@ -69,7 +71,7 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
     if kind == "pdb":
         budgets = [budget for budget in cluster.pod_disruption_budgets if budget.key != key]
         if len(budgets) == len(cluster.pod_disruption_budgets):
-            raise _not_found("PodDisruptionBudget", key, (each.key for each in cluster.pod_disruption_budgets))
+            raise _no_budget(key, cluster)
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
     pods = [pod for pod in cluster.pods if pod.key != key]
     if len(pods) == len(cluster.pods):
@@ -112,7 +114,7 @@ def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
         _allowing(budget, int(allowed)) if budget.key == key else budget for budget in cluster.pod_disruption_budgets
     ]
     if all(budget.key != key for budget in budgets):
-        raise _not_found("PodDisruptionBudget", key, (budget.key for budget in budgets))
+        raise _no_budget(key, cluster)
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
 
@@ -144,6 +146,12 @@ def _uncordoned(node: Node) -> Node:
 def _allowing(budget: PodDisruptionBudget, allowed: int) -> PodDisruptionBudget:
     status = budget.status or PodDisruptionBudgetStatus()
     return msgspec.structs.replace(budget, status=msgspec.structs.replace(status, disruptions_allowed=allowed))
+
+
+def _no_budget(key: str, cluster: ClusterSnapshot) -> NotFoundError:
+    if unread := cluster.unread.get(BUDGETS):
+        return NotFoundError(f'whether there is a {BUDGETS} "{key}" is unknown: {BUDGETS}s {why_unread(unread)}')
+    return _not_found(BUDGETS, key, (each.key for each in cluster.pod_disruption_budgets))
 
 
 def _not_found(kind: str, name: str, there: Iterable[str]) -> NotFoundError:

@@ -16,10 +16,12 @@ from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.play import Scene, play
 from kpreempt.analysis.timed import timed_by_part
+from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
+from kpreempt.verdict.unread import unread_of
 
 _MINOR = re.compile(r"v?(\d+\.\d+)\b")
 
@@ -90,6 +92,7 @@ def explain_pods(
             with phases.phase("proposals"):
                 found = propose(within, situation, _stated(question), now=at)
             verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+        verdict = _without_budgets(verdict, cluster)
         if plays_on:
             with phases.phase("aftermath"):
                 aftermath, assumed = play(cluster, Scene(arriving=[question.pod]), scheduler, now=at, prepared=prepared)
@@ -97,6 +100,15 @@ def explain_pods(
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)
     return verdicts
+
+
+def _without_budgets(verdict: Verdict, cluster: ClusterSnapshot) -> Verdict:
+    """The verdict, which says that budgets could not be read where a proposal has somebody evicted."""
+    proposals = [*verdict.proposals, *(verdict.node_story.proposals if verdict.node_story is not None else ())]
+    if all(each.outcome is Outcome.LANDS for each in proposals):
+        return verdict
+    both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
+    return msgspec.structs.replace(verdict, assumptions=list(both))
 
 
 def explain_pod(

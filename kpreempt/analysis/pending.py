@@ -20,6 +20,7 @@ from kpreempt.analysis.pending_states import (
 )
 from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order, queue_time, refusal_of
+from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -99,6 +100,7 @@ def explain_pending(
         for pod in in_queue_order(asked, attempts, rules.comes_first)
     ]
     own = (assumption for each in placed for assumption in each.verdict.assumptions)
+    unread = unread_events(cluster)
     items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
     return PendingPods(
         at=at,
@@ -110,7 +112,7 @@ def explain_pending(
         groups=_groups(items),
         items=items,
         assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *own])
+            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
         ),
     )
 

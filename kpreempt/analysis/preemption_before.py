@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain import Question, explain_pods
 from kpreempt.analysis.subject import pending_again
+from kpreempt.analysis.unread import BUDGETS
 from kpreempt.analysis.who_preempted import preemptor_pod
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -21,6 +22,7 @@ from kpreempt.verdict import (
     ReconstructionResult,
     Verdict,
 )
+from kpreempt.verdict.unread import unread_of
 
 
 def reconstruct(
@@ -47,7 +49,8 @@ def reconstruct(
         else each
         for each in answer.preemptions
     ]
-    return msgspec.structs.replace(answer, preemptions=preemptions)
+    unread = unread_of(before, [BUDGETS]) if any(each.reconstruction is not None for each in preemptions) else []
+    return msgspec.structs.replace(answer, preemptions=preemptions, assumptions=[*answer.assumptions, *unread])
 
 
 def _reconstruction(

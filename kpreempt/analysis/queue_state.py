@@ -19,6 +19,7 @@ from kpreempt.analysis.queue_events import TimedEvent
 from kpreempt.analysis.queue_order import FailedAttempts, queue_time, refusal_of
 from kpreempt.analysis.queue_play import QueuePlayer, Rejectors
 from kpreempt.analysis.queue_world import Decode, World
+from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -85,7 +86,7 @@ def scheduling_queue(
         move_request_cycle=queue.move_request_cycle,
         others=len(pending) - len(ours),
         steps=steps,
-        assumptions=[*assumptions, *_assumptions(question, filling, tried)],
+        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(question, filling, tried)],
     )
 
 

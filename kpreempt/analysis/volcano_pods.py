@@ -17,6 +17,7 @@ from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
+from kpreempt.schedulers.settings import AS_USUAL, Settings
 from kpreempt.schedulers.volcano import VolcanoConfiguration
 from kpreempt.verdict import (
     Assumption,
@@ -64,6 +65,16 @@ class VolcanoOfPods:
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""
         return Prepared(cluster, now)
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """Those of its configuration, which every session has."""
+        return list(self._configuration.assumptions)
+
+    @property
+    def settings(self) -> Settings:
+        """Those of everybody: it has no feature gates."""
+        return AS_USUAL
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
         """None: Volcano's jobs are in no such queue."""

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from kpreempt.analysis.pending_states import was_preempted
 from kpreempt.analysis.preemption_events import PreemptedBy, read_preempted
+from kpreempt.analysis.unread import unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
+from kpreempt.verdict.unread import why_unread
 
 _NAMES_OFFERED = 3
 
@@ -37,6 +39,7 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
         leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
         finalizers=pod.metadata.finalizers if pod is not None else [],
         preemptions=preemptions,
+        assumptions=unread_events(cluster),
     )
 
 
@@ -157,12 +160,16 @@ def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, 
     there |= {event.subject.name for event in events if event.subject.namespace == namespace}
     near = difflib.get_close_matches(name, sorted(there), n=_NAMES_OFFERED)
     has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
+    known = " is known" if "Event" in cluster.unread else ""
+    unread = cluster.unread.get("Event")
     why = (
-        "API servers keep events for an hour unless told otherwise"
+        f"events {why_unread(unread)}"
+        if unread is not None
+        else "API servers keep events for an hour unless told otherwise"
         if has_events
         else "no events of evictions are known; a dump needs kubectl get events -A"
     )
     return NotFoundError(
-        f'there is no pod "{name}" in namespace "{namespace}", and no event that it was preempted: {why}',
+        f'there is no pod "{name}" in namespace "{namespace}", and no event{known} that it was preempted: {why}',
         hint=", ".join(near),
     )

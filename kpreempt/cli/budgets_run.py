@@ -7,7 +7,7 @@ from kpreempt.cli.answering import AnswerRequest, select_pods, understand
 from kpreempt.cli.clusters import live_connection, single_use_of_stdin
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import strict_exit_code
+from kpreempt.cli.strictness import is_unfounded, strict_exit_code
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.verdict.budget_audit import BudgetAudit, Severity
@@ -44,7 +44,7 @@ def run_budgets(request: BudgetsRequest) -> int:
         phases=stopwatch,
     )
     asked.write_once(answer, answer.at, stopwatch)
-    if worst is not None and _is_as_bad(answer, worst):
+    if worst is not None and (_is_as_bad(answer, worst) or is_unfounded(answer.assumptions, f"--fail-on {worst}")):
         return EXIT_GATE
     return strict_exit_code(answer.assumptions, is_strict=request.strict)
 

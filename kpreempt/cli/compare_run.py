@@ -31,7 +31,7 @@ from kpreempt.cli.scenarios import (
     source_of,
     unread_of,
 )
-from kpreempt.cli.strictness import strict_exit_code
+from kpreempt.cli.strictness import is_unfounded, strict_exit_code
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import all_wanted
@@ -62,7 +62,7 @@ def run_compare(request: CompareRequest) -> int:
     asked.write_once(answer, now, stopwatch)
     if any(item.error for item in answer.items):
         return EXIT_INPUT
-    if request.fail_on_difference and answer.differing:
+    if request.fail_on_difference and (answer.differing or is_unfounded(answer.assumptions, "--fail-on-difference")):
         return EXIT_GATE
     return strict_exit_code(answer.assumptions, is_strict=request.strict)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, VOLCANO
 from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -23,13 +23,14 @@ from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS, Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import read_scheduler
-from kpreempt.cli.strictness import strict_exit_code
+from kpreempt.cli.strictness import is_unfounded, strict_exit_code
 from kpreempt.cli.terminal import terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
+from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict
@@ -96,6 +97,8 @@ def run_explain(request: ExplainRequest) -> int:
     colour = wants_colour(request.colour, sys.stdout)
     now = time_of_answer(request.now)
     _check(request)
+    if request.aftermath:
+        _check_queue(request.algorithm or DEFAULT_ALGORITHM)
     overrides = _overrides(request)
     scheduler = read_scheduler(
         request.scheduler_config,
@@ -238,6 +241,13 @@ def _check(request: ExplainRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
 
 
+def _check_queue(algorithm: str) -> None:
+    """Raise ``UsageError`` where what follows cannot be played, because the scheduler's own queue is not modelled."""
+    if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
+        known = ", ".join(QUEUE_ALGORITHMS)
+        raise UsageError(f"--aftermath plays a scheduler's queue, and that of {algorithm} is not modelled", hint=known)
+
+
 def _overrides(request: ExplainRequest) -> Overrides:
     settings = [split_assignment(text) for text in request.settings]
     return Overrides(
@@ -318,6 +328,8 @@ def _write(verdicts: list[Verdict], outputs: list[Output], options: RenderOption
 def _exit_code(verdicts: list[Verdict], request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
     outcome = max(map(_outcome_code, verdicts), default=0) if request.exit_code else 0
+    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
+        outcome = _EXIT_CODES[Outcome.UNCERTAIN]
     return strict_exit_code(assumptions, is_strict=request.strict) or outcome
 
 

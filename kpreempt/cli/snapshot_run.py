@@ -120,6 +120,8 @@ def _header(cluster: ClusterSnapshot, assumptions: list[Assumption], redaction: 
         kpreempt_version=__version__,
         skipped=skipped,
         assumptions=assumptions,
+        # The names of kinds that every cluster has tell nothing.
+        unread=cluster.unread,
     )
 
 

@@ -27,7 +27,7 @@ from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_s
 from kpreempt.cli.manifests import tell_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import strict_exit_code
+from kpreempt.cli.strictness import is_unfounded, strict_exit_code
 from kpreempt.cli.volcano_configuration import read_volcano_configuration
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -118,6 +118,8 @@ def run_submission(request: SubmitRequest) -> int:
     understood.write_once(answer, volcano.now, stopwatch)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
     outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
+    if request.exit_code and is_unfounded(assumptions, "--exit-code"):
+        outcome = _UNCERTAIN
     return strict_exit_code(assumptions, is_strict=request.strict) or outcome
 
 

@@ -22,6 +22,7 @@ from kpreempt.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from kpreempt.model.unread import Unread
 from kpreempt.model.volcano import PodGroup, Queue
 from kpreempt.model.workloads import (
     DaemonSet,
@@ -45,7 +46,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     scheduler's cache has those of each node; a dump's or an API server's list does not show that. ``version`` is the
     server's (``v1.36.3``) or empty; ``taken_at`` is when the dump was made, if it says so. Of events there are those
     about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's. ``skipped`` counts the objects
-    of kinds that no scheduler reads, by kind.
+    of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the cluster may have objects that could
+    not be read; of all others the lists are all there is in the input.
 
     ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
     that is wanted has its key also where there are none. They are in the order of the input, each object once, with
@@ -86,4 +88,5 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     taken_at: datetime | None = None
     skipped: dict[str, int] = NO_ENTRIES
     has_scheduler_order: bool = False
+    unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

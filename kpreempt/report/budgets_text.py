@@ -29,6 +29,7 @@ from kpreempt.verdict.budget_audit import (
     FindingId,
     Severity,
 )
+from kpreempt.verdict.unread import are_budgets_unread
 
 _INDENT = 2
 # Where the text below a finding's title starts.
@@ -65,7 +66,9 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
         for severity in Severity
         if (number := sum(each.severity is severity for each in findings))
     ]
-    if not audit.items:
+    if are_budgets_unread(audit.assumptions):
+        page.paragraph(Span("What is wrong with budgets is unknown", "warn"), ": they could not be read.")
+    elif not audit.items:
         page.paragraph(strong("No budget is asked about"), ": there is none, or none matches.")
     elif numbers:
         page.paragraph(strong(count(len(audit.items), "budget")), ": ", ", ".join(numbers), ".")

@@ -10,6 +10,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSearch, Verdict
+from kpreempt.verdict.unread import are_budgets_unread
 
 _PROPOSALS_SHOWN = 4
 _NODES_SHOWN = 3
@@ -37,13 +38,23 @@ def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     """``CHANGES``: for a pod that lands nowhere, those with which it would."""
     if verdict.proposal_search is not None or verdict.proposals:
         search = verdict.proposal_search or ProposalSearch()
-        add_proposals(page, verdict.proposals, search, "it would land", options)
+        lacks_budgets = are_budgets_unread(verdict.assumptions)
+        add_proposals(page, verdict.proposals, search, "it would land", options, lacks_budgets=lacks_budgets)
 
 
 def add_proposals(
-    page: Page, proposals: Sequence[Proposal], search: ProposalSearch, goal: str, options: RenderOptions
+    page: Page,
+    proposals: Sequence[Proposal],
+    search: ProposalSearch,
+    goal: str,
+    options: RenderOptions,
+    *,
+    lacks_budgets: bool,
 ) -> None:
-    """The changes that bring about the ``goal``, numbered, and how far they were sought."""
+    """The changes that bring about the ``goal``, numbered, and how far they were sought.
+
+    ``lacks_budgets`` says that none could be read.
+    """
     page.blank()
     label = Span("CHANGES", "heading")
     if not proposals:
@@ -57,7 +68,7 @@ def add_proposals(
     for number, proposal in enumerate(shown, 1):
         ordinal = f"{number}. "
         page.paragraph(ordinal, *describe_changes(proposal.changes), indent=2, hanging=len(ordinal))
-        page.paragraph(*describe_answer(proposal), indent=2 + len(ordinal), hanging=2)
+        page.paragraph(*describe_answer(proposal, lacks_budgets=lacks_budgets), indent=2 + len(ordinal), hanging=2)
         page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
     if rest := len(proposals) - len(shown):
         page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
@@ -77,15 +88,16 @@ def describe_changes(changes: Sequence[Change]) -> Phrase:
     return tuple(parts)
 
 
-def describe_answer(proposal: Proposal) -> Phrase:
-    """What becomes of the pod with the changes."""
+def describe_answer(proposal: Proposal, *, lacks_budgets: bool) -> Phrase:
+    """What becomes of the pod with the changes; ``lacks_budgets`` says that none could be read."""
     names = join_names(proposal.nodes, limit=_NODES_SHOWN)
     nodes = names if len(proposal.nodes) == 1 else f"one of {names}"
     if proposal.outcome == Outcome.LANDS:
         return (Span("lands", "good"), f" on {nodes}; nothing is evicted")
     victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
     violations = proposal.num_pdb_violations
-    broken = Span(count(violations, "budget violation"), "bad") if violations else Span("no budget is violated", "good")
+    kept = Span("budgets could not be read", "warn") if lacks_budgets else Span("no budget is violated", "good")
+    broken = Span(count(violations, "budget violation"), "bad") if violations else kept
     if len(proposal.nodes) == 1:
         return (Span("evicts", "warn"), f" {victims} from {nodes}; ", broken)
     example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])

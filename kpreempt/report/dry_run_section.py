@@ -13,6 +13,7 @@ from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, stro
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.report.victims_section import bare_name
 from kpreempt.verdict import Candidate, Reprieve, Verdict
+from kpreempt.verdict.unread import are_budgets_unread
 
 _ALIGNS: tuple[Align, ...] = ("left", "right", "left", "left")
 # The scheduler that knows no budgets.
@@ -154,6 +155,8 @@ def _cost(candidate: Candidate, verdict: Verdict) -> Phrase:
 
 
 def _no_violations(verdict: Verdict) -> Span:
+    if are_budgets_unread(verdict.assumptions):
+        return Span("budgets not read", "warn")
     return Span("budgets not asked") if verdict.algorithm in _WITHOUT_BUDGETS else Span("no budget violated", "good")
 
 

@@ -20,6 +20,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.summary import SUMMARY_COLUMNS, summary_row
 from kpreempt.report.victims_section import format_budgets, format_running, longest_grace_seconds
 from kpreempt.verdict import NodeEvaluation, Proposal, Status, Verdict
+from kpreempt.verdict.unread import are_budgets_unread
 
 _GROUPS_SHOWN = 20
 _CAUSES_SHOWN = 3
@@ -44,12 +45,12 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
         blocks.append("\n".join([WHY, "", *lines]))
     if verdict.message:
         blocks.append(fenced(verdict.message))
-    blocks += _changes("Changes with which it would land", verdict.proposals)
+    blocks += _changes("Changes with which it would land", verdict.proposals, verdict)
     if verdict.node_story is not None:
         story = verdict.node_story
         blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
         blocks += _filters(story.evaluation)
-        blocks += _changes(f"Changes with which {code(story.node)} would be chosen", story.proposals)
+        blocks += _changes(f"Changes with which {code(story.node)} would be chosen", story.proposals, verdict)
     if verdict.extender_calls:
         calls = [f"- {emphasised(describe_call(each))}" for each in verdict.extender_calls]
         blocks.append("\n".join(["**Extenders:**", "", *calls]))
@@ -103,10 +104,12 @@ def _answer(status: Status) -> str:
     return code(status.message or str(status.code)) + (f"<br>{code(evidence)}" if evidence else "")
 
 
-def _changes(title: str, proposals: Sequence[Proposal]) -> list[str]:
+def _changes(title: str, proposals: Sequence[Proposal], verdict: Verdict) -> list[str]:
     """A list of changes with what they bring and the options that try them."""
+    lacks = are_budgets_unread(verdict.assumptions)
     lines = [
-        f"- {emphasised(describe_changes(proposal.changes))}: {emphasised(describe_answer(proposal))}"
+        f"- {emphasised(describe_changes(proposal.changes))}: "
+        f"{emphasised(describe_answer(proposal, lacks_budgets=lacks))}"
         f" ({code(join_options(proposal))})"
         for proposal in proposals
     ]

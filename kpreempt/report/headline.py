@@ -12,7 +12,8 @@ from kpreempt.report.equal_pods import may_violate_in_another_order, order_in_a_
 from kpreempt.report.evidence import join_names, refusal_of
 from kpreempt.report.layout import Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Candidate, Outcome, Verdict, Victim
+from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
+from kpreempt.verdict.unread import are_budgets_unread
 
 _MAX_TIED = 3
 _MAX_CLAUSES = 3
@@ -148,6 +149,8 @@ def _sentences(*sentences: str) -> Phrase:
 
 
 def _budget_clause(verdict: Verdict) -> Phrase:
+    if are_budgets_unread(verdict.assumptions):
+        return (Span("which budgets are violated is unknown, because they could not be read", "warn"),)
     if may_violate_in_another_order(verdict):
         return (Span("whether a budget is violated hangs on the order of equal pods", "bad"),)
     if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
@@ -240,7 +243,12 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
 
 
 def _uncertain(verdict: Verdict) -> Phrase:
-    reason = verdict.reason or (verdict.assumptions[0].message if verdict.assumptions else "")
+    unread = [each for each in verdict.assumptions if each.kind is AssumptionKind.UNREADABLE]
+    first = next(iter(verdict.assumptions), None)
+    # What the scheduler seems to miss is there, perhaps.
+    reason = (
+        f"{unread[0].subject} {unread[0].message}" if unread else verdict.reason or (first.message if first else "")
+    )
     because = (": ", reason.rstrip(".")) if reason else ()
     phrase: Phrase = ("What becomes of ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
     if not (nodes := destinations(verdict)):

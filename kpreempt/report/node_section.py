@@ -12,6 +12,7 @@ from kpreempt.report.evidence import describe, describe_shortage, join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeStory, Status, Verdict
+from kpreempt.verdict.unread import are_budgets_unread
 
 _PODS_SHOWN = 3
 
@@ -32,7 +33,9 @@ def add_node_section(page: Page, verdict: Verdict, options: RenderOptions) -> No
     elif tried is not None:
         page.paragraph(Span("the dry run there: ", "dim"), describe_shortage(tried), indent=2, hanging=2)
     if not story.is_chosen:
-        add_proposals(page, story.proposals, story.search, f"{story.node} would be chosen", options)
+        lacks_budgets = are_budgets_unread(verdict.assumptions)
+        goal = f"{story.node} would be chosen"
+        add_proposals(page, story.proposals, story.search, goal, options, lacks_budgets=lacks_budgets)
 
 
 def describe_standing(story: NodeStory, verdict: Verdict) -> Phrase:

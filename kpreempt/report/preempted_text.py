@@ -20,6 +20,7 @@ from kpreempt.verdict import (
     ReconstructionResult,
     Whereabouts,
 )
+from kpreempt.verdict.unread import are_budgets_unread
 
 _NAMES = 4
 
@@ -31,7 +32,7 @@ def render_preempted(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     page.paragraph(*_victim_facts(answer, options), indent=2, hanging=2)
     for preemption in answer.preemptions:
         page.blank()
-        _add_preemption(page, preemption)
+        _add_preemption(page, preemption, are_budgets_unread(answer.assumptions))
     return finished(page, options)
 
 
@@ -45,18 +46,30 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
         node = f" on {last.node}" if last.node else ""
         return (victim, Span(" was preempted", "warn"), " for ", *_name(last), f"{node}{when}.")
     if last.evidence == Evidence.CONDITION:
-        why = "; the event that would name for whom is not there (API servers keep events for an hour)"
+        unread = _unread_events(answer)
+        why = (
+            f"; for whom an event might tell, and events {unread}"
+            if unread
+            else "; the event that would name for whom is not there (API servers keep events for an hour)"
+        )
         return (victim, Span(" was preempted", "warn"), f" by the scheduler{when}{why}.")
     return (victim, Span(" was preempted", "warn"), f"{when}; the event does not say for whom.")
 
 
 def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
+    if unread := _unread_events(answer):
+        return (f"the pod does not say so, and events {unread}.",)
     event = (
         "no event says so"
         if answer.has_events
         else "no events of evictions are known (a dump needs kubectl get events -A)"
     )
     return (f"{event}, and neither does the pod. API servers keep events for an hour unless told otherwise.",)
+
+
+def _unread_events(answer: PreemptionsOfPod) -> str:
+    """Why events could not be read, or an empty text where they were."""
+    return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
 
 
 def _name(preemption: Preemption) -> Phrase:
@@ -83,7 +96,7 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     return (Span("victim: " + " · ".join(facts), "dim"),)
 
 
-def _add_preemption(page: Page, preemption: Preemption) -> None:
+def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> None:
     source = "CONDITION" if preemption.evidence == Evidence.CONDITION else "EVENT"
     when = f"{format_time(preemption.at)}: " if preemption.at else ""
     page.labelled(Span(source, "heading"), when, preemption.message, column=LABEL_COLUMN)
@@ -98,7 +111,7 @@ def _add_preemption(page: Page, preemption: Preemption) -> None:
         also = join_names(preemption.also, limit=_NAMES)
         page.labelled(Span("ALSO", "heading"), f"evicted for the same: {also}", column=LABEL_COLUMN)
     if preemption.reconstruction is not None:
-        _add_reconstruction(page, preemption.reconstruction)
+        _add_reconstruction(page, preemption.reconstruction, lacks_budgets)
 
 
 def _preemptor_facts(preemptor: Whereabouts) -> str:
@@ -123,7 +136,7 @@ def _where_in_words(pod: Whereabouts) -> str:
     }[pod.phase]
 
 
-def _add_reconstruction(page: Page, found: Reconstruction) -> None:
+def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) -> None:
     when = f" of {format_time(found.taken_at)}" if found.taken_at else ""
     label = Span("BEFORE", "heading")
     there = " (it was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
@@ -135,7 +148,8 @@ def _add_reconstruction(page: Page, found: Reconstruction) -> None:
     step = found.step
     if step is None:
         return
-    budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else ("; no budget protects it",)
+    without = "; budgets could not be read" if lacks_budgets else "; no budget protects it"
+    budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
     if step.kept:
         page.labelled("", f"put back on {found.node}, it could stay", *budgets, column=LABEL_COLUMN)
         return

@@ -11,6 +11,7 @@ from kpreempt.report.failures import is_crowd
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.verdict import BudgetUse, Verdict, Victim
+from kpreempt.verdict.unread import are_budgets_unread
 
 _NODES_SHOWN = 2
 _VICTIMS_SHOWN = 10
@@ -68,7 +69,8 @@ def _title(node: str, verdict: Verdict) -> Phrase:
     victims = verdict.victims[node]
     seconds = longest_grace_seconds(victims)
     stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
-    unprotected = "" if _have_budgets(victims) else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
+    told = _have_budgets(victims) or are_budgets_unread(verdict.assumptions)
+    unprotected = "" if told else f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
     order = ", most important first" if len(victims) > 1 else ""
     likely = ", most likely" if verdict.alternatives else ""
     return ("on ", strong(node), likely, order, stop, unprotected)

@@ -18,6 +18,7 @@ SERVER_VERSION = "kpreempt.io/server-version"
 TAKEN_AT = "kpreempt.io/taken-at"
 SKIPPED = "kpreempt.io/skipped"
 ASSUMPTIONS = "kpreempt.io/assumptions"
+UNREAD = "kpreempt.io/unread"
 KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
 # So many objects at a time: for progress to move, and for memory.
@@ -31,7 +32,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
     the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped`` and ``assumptions`` are what the source says of itself, ``is_own`` that it is a dump of kpreempt's.
+    ``skipped``, ``assumptions`` and ``unread`` are what the source says of itself, ``is_own`` that it is a dump of
+    kpreempt's.
     """
 
     source: str
@@ -44,6 +46,7 @@ class Batch(msgspec.Struct, frozen=True):
     taken_at: str = ""
     skipped: str = ""
     assumptions: str = ""
+    unread: str = ""
     is_own: bool = False
 
 
@@ -164,8 +167,8 @@ def list_within(json: Json) -> TopLevel | None:
 def batch_of_header(name: str, top: TopLevel) -> Batch:
     """What a list says of itself, without objects."""
     annotations = (top.metadata.annotations if top.metadata else None) or {}
-    version, taken_at, skipped, assumptions = (
-        str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS)
+    version, taken_at, skipped, assumptions, unread = (
+        str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS, UNREAD)
     )
     return Batch(
         *(name, [], lambda _: 0),
@@ -174,5 +177,6 @@ def batch_of_header(name: str, top: TopLevel) -> Batch:
         taken_at=taken_at,
         skipped=skipped,
         assumptions=assumptions,
+        unread=unread,
         is_own=KPREEMPT_VERSION in annotations,
     )

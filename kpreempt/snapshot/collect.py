@@ -15,6 +15,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta
 from kpreempt.model.pod import Pod, without_annotations
+from kpreempt.model.unread import FORBIDDEN, Unread
 from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import (
@@ -29,10 +30,11 @@ from kpreempt.snapshot.decode import (
     parse_json,
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
-from kpreempt.snapshot.kinds import KINDS, Kind, find_kind
+from kpreempt.snapshot.kinds import KINDS, Kind, find_kind, resource_of
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import LIST
 
 _T = TypeVar("_T")
 
@@ -124,6 +126,8 @@ class Collector:
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
         self._sharing = Sharing(keeps_conditions=wanted.pod_conditions)
         self._skipped: Counter[str] = Counter()
+        # By kind, with the source that was refused it.
+        self._unread: dict[str, tuple[Unread, str]] = {}
         self._known_starts: dict[bytes, _What] = {}
         self._source: str | None = None
         self._version = ""
@@ -134,10 +138,7 @@ class Collector:
         self._version = batch.version or self._version
         if batch.taken_at:
             self._taken_at = _time(batch)
-        if batch.skipped:
-            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
-        if batch.assumptions:
-            self.assumptions += _said(batch, batch.assumptions, list[Assumption])
+        self._note_what_is_said(batch)
         if batch.is_own:
             self._own_sources.add(batch.source)
         if batch.source != self._source:
@@ -158,6 +159,28 @@ class Collector:
                     raise bad from None
                 self.set_aside.append(bad)
 
+    def _note_what_is_said(self, batch: Batch) -> None:
+        if batch.skipped:
+            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
+        if batch.assumptions:
+            self._take_over(_said(batch, batch.assumptions, list[Assumption]), batch.source)
+        if batch.unread:
+            for kind, status in _said(batch, batch.unread, dict[str, int]).items():
+                self.leave_out(kind, status, batch.source)
+
+    def leave_out(self, kind: str, status: int, source: str) -> None:
+        """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them."""
+        if kind in KINDS:
+            self._unread[kind] = Unread(status, resource_of(KINDS[kind])), source
+
+    def _take_over(self, assumptions: list[Assumption], source: str) -> None:
+        """What a dump was made with; those of old say of kinds that were not read in words only."""
+        for each in assumptions:
+            if each.field != LIST or each.subject not in KINDS:
+                self.assumptions.append(each)
+            elif f"({FORBIDDEN})" in each.message:
+                self.leave_out(each.subject, FORBIDDEN, source)
+
     def forget(self, kind: str, api_version: str = "") -> None:
         """Let go of all objects of a kind, because they are read anew."""
         what = self._what(kind, api_version)
@@ -177,8 +200,14 @@ class Collector:
             version=self._version,
             taken_at=self._taken_at,
             skipped=dict(self._skipped),
+            # What one source could not read another may bring.
+            unread={kind: why for kind, (why, at) in self._unread.items() if not self._has_from_others(kind, at)},
             documents=self._filing.documents(),
         )
+
+    def _has_from_others(self, kind: str, source: str) -> bool:
+        shelf = self._shelves.get(kind)
+        return shelf is not None and any(shelf.source_of(index) != source for index in range(len(shelf.records)))
 
     def lacking(self) -> list[Assumption]:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""

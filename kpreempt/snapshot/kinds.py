@@ -98,6 +98,11 @@ def plural_of(kind: Kind) -> str:
     return kind.field.replace("_", "")
 
 
+def resource_of(kind: Kind) -> str:
+    """The kind as ``kubectl auth can-i list`` takes it: ``poddisruptionbudgets.policy``."""
+    return ".".join(filter(None, (plural_of(kind), kind.groups[0])))
+
+
 def find_kind(name: str, api_version: str) -> Kind | None:
     """The kept kind of that name in that group, or ``None``. Without a version the name decides alone."""
     kind = KINDS.get(name)

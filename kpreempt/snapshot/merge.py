@@ -16,7 +16,8 @@ from kpreempt.snapshot.kinds import KINDS
 def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:
     """``base`` with the objects of ``over``: those of the same identity replaced in place, new ones last.
 
-    Kind, namespace and name are the identity. What ``base`` says of version and time stays, unless it says nothing.
+    Kind, namespace and name are the identity. What ``base`` says of version and time stays, unless it says nothing. A
+    kind that ``base`` was taken without stays one of which there may be more.
     """
     changes: dict[str, Any] = {}
     for kind in KINDS.values():

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, SERVER_VERSION, SKIPPED, TAKEN_AT
+from kpreempt.model.unread import Unread
+from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.kinds import KINDS, Kind
 from kpreempt.verdict import Assumption
@@ -29,7 +30,7 @@ class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a dump says of itself: the server's version, when it was taken, by which kpreempt, and what it lacks.
 
     ``skipped`` counts the objects that were read and not kept, by kind; ``assumptions`` are what was assumed while
-    reading.
+    reading, and ``unread`` are the kinds that could not be read.
     """
 
     server_version: str
@@ -37,6 +38,7 @@ class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
     kpreempt_version: str
     skipped: Mapping[str, int] = {}
     assumptions: Sequence[Assumption] = ()
+    unread: Mapping[str, Unread] = {}
 
 
 def dump_pieces(cluster: ClusterSnapshot, header: DumpHeader, rewrite: Rewrite, *, as_lines: bool) -> Iterator[bytes]:
@@ -89,6 +91,7 @@ def _pieces(items: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
 
 
 def _annotations(header: DumpHeader) -> dict[str, str]:
+    unread = {kind: each.status for kind, each in header.unread.items()}
     taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     annotations = {
         SERVER_VERSION: header.server_version,
@@ -96,5 +99,6 @@ def _annotations(header: DumpHeader) -> dict[str, str]:
         KPREEMPT_VERSION: header.kpreempt_version,
         SKIPPED: _ENCODER.encode(dict(header.skipped)).decode() if header.skipped else "",
         ASSUMPTIONS: _ENCODER.encode(list(header.assumptions)).decode() if header.assumptions else "",
+        UNREAD: _ENCODER.encode(unread).decode() if unread else "",
     }
     return {key: value for key, value in annotations.items() if value}

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.verdict.outcome import Outcome
-from kpreempt.verdict.records import API_VERSION, Reprieve
+from kpreempt.verdict.records import API_VERSION, Assumption, Reprieve
 from kpreempt.verdict.status import Status
 
 
@@ -107,7 +107,7 @@ class PreemptionsOfPod(_Record, frozen=True, kw_only=True):
     """Whom a pod was evicted for: each eviction that is known, the latest first.
 
     ``leaving_until`` is when the grace period of a victim that is still there ends. ``has_events`` says whether the
-    snapshot holds any event at all.
+    snapshot holds any event at all; that they could not be read is among the ``assumptions``.
     """
 
     api_version: str = API_VERSION
@@ -117,3 +117,4 @@ class PreemptionsOfPod(_Record, frozen=True, kw_only=True):
     leaving_until: datetime | None = None
     finalizers: list[str] = []
     preemptions: list[Preemption] = []
+    assumptions: list[Assumption] = []

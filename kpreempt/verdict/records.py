@@ -67,6 +67,12 @@ class Admitted(_Record, frozen=True):
     reason: str
 
 
+# How the field of an assumption begins that is about a feature gate; its name follows.
+FEATURE_GATE = "feature gate "
+# What is said of a gate that is known and set, and without effect here.
+SETTING_NOT_MODELLED = "this setting is not modelled; the default is"
+
+
 class AssumptionKind(StrEnum):
     """What an assumption is about, as far as a gate is concerned.
 

@@ -14,6 +14,7 @@ from kpreempt.analysis.gate.victims import Victims
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
 from kpreempt.verdict.play import Play, PlayEnd, StepKind, StrandedKind, Waiting
+from kpreempt.verdict.unread import LIST
 
 # What asks for pods that were not there before.
 _ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
@@ -181,7 +182,7 @@ def not_known(play: Play, attribution: Attribution, facts: Facts) -> Iterator[Me
             subject=subject,
             aspect=field,
             parts=[Part(change=attribution.change_of(subject), amount=len(own), pods=pods)],
-            detail=f"{field}: {messages[0]}" if field else messages[0],
+            detail=f"{field}: {messages[0]}" if field not in ("", LIST) else messages[0],
         )
     if play.end is PlayEnd.BROKEN_OFF:
         yield Measure(

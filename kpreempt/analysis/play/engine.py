@@ -38,6 +38,7 @@ from kpreempt.analysis.play.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.play.world import OwnerKey, World
+from kpreempt.analysis.unread import unread_in_play
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -116,6 +117,7 @@ class _Game:
         limits: Limits,
         prepared: Any,
     ) -> None:
+        self._start = cluster
         self._world = World(cluster, scheduler, now, prepared)
         self._scene = scene
         self._limits = limits
@@ -198,7 +200,9 @@ class _Game:
             done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
         )
         assumptions = {**self._scheduling.assumptions, **self._acting.assumptions, **self._assumptions}
-        return result_of(self._world, self._chain, self._steps, self._scene.actors, ended), list(assumptions)
+        found = result_of(self._world, self._chain, self._steps, self._scene.actors, ended)
+        unread = unread_in_play(self._start, found, self._scene.arriving)
+        return found, list(dict.fromkeys([*unread, *assumptions]))
 
     def _go_on(self) -> PlayEnd:
         seen = {self._shape()}

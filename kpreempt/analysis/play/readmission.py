@@ -21,7 +21,7 @@ class Readmission:
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
-        self._classes = ClusterSnapshot(priority_classes=cluster.priority_classes)
+        self._classes = ClusterSnapshot(priority_classes=cluster.priority_classes, unread=cluster.unread)
         self._known: dict[_Named, _Named] = {}
 
     def admitted_again(self, pod: Pod) -> Pod:

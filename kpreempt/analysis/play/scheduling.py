@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
-import msgspec
-
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
-from kpreempt.analysis.play.world import World, owner_key
+from kpreempt.analysis.play.world import World
 from kpreempt.analysis.queue_state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.queue_world import refused
+from kpreempt.controllers.pods import is_ready
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, PodChoice, Verdict
+from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
 _SINCE_LAST_TRY = timedelta(seconds=10)
-# Which nodes such a search finds is no branch: told, since the node that it ends on has room all the same.
 _NOT_ALL_FOUND = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
-    "on so many nodes the search for room stops early; played is the best of all nodes, and another may be taken",
+    "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
     AssumptionKind.TOLD,
 )
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
@@ -52,7 +52,7 @@ class Scheduling:
         self._choose = choose
         start = world.time(0.0)
         rules = scheduler.queue_rules(lambda: world.prepared(clock()))
-        self.queue = _empty_queue(scheduler.algorithm, start - _SINCE_LAST_TRY, rules)
+        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
@@ -100,34 +100,20 @@ class Scheduling:
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
-        branches = branches_of(verdict)
-        branch = self._one_of(branches)
-        if branch.choices:
-            drawn = [key for choice in branch.choices for key in self._drawn(branch.node, choice)]
-            branch = msgspec.structs.replace(branch, leaving=[*branch.leaving, *drawn], choices=())
-        tied = list(dict.fromkeys(each.node for each in branches))
-        return branch, tied if len(tied) > 1 else []
-
-    def _one_of(self, branches: Sequence[Branch]) -> Branch:
+        branches = branches_of(verdict, self._kind_of)
         if len(branches) == 1:
-            return branches[0]
+            return branches[0], []
         self.draws += 1
-        return self._choose(branches)
+        return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
-    def _drawn(self, node: str, choice: PodChoice) -> list[str]:
-        """Some of equal pods; between those of one owner that are alike it makes no difference."""
-        left, drawn = list(choice.pods), []
-        for _ in range(choice.count):
-            kinds: list[list[Pod]] = []
-            for pod in (self._world.pods[key] for key in left):
-                kind = next((each for each in kinds if _are_alike(pod, each[0])), None)
-                if kind is None:
-                    kinds.append(kind := [])
-                kind.append(pod)
-            branches = [Branch(node=node, leaving=[kind[0].key], weight=len(kind)) for kind in kinds]
-            drawn += self._one_of(branches).leaving
-            left.remove(drawn[-1])
-        return drawn
+    def _kind_of(self, key: str) -> Hashable:
+        """What equal pods of a node share where it makes no difference to the play which of them goes."""
+        pod = self._world.pods.get(key)
+        if pod is None:
+            return key
+        metadata = pod.metadata
+        labels = frozenset(metadata.labels.items())
+        return metadata.namespace, controller_name(metadata), labels, is_ready(pod), metadata.deletion_timestamp
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""
@@ -154,13 +140,14 @@ class Scheduling:
         )
 
 
-def _are_alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods of one owner are the same to schedulers and budgets."""
-    owner = owner_key(one)
-    is_one_owner = owner is not None and owner == owner_key(other)
-    return is_one_owner and one.metadata.labels == other.metadata.labels and one.spec == other.spec
-
-
-def _empty_queue(algorithm: str, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    """The algorithm's queue; for one whose own is not modelled that of today."""
-    return queue_for(algorithm if algorithm in QUEUE_ALGORITHMS else "kube-1.36", started, rules=rules)
+def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
+    settings = scheduler.settings
+    return queue_for(
+        scheduler.algorithm if scheduler.algorithm in QUEUE_ALGORITHMS else DEFAULT_ALGORITHM,
+        started,
+        feature_gates=settings.gates,
+        initial_backoff=settings.initial_backoff or DEFAULT_INITIAL_BACKOFF,
+        max_backoff=settings.max_backoff or DEFAULT_MAX_BACKOFF,
+        rules=rules,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ReplicaSet
+from kpreempt.schedulers.settings import AS_USUAL, MAX_UNAVAILABLE_STATEFUL_SET
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
@@ -61,12 +62,13 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption]
 
 
-def cast(plan: Plan, decode: Decode, now: datetime) -> Cast:
+def cast(plan: Plan, decode: Decode, now: datetime, gates: Mapping[str, bool] = AS_USUAL.gates) -> Cast:
     """The controllers of all workloads of a plan, each with what it knows at the start.
 
-    Raises what decoding and admission raise: ``InputError`` and ``NotFoundError``.
+    ``gates`` are the cluster's feature gates, where they are set. Raises what decoding and admission raise:
+    ``InputError`` and ``NotFoundError``.
     """
-    casting = _Casting(plan.cluster, decode, now)
+    casting = _Casting(plan.cluster, decode, now, gates)
     casting.lay_over(plan.workloads)
     actors = [casting.actor_of(workload) for workload in plan.workloads]
     arriving = [casting.prototypes.of_template(template) for template in plan.pods]
@@ -79,8 +81,9 @@ def cast(plan: Plan, decode: Decode, now: datetime) -> Cast:
 
 
 class _Casting:
-    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime) -> None:
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, gates: Mapping[str, bool]) -> None:
         self.prototypes = Prototypes(cluster, decode, now)
+        self._gates = gates
         self._decode = decode
         self._workloads = Workloads(cluster)
         self._owned: dict[OwnerKey, list[Pod]] = {}
@@ -275,6 +278,8 @@ class _Casting:
             parallel=text(spec, "podManagementPolicy") == "Parallel",
             strategy="OnDelete" if text(spec, "updateStrategy", "type") == "OnDelete" else "RollingUpdate",
             partition=number(rolling, "partition") if isinstance(rolling, dict) else None,
+            max_unavailable=amount(rolling, "maxUnavailable", 1),
+            has_max_unavailable=self._gates.get(MAX_UNAVAILABLE_STATEFUL_SET, False),
             min_ready_seconds=number(spec, "minReadySeconds"),
             current_revision=current,
             update_revision=update,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.model.taints import Taint
 from kpreempt.model.workloads import ResourceQuota, ResourceQuotaStatus
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
@@ -76,7 +75,7 @@ class Overlay:
         if immutable:
             message = "cannot be changed in the API, so that the apply is refused; taken to be made anew"
             self.assumptions.append(Assumption(subject, immutable[0], message))
-        if kind.name == "Node" and _evicts(record.spec.taints, before.spec.taints):
+        if kind.name == "Node" and _evicts(record, before):
             message = "a taint that evicts is not played: pods that do not tolerate it stay here"
             self.assumptions.append(Assumption(subject, "spec.taints", message))
         if fields:
@@ -168,9 +167,9 @@ class Overlay:
         return self._decode(kind, document)
 
 
-def _evicts(taints: Sequence[Taint], before: Sequence[Taint]) -> bool:
-    """Whether pods have to go for a taint that was not there."""
-    return any(each.effect == "NoExecute" and each not in before for each in taints)
+def _evicts(node: Any, before: Any) -> bool:
+    """Whether pods have to go for a taint of the node that was not there."""
+    return any(each.effect == "NoExecute" and each not in before.spec.taints for each in node.spec.taints)
 
 
 def _laid_over(document: Document, kind: str, before: Any | None) -> Document:

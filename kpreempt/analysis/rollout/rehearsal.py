@@ -41,7 +41,8 @@ _DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
 class Rehearsed(msgspec.Struct, frozen=True):
     """One play of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
 
-    ``likelihood`` is the product of the shares that each choice of it has among its branches.
+    ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
+    some choice has more branches than were told.
     """
 
     seed: int
@@ -52,6 +53,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
     likelihood: float = 1.0
     taken: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
+    has_others: bool = False
     decisions: int = 0
 
 
@@ -109,7 +111,7 @@ class Rehearsal:
             for place in range(len(prefix), len(played.widths)):
                 others = (other for other in range(played.widths[place]) if other != played.taken[place])
                 waiting.extend((*played.taken[:place], other) for other in others)
-        return found, not waiting
+        return found, not waiting and not any(played.has_others for played in found)
 
     def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Rehearsed], bool]:
         """As many plays as show what chance may do, and whether these are all that there can be.
@@ -137,7 +139,7 @@ class Rehearsal:
         return all(_kind_of(each.play) in kinds for each in spread(seeds, self.by_chance))
 
     def _play(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Rehearsed:
-        made = cast(self._plan, self._decode, self._now)
+        made = cast(self._plan, self._decode, self._now, self._scheduler.settings.gates)
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
@@ -167,6 +169,7 @@ class Rehearsal:
             likelihood=choices.likelihood,
             taken=tuple(choices.taken),
             widths=tuple(choices.widths),
+            has_others=choices.has_others,
             decisions=sum(step.kind in _DECIDED for step in play.steps),
         )
 
@@ -180,11 +183,13 @@ class _Choices:
         self.widths: list[int] = []
         self.taken: list[int] = []
         self.likelihood = 1.0
+        self.has_others = False
 
     def choose(self, branches: Sequence[Branch]) -> Branch:
         at = len(self.widths)
         chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
         self.widths.append(len(branches))
+        self.has_others |= any(branch.has_others for branch in branches)
         self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
         self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
         return chosen

@@ -40,6 +40,7 @@ from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.sampling import sampling_of
+from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
@@ -283,14 +284,16 @@ class Cycle:
     ) -> Verdict:
         candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
         claims = claim_assumptions(self._pod, candidates, self._cluster, self._features)
+        judged_outcome, unread = self._judged(outcome, parts.get("feasible_nodes"))
         verdict = msgspec.structs.replace(
             self._frame,
-            outcome=Outcome.UNCERTAIN if claims else outcome,
+            outcome=Outcome.UNCERTAIN if claims else judged_outcome,
             restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
                 *nomination_assumptions(self._pod, self._cluster),
                 *asked_about_more(self._state.extending, self._passing_filters, self._search),
+                *unread,
                 *claims,
                 *assumptions,
             ],
@@ -298,6 +301,19 @@ class Cycle:
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
+
+    def _judged(self, outcome: Outcome, feasible: object) -> tuple[Outcome, list[Assumption]]:
+        """The outcome, with what could not be read in mind."""
+        args = self._profile.plugin_args.get("PodTopologySpread") or {}
+        defaults = args.get("defaultConstraints") or []
+        seen = Seen(
+            self._pod,
+            self._cluster.cluster,
+            outcome,
+            choices=len(feasible) if isinstance(feasible, list) and outcome is Outcome.LANDS else 0,
+            spreads_by_default=any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in defaults),
+        )
+        return judged(seen, READ_BY_TODAYS)
 
 
 def _in_turn(pre_filter: Status | None, error: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.framework.features import FeatureGates, gate_names
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     Plugin,
@@ -34,6 +34,7 @@ from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.registry import REGISTRY, Registry, from_outside
 from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -96,11 +97,13 @@ class KubeScheduler:
         wanted: Wanted = NOTHING_WANTED,
         extenders: Sequence[HttpExtender] = (),
         extender_settings: Sequence[ExtenderSettings] = (),
+        backoffs: tuple[int, int] | None = None,
     ) -> None:
         """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
-        ``extender_settings`` are of all that the configuration has, in its order.
+        ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
+        longest backoff of the queue, in seconds.
         """
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
@@ -109,6 +112,9 @@ class KubeScheduler:
         self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
         self.assumptions = list(assumptions)
+        initial, longest = (timedelta(seconds=each) for each in backoffs) if backoffs else (None, None)
+        gates = {name: getattr(self.features, field) for name, field in gate_names().items()}
+        self.settings = Settings(gates, initial, longest)
 
     @property
     def scheduler_names(self) -> frozenset[str]:

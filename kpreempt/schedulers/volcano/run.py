@@ -7,6 +7,7 @@ from datetime import datetime
 from types import ModuleType
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.unread import unread_in_session
 from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
 from kpreempt.schedulers.volcano.cache import cache_of
 from kpreempt.schedulers.volcano.closing import close_session
@@ -87,6 +88,8 @@ class _Run:
     ) -> None:
         self._with_scores = with_scores
         self._cache = cache_of(cluster, now=now)
+        pending = [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
+        self._unread = unread_in_session(cluster, pending)
         self._configuration = configuration
         self._order = order
         self._recorder = Recorder()
@@ -116,7 +119,11 @@ class _Run:
             actions=self._actions,
             final=final,
             ignored=dict(sorted(self._cache.ignored.items())),
-            assumptions=[*self._configuration.assumptions, *(session.volumes.assumptions if session else ())],
+            assumptions=[
+                *self._configuration.assumptions,
+                *self._unread,
+                *(session.volumes.assumptions if session else ()),
+            ],
         )
 
     def _open(self, session: Session) -> State:

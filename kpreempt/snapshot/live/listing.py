@@ -12,7 +12,7 @@ from kpreempt.snapshot.live.resources import INDISPENSABLE, api_versions_of, is_
 # As kubectl; a page of pods is some megabytes.
 PAGE_SIZE = 500
 _MAX_RESTARTS = 3
-_FORBIDDEN, _NOT_FOUND = 403, 404
+_NOT_FOUND = 404
 # What servers answer to an exact version that they do not have (any more, or yet), or to the question itself.
 _NOT_AT_THAT_VERSION = (400, 410, 500, 504)
 
@@ -36,8 +36,9 @@ _LIST = msgspec.json.Decoder(_List)
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Some objects of a list. ``begins`` says that they are the first of the kind, and any from before do not count.
 
-    ``refusal`` stands in place of objects where the kind may not be listed (403) or is not served (404); of a custom
-    resource that is not served there are simply none, and no ``api_version``.
+    ``refusal`` stands in place of objects where the kind may not be listed (403), or is not where it is looked for
+    (404) though its group is served. Of a kind that the server does not have there are simply none, and no
+    ``api_version``.
     """
 
     source: str
@@ -78,24 +79,20 @@ class Listing:
                     continue
                 if error.status not in (403, 404) or self.kind.name in INDISPENSABLE:
                     raise
-                refusal = None if self._is_not_installed(api, error) else error
+                refusal = None if self._is_absent(api, error) else error
                 return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, refusal=refusal)
             return self._page(body, f"{api.connection.server}{path}")
 
-    def _is_not_installed(self, api: Api, error: ClusterError) -> bool:
-        """Whether this is a custom resource of a group that the server does not have.
+    def _is_absent(self, api: Api, error: ClusterError) -> bool:
+        """Whether the server does not have the kind, so that there can be none.
 
-        Rights are checked first, so that who has none is refused (403) either way; what groups there are everybody
-        may see.
+        Rights are checked before the path, so that who has none is refused (403) a custom resource either way; what
+        groups there are everybody may see. A kind that is not where it is looked for may be there in another version.
         """
-        if not is_custom(self.kind):
-            return False
-        if error.status == _FORBIDDEN:
-            try:
-                api.get(f"/apis/{self._api_versions[0]}")
-            except ClusterError as other:
-                return other.status == _NOT_FOUND
-        return error.status == _NOT_FOUND
+        if is_custom(self.kind):
+            return error.status == _NOT_FOUND or _is_not_there(api, f"/apis/{self._api_versions[0]}")
+        group = self.kind.groups[0]
+        return error.status == _NOT_FOUND and bool(group) and _is_not_there(api, f"/apis/{group}")
 
     def _query(self) -> dict[str, str]:
         query = {"limit": str(PAGE_SIZE)}
@@ -141,3 +138,11 @@ class Listing:
             ends=not meta.continue_,
             remaining=max(0, meta.remaining_item_count or 0),
         )
+
+
+def _is_not_there(api: Api, path: str) -> bool:
+    try:
+        api.get(path)
+    except ClusterError as error:
+        return error.status == _NOT_FOUND
+    return False

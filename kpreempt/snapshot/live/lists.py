@@ -18,17 +18,18 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.unread import Unread
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
+from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import Listing, Page
 from kpreempt.snapshot.live.resources import (
     CRON_JOBS,
     EVENTS,
-    consequence_without,
     kinds_of_plugins,
     kinds_to_read,
     kinds_without_place,
@@ -37,6 +38,7 @@ from kpreempt.snapshot.live.resources import (
 from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.unread import LIST, consequence_without, unreadable
 
 _REQUESTS_AT_ONCE = 6
 _NAMES_SHOWN = 3
@@ -47,6 +49,7 @@ Progress = Callable[[str, float], None]
 class Reading(msgspec.Struct, frozen=True):
     """A live cluster, the objects that were set aside because they are bad, and what is not known of it.
 
+    Which kinds could not be read the cluster says itself; the assumptions are about those that only plugins read.
     ``documents`` are the plain objects that were asked for.
     """
 
@@ -164,8 +167,11 @@ class _Reader:
         """Keep what is used of a page."""
         label = label_of(listing.kind)
         if page.refusal is not None:
-            if (assumption := _without(page, label)) not in self.assumptions:
-                self.assumptions.append(assumption)
+            if KINDS.get(label) is listing.kind:
+                self._collector.leave_out(label, page.refusal.status, page.source)
+            else:
+                unread = Unread(page.refusal.status, resource_of(listing.kind))
+                self.assumptions.append(unreadable(label, unread))
             return
         if page.begins:
             self._collector.forget(page.kind, page.api_version)
@@ -201,16 +207,7 @@ def _server_version(api: Api) -> _Version:
 
 def _unlisted(key: str) -> Assumption:
     message = f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}"
-    return Assumption(key, "list", message, AssumptionKind.UNREADABLE)
-
-
-def _without(page: Page, label: str) -> Assumption:
-    refusal = page.refusal
-    why = "may not be listed (403)" if refusal is not None and refusal.status == 403 else "is not served (404)"
-    message = f"{why}: {consequence_without(label)}"
-    # Events tell what was; no scheduler looks at them.
-    kind = AssumptionKind.TOLD if page.kind == EVENTS.name else AssumptionKind.UNREADABLE
-    return Assumption(label, "list", message, kind)
+    return Assumption(key, LIST, message, AssumptionKind.UNREADABLE)
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:

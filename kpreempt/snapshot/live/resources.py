@@ -1,4 +1,4 @@
-"""Where each kind is listed, and what its absence can change in an answer."""
+"""Where each kind is listed, and what right that takes."""
 
 from __future__ import annotations
 
@@ -18,42 +18,7 @@ INDISPENSABLE = ("Pod", "Node")
 CUSTOM = ("PodGroup", "Queue")
 
 # The versions of a group before v1 that clusters of the last years serve; all else has been v1 since 1.24.
-_OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1")}
-
-_WITHOUT = {
-    "PodDisruptionBudget": "budgets may protect victims, and another node may be chosen",
-    "PriorityClass": "the priority and preemption policy of a pod that names its class are unknown",
-    "Namespace": "affinity terms with a namespaceSelector select nothing",
-    "PersistentVolumeClaim": "pods with claims seem to wait for claims that are not there",
-    "PersistentVolume": "where a bound volume can be reached is unknown",
-    "StorageClass": "when and where a claim is bound is unknown",
-    "CSINode": "how many volumes a node takes is unknown",
-    "CSIDriver": "whether drivers report storage capacity is unknown",
-    "CSIStorageCapacity": "where there is room for new volumes is unknown",
-    "VolumeAttachment": "volumes that are still attached do not count against a node's limit",
-    "RuntimeClass": "the overhead and node selector of runtime classes are left out",
-    "LimitRange": "default requests of containers are left out",
-    "ResourceQuota": "pods that a quota refuses count as made",
-    "Service": "default spreading by services is left out",
-    "ReplicationController": "default spreading by replication controllers is left out, and expected pods of budgets",
-    "ReplicaSet": "default spreading by replica sets is left out, and expected pods of budgets",
-    "StatefulSet": "default spreading by stateful sets is left out, and expected pods of budgets",
-    "Deployment": "expected pods of budgets without a status may be wrong",
-    "DaemonSet": "pods of daemon sets are known by their owner references only",
-    "Job": "pods of jobs are known by their owner references only",
-    "CronJob": "those of the change seem to be new",
-    "ResourceClaim": "whether pods with resource claims have their devices is unknown",
-    "ResourceSlice": "which devices nodes have is unknown",
-    "DeviceClass": "which devices a claim can be met with is unknown",
-    "PodGroup": "which pods Volcano places together, and in which queue they wait, is unknown",
-    "Queue": "which share of the cluster Volcano gives to each queue is unknown",
-    "Event": "when the scheduler last tried a pod, and for whom pods were evicted, is unknown",
-}
-
-
-def consequence_without(kind: str) -> str:
-    """What can be different from the answer when objects of the kind were not read."""
-    return _WITHOUT.get(kind, "what plugins would make of them is unknown")
+_OLDER = {"resource.k8s.io": ("v1beta2", "v1beta1"), "policy": ("v1beta1",)}
 
 
 def label_of(kind: Kind) -> str:

@@ -20,11 +20,12 @@ from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import ObjectMeta, OwnerReference
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.budgets_words import fix_in_words
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.budget_audit import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
 from tests.conformance.cases import cluster_of, pod_of
 from tests.factories import NOW, make_node, make_pod
@@ -89,7 +90,11 @@ def budget(
 
 
 def audit(
-    *parts: Any, algorithm: str = "", selection: PodSelection | None = None, assumptions: list[Assumption] | None = None
+    *parts: Any,
+    algorithm: str = "",
+    selection: PodSelection | None = None,
+    assumptions: list[Assumption] | None = None,
+    unread: dict[str, Unread] | None = None,
 ) -> BudgetAudit:
     """The audit of a cluster of these objects on one node, with statuses as the disruption controller computes them."""
     flat = [each for part in parts for each in (part if isinstance(part, list | tuple) else [part])]
@@ -99,6 +104,7 @@ def audit(
         pod_disruption_budgets=[each for each in flat if isinstance(each, PodDisruptionBudget)],
         deployments=[each for each in flat if isinstance(each, Deployment)],
         replica_sets=[each for each in flat if isinstance(each, ReplicaSet)],
+        unread=unread or {},
     )
     filled, _ = fill_budget_statuses(cluster)
     return audit_budgets(
@@ -374,8 +380,14 @@ def test_workloads_of_several_replicas_without_a_budget_are_a_note() -> None:
 
 
 def test_where_budgets_may_not_be_listed_nothing_is_said_to_have_none() -> None:
-    said = [Assumption("PodDisruptionBudget", "list", "may not be listed (403)")]
-    assert found(audit(deployment("web", 2), pods("ReplicaSet web-1", 2), assumptions=said)) == []
+    unread = {"PodDisruptionBudget": Unread(403, "poddisruptionbudgets.policy")}
+    answer = audit(deployment("web", 2), pods("ReplicaSet web-1", 2), unread=unread)
+    assert found(answer) == []
+    assert [(each.subject, each.kind) for each in answer.assumptions] == [
+        ("PodDisruptionBudget", AssumptionKind.UNREADABLE)
+    ]
+    text = render_answer(answer, "text", RenderOptions())
+    assert text.startswith("What is wrong with budgets is unknown: they could not be read.")
 
 
 def test_a_workload_of_the_name_of_another_ones_budget_is_told_as_the_workload() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.play import Limits, Scene, play
 from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.outcomes import Branch
@@ -54,6 +55,37 @@ def test_a_pod_that_fits_lands_at_once_and_nothing_follows() -> None:
     found = played([], NEW)
     assert tale(found) == ["0 Arrives new", "0 Lands new"]
     assert (found.end, found.seconds, found.starts_at) == (PlayEnd.SETTLED, 0, {"shop/new": 0})
+
+
+@pytest.mark.parametrize(
+    ("configuration", "gates", "start"),
+    [
+        pytest.param({}, {}, 1, id="as it is by default: at once, as nobody else waits"),
+        pytest.param({}, {"SchedulerPopFromBackoffQ": False}, 2, id="after the usual backoff"),
+        pytest.param({"podInitialBackoffSeconds": 5}, {}, 1, id="out of a longer backoff"),
+        pytest.param(
+            {"podInitialBackoffSeconds": 5}, {"SchedulerPopFromBackoffQ": False}, 6, id="not out of a longer backoff"
+        ),
+    ],
+)
+def test_the_queue_of_a_play_is_set_up_as_the_scheduler_is(
+    configuration: dict[str, int], gates: dict[str, bool], start: float
+) -> None:
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    scheduler = scheduler_for("", {**header, **configuration}, gates)
+    victim = make_pod("quick", node="n1", cpu="1", termination_grace_period_seconds=1)
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[victim])
+    found, _ = play(cluster, Scene(arriving=[NEW]), scheduler, now=NOW)
+    assert found.starts_at == {"shop/new": start}
+
+
+def test_without_pod_priority_the_queue_of_1_13_is_in_the_order_of_arrival() -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")])
+    first, second = make_pod("first", cpu="2"), make_pod("second", cpu="2", priority=9)
+    for gates, winner in (({}, "shop/second"), ({"PodPriority": False}, "shop/first")):
+        scheduler = scheduler_for("kube-1.13", None, gates)
+        found, _ = play(cluster, Scene(arriving=[first, second]), scheduler, now=NOW)
+        assert found.starts_at == {winner: 0}
 
 
 def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gone() -> None:

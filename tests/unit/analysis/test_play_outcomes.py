@@ -36,41 +36,55 @@ EVICTS = Verdict(
 )
 
 
-def odds(nodes: dict[str, float]) -> Odds:
-    """A search that ends on each of the nodes so often."""
-    outcomes = [OddsOutcome([node], probability) for node, probability in nodes.items()]
-    return Odds(SearchOrder.ANY, num_candidates=1, outcomes=outcomes, parallelism=16, chunk_size=1)
-
-
 def test_a_pod_that_lands_has_a_branch_for_each_node_that_ties() -> None:
     verdict = Verdict(algorithm="kube-1.36", outcome=Outcome.LANDS, pod=POD, chosen_nodes=["n1", "n2"])
-    assert [(each.node, each.leaving, each.weight) for each in branches_of(verdict)] == [("n1", (), 1), ("n2", (), 1)]
+    assert [(each.node, each.leaving, each.weight) for each in branches_of(verdict, str)] == [
+        ("n1", (), 1),
+        ("n2", (), 1),
+    ]
 
 
 def test_victims_that_go_already_are_told_to_go_no_second_time() -> None:
-    (branch,) = branches_of(EVICTS)
+    (branch,) = branches_of(EVICTS, str)
     assert (branch.node, branch.leaving, branch.violated) == ("n1", ["shop/a"], {"shop/a": ["shop/a"]})
 
 
 def test_a_search_that_stops_early_may_end_on_other_candidates() -> None:
-    first, other = branches_of(msgspec.structs.replace(EVICTS, odds=odds({"n1": 0.7, "n2": 0.3})))
+    outcomes = [OddsOutcome(["n1"], 0.7), OddsOutcome(["n2"], 0.3)]
+    odds = Odds(order=SearchOrder.ANY, num_candidates=1, outcomes=outcomes, parallelism=16, chunk_size=1)
+    first, other = branches_of(msgspec.structs.replace(EVICTS, odds=odds), str)
     assert (first.node, first.weight, other.node, other.weight) == ("n1", 0.7, "n2", 0.3)
     assert (other.leaving, other.violated) == (["shop/c"], None)
 
 
-def test_what_any_order_of_equal_pods_comes_to_is_a_branch_the_likely_first() -> None:
-    victims = {"n1": [Victim("shop/b", 0)]}
-    alternatives = Alternatives(
-        [PossibleOutcome("n1", ["shop/c", "shop/d"]), PossibleOutcome("n1", [], [PodChoice(1, ["shop/a", "shop/b"])])]
+def equals(*outcomes: PossibleOutcome) -> Verdict:
+    """A verdict whose likely victim is ``shop/a`` alone, with what other orders lead to."""
+    return Verdict(
+        algorithm="kube-1.36",
+        outcome=Outcome.PREEMPTS,
+        pod=POD,
+        nominated_nodes=["n1"],
+        candidates=[Candidate("n1", ["shop/a"], 0, [], list(outcomes))],
+        victims={"n1": [Victim("shop/a", 0)]},
+        alternatives=Alternatives(list(outcomes)),
     )
-    verdict = msgspec.structs.replace(EVICTS, victims=victims, alternatives=alternatives)
-    likely, other = branches_of(verdict)
-    assert (likely.leaving, likely.choices) == ([], [PodChoice(1, ["shop/b", "shop/a"])])
-    assert (other.leaving, likely.weight, other.weight) == (["shop/c", "shop/d"], 0.5, 0.5)
 
 
-def test_a_node_that_wins_by_another_order_alone_weighs_less_than_any_other() -> None:
-    alternatives = Alternatives([PossibleOutcome("n1", ["shop/a"]), PossibleOutcome("n3", ["shop/e"])])
-    likely = odds({"n1": 0.7, "n2": 0.3})
-    verdict = msgspec.structs.replace(EVICTS, odds=likely, alternatives=alternatives)
-    assert [(each.node, each.weight) for each in branches_of(verdict)] == [("n1", 0.7), ("n3", 0.3)]
+def test_equal_pods_of_one_kind_make_one_branch() -> None:
+    verdict = equals(PossibleOutcome("n1", [], [PodChoice(1, ["shop/a", "shop/b", "shop/c"])]))
+    assert [each.leaving for each in branches_of(verdict, lambda _: "web")] == [["shop/a"]]
+
+
+def test_of_equal_pods_of_two_kinds_either_may_go() -> None:
+    verdict = equals(PossibleOutcome("n1", [], [PodChoice(1, ["shop/a", "shop/b", "shop/c"])]))
+    branches = branches_of(verdict, lambda pod: "web" if pod == "shop/a" else "db")
+    assert [each.leaving for each in branches] == [["shop/a"], ["shop/b"]]
+    assert (branches[1].violated, round(branches[1].weight, 3)) == (None, 0.667)
+
+
+def test_every_outcome_that_an_order_leads_to_is_a_branch() -> None:
+    verdict = equals(PossibleOutcome("n1", ["shop/a"]), PossibleOutcome("n2", ["shop/x", "shop/y"], [], 1))
+    assert [(each.node, each.leaving) for each in branches_of(verdict, str)] == [
+        ("n1", ["shop/a"]),
+        ("n2", ["shop/x", "shop/y"]),
+    ]

@@ -11,6 +11,7 @@ from kpreempt.verdict.play import PlayEnd, StepKind, StrandedKind
 from tests.rollouts import checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)
+GATE = "MaxUnavailableStatefulSet"
 SURGE = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
 HIGH_POD: dict[str, Any] = {"pod": {"priorityClassName": "high"}}
 
@@ -83,6 +84,39 @@ def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
     assert [step.pod for step in found.play.steps if step.kind is StepKind.LEAVES] == ["shop/db-2"]
     assert end_of(found, "StatefulSet shop/db").is_done
+
+
+@pytest.mark.parametrize(
+    ("gates", "rolling", "times"),
+    [
+        pytest.param(None, {"maxUnavailable": 2}, [0, 30, 60, 90], id="without the gate the field counts for nothing"),
+        pytest.param({GATE: False}, {"maxUnavailable": 2}, [0, 30, 60, 90], id="nor where the gate is off"),
+        pytest.param({GATE: True}, {"maxUnavailable": 2}, [0, 0, 30, 30], id="two at a time"),
+        pytest.param({GATE: True}, {"maxUnavailable": "75%"}, [0, 0, 0, 30], id="a percentage, rounded down"),
+        pytest.param({GATE: True}, {"maxUnavailable": 4, "partition": 2}, [0, 0], id="a partition stays"),
+        pytest.param({GATE: True}, {}, [0, 30, 60, 90], id="one, where the field is not set"),
+    ],
+)
+def test_a_stateful_set_may_be_updated_some_at_a_time(
+    gates: dict[str, bool] | None, rolling: dict[str, Any], times: list[float]
+) -> None:
+    more = {"podManagementPolicy": "Parallel", "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}
+    old = workload("StatefulSet", "db", replicas=4, serviceName="db", **more)
+    new = workload("StatefulSet", "db", replicas=4, serviceName="db", image="two", **more)
+    found = checked([*nodes(4, "1"), *running(old, ["n1", "n2", "n3", "n4"])], [new], gates=gates)
+    assert [step.at for step in found.play.steps if step.kind is StepKind.LEAVES] == times
+    assert end_of(found, "StatefulSet shop/db").is_done
+    assert found.passed
+
+
+@pytest.mark.parametrize("replicas", [2, 1], ids=["a change that is scheduled", "one that only takes away"])
+def test_a_gate_that_is_not_modelled_is_a_finding(replicas: int) -> None:
+    old = workload("Deployment", "api", replicas=2)
+    change = workload("Deployment", "api", replicas=replicas, image="one" if replicas == 1 else "two")
+    cluster = [*nodes(3, "1"), *running(old, ["n1", "n2"])]
+    found = checked(cluster, [change], gates={"PodDeletionCost": False})
+    assert (found.passed, [each.rule for each in found.findings]) == (False, [RuleId.FIELDS_NOT_MODELLED])
+    assert checked(cluster, [change], gates={"PodDeletionCost": True, "WatchList": False}).passed
 
 
 def test_a_daemon_set_is_updated_node_by_node() -> None:

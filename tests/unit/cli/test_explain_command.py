@@ -37,6 +37,36 @@ def names(kpreempt: Kpreempt) -> Callable[..., str]:
     return ask
 
 
+@pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18", "kube-1.36"])
+def test_what_follows_is_played_with_the_own_queue_of_the_scheduler_or_not_at_all(
+    kpreempt: Kpreempt, algorithm: str
+) -> None:
+    run = kpreempt(*ASK, "--algorithm", algorithm, "--aftermath")
+    if algorithm == "kube-1.18":
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == (
+            "--aftermath plays a scheduler's queue, and that of kube-1.18 is not modelled\n"
+            "  try: kube-1.8, kube-1.13, kube-1.36\n"
+        )
+    else:
+        assert (run.returncode, "AFTERMATH" in run.stdout or "THEN" in run.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("gate", "code"),
+    [
+        pytest.param("PodTopologyLabelsAdmission=false", 13, id="one that is not modelled"),
+        pytest.param("PodTopologyLabelsAdmission=true", 10, id="one that is not modelled, as it is by default"),
+        pytest.param("MemoryQoS=true", 10, id="one of kubelets"),
+        pytest.param("MaxUnavailableStatefulSet=true", 10, id="one that is modelled"),
+    ],
+)
+def test_no_exit_code_is_certain_under_a_gate_that_is_not_modelled(kpreempt: Kpreempt, gate: str, code: int) -> None:
+    run = kpreempt(*ASK, "--exit-code", "--feature-gates", gate)
+    assert run.returncode == code
+    assert ("--exit-code: the answer is not certain: scheduler: feature gate" in run.stderr) == (code == 13)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -34,7 +34,7 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
         "",
         "The change keeps all rules. No pod evicted, settled.",
     ]
-    assert comment(failed()).startswith("### kpreempt check: failed\n\n14 rules not kept: ")
+    assert comment(failed()).startswith("### kpreempt check: failed\n\n17 rules not kept: ")
 
 
 def test_rules_that_are_off_are_left_out() -> None:

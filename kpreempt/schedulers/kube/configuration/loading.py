@@ -34,6 +34,7 @@ from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugi
 from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, from_outside
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
 _SUBJECT = KIND
 _FIT = "NodeResourcesFit"
@@ -55,10 +56,7 @@ def scheduler_from_configuration(
     """
     registry = registry_with(plugins)
     features, not_modelled = gates_with(feature_gates or {})
-    assumptions = [
-        Assumption("scheduler", f"feature gate {name}", "this setting is not modelled; the default is")
-        for name in not_modelled
-    ]
+    assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
     asked_for = [each for each in plugins if each.is_asked_for]
     if document is None and not asked_for:
         return KubeScheduler(features=features, assumptions=assumptions)
@@ -91,6 +89,7 @@ def scheduler_from_configuration(
         wanted=wanted,
         extenders=called,
         extender_settings=settings,
+        backoffs=(configuration["podInitialBackoffSeconds"], configuration["podMaxBackoffSeconds"]),
     )
 
 

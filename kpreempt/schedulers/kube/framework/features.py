@@ -41,6 +41,9 @@ class FeatureGates(msgspec.Struct, frozen=True, kw_only=True):
     storage_capacity_scoring: bool = False
     volume_limit_scaling: bool = False
     volume_attributes_class: bool = True
+    # These count for the queue and for controllers (``schedulers/settings.py``).
+    scheduler_pop_from_backoff_q: bool = True
+    max_unavailable_stateful_set: bool = False
 
 
 # Gates whose name does not follow from the field's by joining capitalised words.
@@ -48,9 +51,11 @@ _NAMES = {
     "dra_extended_resource": "DRAExtendedResource",
 }
 
-# Gates that the scheduler's decisions or their effects depend on, and that are not modelled.
+# Gates that decisions or what comes of them may depend on, and that are not modelled. Together with those that are,
+# those that cannot be set and ``irrelevant_gates.py`` these are all that there are.
 NOT_MODELLED = frozenset(
     (
+        "ContainerRestartRules",
         "DRAConsumableCapacity",
         "DRADeviceBindingConditions",
         "DRADeviceTaintRules",
@@ -64,9 +69,20 @@ NOT_MODELLED = frozenset(
         "DRAWorkloadResourceClaims",
         "GangScheduling",
         "GenericWorkload",
+        "MatchLabelKeysInPodTopologySpreadSelectorMerge",
+        "MutablePodResourcesForSuspendedJobs",
+        "MutableSchedulingDirectivesForSuspendedJobs",
+        "NominatedNodeNameForExpectation",
+        "PodDeletionCost",
+        "PodTopologyLabelsAdmission",
+        "RestartAllContainersOnContainerExits",
+        "SchedulerAsyncAPICalls",
         "SchedulerAsyncPreemption",
+        "StatefulSetSemanticRevisionComparison",
         "TopologyAwareWorkloadScheduling",
+        "UserNamespacesHostNetworkSupport",
         "WorkloadAwarePreemption",
+        "WorkloadWithJob",
     )
 )
 

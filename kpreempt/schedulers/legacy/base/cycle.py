@@ -26,6 +26,7 @@ from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
 from kpreempt.schedulers.legacy.base.victims_report import victims_of
+from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
 from kpreempt.verdict import (
     Alternatives,
     Assumption,
@@ -259,11 +260,12 @@ class Cycle:
 
     def _verdict(self, outcome: Outcome, assumptions: Sequence[Assumption] = (), **parts: object) -> Verdict:
         about = self._version.assumptions_about(self._cluster, self._pod)
+        outcome, unread = judged(Seen(self._pod, self._cluster.snapshot, outcome), READ_BY_OLD)
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=outcome,
             extender_calls=self._asking.calls,
-            assumptions=[*self._frame.assumptions, *about, *assumptions],
+            assumptions=[*self._frame.assumptions, *unread, *about, *assumptions],
             **parts,
         )
         return with_effects(verdict, self._pod, self._version, self._cluster)

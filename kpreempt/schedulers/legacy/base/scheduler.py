@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -19,13 +19,15 @@ from kpreempt.schedulers.legacy.base.node_story import evaluate_node
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.schedulers.legacy.base.victims_report import rank_victims
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
+from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Standing, Verdict
 
 
 class LegacyScheduler:
     """One of the old schedulers, with what switches it.
 
-    ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is off, where it is.
+    ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is off, where it is. ``gates``
+    are the feature gates that are modelled, by their names.
     """
 
     wanted = NOTHING_WANTED
@@ -39,6 +41,7 @@ class LegacyScheduler:
         scheduler_name: str = DEFAULT_SCHEDULER_NAME,
         no_preemption: str = "",
         assumptions: Sequence[Assumption] = (),
+        gates: Mapping[str, bool] | None = None,
     ) -> None:
         self.version = version
         self.filters = version.default_filters if filters is None else filters
@@ -46,6 +49,7 @@ class LegacyScheduler:
         self.scheduler_name = scheduler_name
         self.no_preemption = no_preemption
         self.assumptions = list(assumptions)
+        self.settings = Settings(gates or {})
 
     @property
     def algorithm(self) -> str:

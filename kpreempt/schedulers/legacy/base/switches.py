@@ -9,6 +9,7 @@ from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
 from kpreempt.schedulers.legacy.base.gate_names import ALL_GATES
 from kpreempt.verdict import Assumption
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
 KIND = "KubeSchedulerConfiguration"
 DISABLED = "preemption is switched off (disablePreemption)"
@@ -70,9 +71,9 @@ def read_switches(
 
 def _gate_assumption(algorithm: str, name: str, known: frozenset[str]) -> Assumption:
     if name in known:
-        return Assumption("scheduler", f"feature gate {name}", "this setting is not modelled; the default is")
+        return Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED)
     if name in ALL_GATES:
-        return Assumption("scheduler", f"feature gate {name}", f"{algorithm} has no such gate, and passes over it")
+        return Assumption("scheduler", f"{FEATURE_GATE}{name}", f"{algorithm} has no such gate, and passes over it")
     similar = next((gate for gate in sorted(ALL_GATES) if gate.lower() == name.lower()), "")
     raise UsageError(f"--feature-gates: unrecognized feature gate: {name}", hint=similar)
 

@@ -53,4 +53,5 @@ def scheduler(
         scheduler_name=switches.scheduler_name,
         no_preemption=switches.no_preemption,
         assumptions=assumptions,
+        gates=switches.gates,
     )

@@ -6,6 +6,9 @@ import pytest
 
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube import FeatureGates, feature_gates, parse_feature_gates, scheduler_from_configuration
+from kpreempt.schedulers.kube.framework.features import NOT_MODELLED, gate_names
+from kpreempt.schedulers.kube.framework.irrelevant_gates import IRRELEVANT, REASONS
+from kpreempt.schedulers.kube.framework.known_gates import DEFAULTS, DEPENDENCIES, LOCKED_OFF, LOCKED_ON
 
 
 @pytest.mark.parametrize(
@@ -112,3 +115,29 @@ def test_all_beta_switches_off_what_is_on_by_default() -> None:
 def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None:
     (assumption,) = scheduler_from_configuration(None, {"DRADeviceTaints": False}).assumptions
     assert assumption.field == "feature gate DRADeviceTaints"
+
+
+def test_every_gate_is_modelled_or_is_told_or_can_change_nothing() -> None:
+    modelled, locked = set(gate_names()), set(LOCKED_ON | LOCKED_OFF)
+    settable = set(DEFAULTS) - locked
+    assert settable == (modelled - locked) | NOT_MODELLED | IRRELEVANT
+    assert sum(map(len, REASONS.values())) == len(IRRELEVANT)
+    assert not IRRELEVANT & (NOT_MODELLED | modelled)
+    assert not NOT_MODELLED & modelled
+
+
+@pytest.mark.parametrize("name", sorted(NOT_MODELLED))
+def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> None:
+    needed = {}
+    pending = [name]
+    while pending:
+        each = pending.pop()
+        needed |= {other: True for other in DEPENDENCIES.get(each, ()) if other not in needed}
+        pending += [other for other in DEPENDENCIES.get(each, ()) if not DEFAULTS[other]]
+    if DEFAULTS[name]:
+        dependents = {other: False for other, others in DEPENDENCIES.items() if name in others}
+        settings = {**dependents, name: False}
+    else:
+        settings = {**needed, name: True}
+    assert name in feature_gates(settings)[1]
+    assert feature_gates({name: DEFAULTS[name]})[1] == []

@@ -10,18 +10,17 @@ import pytest
 import yaml
 
 from kpreempt.errors import InputError
+from kpreempt.model.unread import Unread
 from kpreempt.snapshot import load_snapshot
-from kpreempt.snapshot.kinds import KINDS
+from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
 from kpreempt.snapshot.live.resources import (
     CRON_JOBS,
     api_versions_of,
-    consequence_without,
     kinds_to_read,
     path_of,
     plural_of,
 )
-from kpreempt.verdict import AssumptionKind
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]
@@ -141,7 +140,7 @@ def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("Pod", "Node")])
-def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
+def test_a_kind_that_may_not_be_listed_is_told_apart_from_one_of_which_there_is_none(name: str) -> None:
     versions = api_versions_of(KINDS[name])
     answers = {
         **{path_of(KINDS[name], version): refused(403, "no") for version in versions},
@@ -149,9 +148,15 @@ def test_a_kind_that_may_not_be_listed_is_an_assumption(name: str) -> None:
         **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
     }
     reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), with_events=True)
-    assert told(reading) == [f"{name}: list: may not be listed (403): {consequence_without(name)}"]
-    expected = AssumptionKind.TOLD if name == "Event" else AssumptionKind.UNREADABLE
-    assert [each.kind for each in reading.assumptions] == [expected]
+    assert reading.cluster.unread == {name: Unread(403, resource_of(KINDS[name]))}
+    assert told(reading) == []
+
+
+def test_a_kind_that_is_refused_in_the_middle_of_its_list_is_not_read() -> None:
+    budgets = [{"metadata": {"name": name, "namespace": "shop"}} for name in "abc"]
+    special = lambda asked: refused(403, "no") if "budgets" in asked.path and "continue" in asked.query else None  # noqa: E731
+    reading, _ = read(FakeCluster({"PodDisruptionBudget": budgets}, page=1, special=special))
+    assert reading.cluster.unread == {"PodDisruptionBudget": Unread(403, "poddisruptionbudgets.policy")}
 
 
 def event(name: str, reason: str) -> dict[str, Any]:
@@ -208,10 +213,19 @@ def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
     ]
 
 
-def test_a_kind_that_is_not_served_is_an_assumption() -> None:
+def test_of_a_kind_whose_group_is_not_served_there_is_none() -> None:
     gone = "/apis/node.k8s.io/v1/runtimeclasses"
     reading, _ = read(FakeCluster({}, special=lambda asked: refused(404, "no") if asked.path == gone else None))
-    assert told(reading) == [f"RuntimeClass: list: is not served (404): {consequence_without('RuntimeClass')}"]
+    assert (reading.cluster.unread, told(reading)) == ({}, [])
+
+
+def test_a_kind_that_its_group_may_have_in_another_version_is_not_read() -> None:
+    answers = {
+        "/apis/storage.k8s.io/v1/csistoragecapacities": refused(404, "no"),
+        "/apis/storage.k8s.io": good({"kind": "APIGroup", "versions": [{"version": "v1beta1"}]}),
+    }
+    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)))
+    assert reading.cluster.unread == {"CSIStorageCapacity": Unread(404, "csistoragecapacities.storage.k8s.io")}
 
 
 @pytest.mark.parametrize(

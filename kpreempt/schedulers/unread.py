@@ -1,0 +1,159 @@
+"""Which kinds that could not be read may change what becomes of a pod.
+
+Every scheduler asks here about the kinds that it reads. A kind counts only where something of the pod, or of what
+became of it, hangs on such objects: what has no claims does not care about volumes, and who evicts nobody not about
+budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from kpreempt.model.affinity import Affinity, PodAffinityTerm
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption, Outcome
+from kpreempt.verdict.unread import unread_of
+
+_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+# Where one of these is missing, filters refuse what they might let in; whoever lands nevertheless does land.
+_MISSED_BY_FILTERS = frozenset(
+    ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace")
+)
+
+
+class Seen:
+    """A pod, and what a scheduler made of it in a cluster of which not all could be read.
+
+    ``choices`` is among how many nodes scores decided. ``spreads_by_default`` says that default constraints refuse
+    nodes, too.
+    """
+
+    def __init__(
+        self,
+        pod: Pod,
+        cluster: ClusterSnapshot,
+        outcome: Outcome,
+        *,
+        choices: int = 0,
+        spreads_by_default: bool = False,
+    ) -> None:
+        self.pod = pod
+        self.cluster = cluster
+        self.outcome = outcome
+        self._choices = choices
+        self._spreads_by_default = spreads_by_default
+
+    @cached_property
+    def claims(self) -> frozenset[str]:
+        """The pod's claims for volumes, by ``namespace/name``."""
+        meta = self.pod.metadata
+        named = (
+            volume.persistent_volume_claim.claim_name
+            if volume.persistent_volume_claim is not None
+            else f"{meta.name}-{volume.name}"
+            for volume in self.pod.spec.volumes
+            if volume.persistent_volume_claim is not None or volume.ephemeral is not None
+        )
+        return frozenset(f"{meta.namespace}/{name}" for name in named)
+
+    @cached_property
+    def has_unbound_claims(self) -> bool:
+        """Whether a claim still has to be bound, as far as is known."""
+        bound = {each.key for each in self.cluster.persistent_volume_claims if each.spec.volume_name}
+        return not self.claims <= bound
+
+    @property
+    def preempts(self) -> bool:
+        """Whether somebody has to go."""
+        return self.outcome in _PREEMPTS
+
+    @property
+    def attaches(self) -> bool:
+        """Whether volumes count that a node can take only so many of."""
+        return bool(self.claims) or any(volume.csi is not None for volume in self.pod.spec.volumes)
+
+    @property
+    def selects_namespaces(self) -> bool:
+        """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
+        return any(_selects(each) for each in (self.pod, *self.cluster.pods))
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether the pod has claims for devices."""
+        return bool(self.pod.spec.resource_claims)
+
+    @property
+    def has_extended_resources(self) -> bool:
+        """Whether the pod requests what is no resource of Kubernetes' own."""
+        containers = (*self.pod.spec.containers, *self.pod.spec.init_containers)
+        return any("/" in name for each in containers for name in {*each.resources.requests, *each.resources.limits})
+
+    def is_spread_by(self, kind: str = "") -> bool:
+        """Whether default spreading counts, by the services or by a controller of this kind."""
+        spec = self.pod.spec
+        if spec.topology_spread_constraints or not (self._spreads_by_default or self._choices > 1):
+            return False
+        owner = controller_of(self.pod.metadata)
+        return owner is not None and owner.kind == kind if kind else bool(self.pod.metadata.labels)
+
+
+_MATTERS: Mapping[str, Callable[[Seen], bool]] = {
+    "PodDisruptionBudget": lambda seen: seen.preempts,
+    "Namespace": lambda seen: seen.selects_namespaces,
+    "PersistentVolumeClaim": lambda seen: bool(seen.claims),
+    "PersistentVolume": lambda seen: bool(seen.claims),
+    "StorageClass": lambda seen: seen.has_unbound_claims,
+    "CSIDriver": lambda seen: seen.has_unbound_claims,
+    "CSIStorageCapacity": lambda seen: seen.has_unbound_claims,
+    "CSINode": lambda seen: seen.attaches,
+    "VolumeAttachment": lambda seen: seen.attaches,
+    "ResourceClaim": lambda seen: seen.has_devices,
+    "ResourceSlice": lambda seen: seen.has_devices,
+    "DeviceClass": lambda seen: seen.has_devices or seen.has_extended_resources,
+    "Service": lambda seen: seen.is_spread_by(),
+    "ReplicationController": lambda seen: seen.is_spread_by("ReplicationController"),
+    "ReplicaSet": lambda seen: seen.is_spread_by("ReplicaSet"),
+    "StatefulSet": lambda seen: seen.is_spread_by("StatefulSet"),
+}
+READ_BY_TODAYS = tuple(_MATTERS)
+# The old schedulers' own: they knew neither device classes nor namespaceSelector, and their scores are not computed.
+READ_BY_OLD = ("PodDisruptionBudget", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode")
+# What places a task in a session; budgets do not count there.
+_READ_BY_SESSIONS = (
+    *("Namespace", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"),
+    *("CSIDriver", "CSIStorageCapacity", "CSINode", "VolumeAttachment"),
+)
+
+
+def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
+    """The outcome, uncertain where what could not be read of ``kinds`` may hide another, and an assumption for each."""
+    if not seen.cluster.unread:
+        return seen.outcome, []
+    told = [kind for kind in kinds if kind in seen.cluster.unread and _MATTERS[kind](seen)]
+    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(told) and (seen.preempts or seen.outcome is Outcome.NEVER_LANDS)
+    return Outcome.UNCERTAIN if is_hidden else seen.outcome, unread_of(seen.cluster, told)
+
+
+def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Assumption]:
+    """What could not be read, and may change a session of Volcano's that has these pods to place."""
+    if not cluster.unread:
+        return []
+    seen = [Seen(pod, cluster, Outcome.NEVER_LANDS) for pod in pods]
+    told = [kind for kind in _READ_BY_SESSIONS if kind in cluster.unread and any(map(_MATTERS[kind], seen))]
+    jobs = ("PodGroup", "Queue", "PriorityClass") if seen or cluster.pod_groups else ()
+    return unread_of(cluster, [*jobs, *told])
+
+
+def _selects(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and any(term.namespace_selector is not None for term in _terms(affinity))
+
+
+def _terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
+    for each in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        if each is not None:
+            yield from each.required
+            yield from (weighted.pod_affinity_term for weighted in each.preferred)

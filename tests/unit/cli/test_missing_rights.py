@@ -1,0 +1,246 @@
+"""A live cluster of which not every kind may be listed: nothing unread is taken for absent, and none counts in vain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kpreempt.snapshot.kinds import KINDS, resource_of
+from kpreempt.snapshot.live.resources import api_versions_of, path_of
+from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
+
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "fixtures" / "demo"
+API = ("-f", str(DEMO / "api.yaml"))
+UNCERTAIN, GATE, BAD_INPUT = 13, 1, 3
+OTHERS = [name for name in KINDS if name not in ("Pod", "Node")]
+# What the API server may fill in, or refuse, of any new pod.
+OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
+# Where one of these is missing, the pod below seems to be refused.
+HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
+# What cannot be told apart by the pod alone: sessions, a play, and what has owners of other kinds.
+OF_OTHER_QUESTIONS = {"Event", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
+    "PodDisruptionBudget",
+    "Service",
+    "ReplicationController",
+    "ReplicaSet",
+    "StatefulSet",
+}
+
+DEMANDING = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "demanding", "namespace": "shop", "labels": {"app": "demanding"}},
+    "spec": {
+        "runtimeClassName": "fast",
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        "affinity": {
+            "podAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "namespaceSelector": {"matchLabels": {"team": "a"}},
+                        "labelSelector": {},
+                    }
+                ]
+            }
+        },
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}],
+    },
+}
+
+Kpreempt = Callable[..., Any]
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
+    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
+
+
+@pytest.fixture
+def server(cluster: FakeCluster) -> Iterator[FakeApi]:
+    with FakeApi(cluster) as running:
+        yield running
+
+
+def refuse(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:
+    """The server refuses to list these kinds, and has their groups."""
+    versions = {(kind, version) for kind in kinds for version in api_versions_of(KINDS[kind])}
+    answers = {path_of(KINDS[kind], version): refused(status, "no") for kind, version in versions}
+    answers |= {f"/apis/{version}": good({"kind": "APIResourceList"}) for _, version in versions}
+    cluster.special = lambda asked: answers.get(asked.path)
+
+
+def verdict_on(kpreempt: Kpreempt, server: FakeApi, pod: Path, *more: str) -> tuple[dict[str, Any], Any]:
+    run = kpreempt("explain", "-f", str(pod), "--server", server.url, "-o", "json", "--exit-code", *more)
+    return json.loads(run.stdout), run
+
+
+def unread(verdict: dict[str, Any]) -> set[str]:
+    return {each["subject"] for each in verdict.get("assumptions", []) if each.get("kind") == "Unreadable"}
+
+
+def manifest(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_only_what_may_change_the_answer_about_a_plain_pod_counts(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, kind: str
+) -> None:
+    refuse(cluster, kind)
+    # The only node that the pod may go to, so that no score decides.
+    spec = {"nodeSelector": {"kubernetes.io/hostname": "node-e"}, "containers": [{"name": "c"}]}
+    plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain", "namespace": "shop"}, "spec": spec}
+    verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", plain))
+    assert unread(verdict) == {kind} & OF_EVERY_NEW_POD
+    assert run.returncode == (UNCERTAIN if kind in OF_EVERY_NEW_POD else 0)
+    assert bool(run.stderr) == (kind in OF_EVERY_NEW_POD)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OTHERS if kind not in OF_OTHER_QUESTIONS])
+def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, kind: str
+) -> None:
+    refuse(cluster, kind)
+    document = json.loads(json.dumps(DEMANDING))
+    if kind not in ("ResourceClaim", "ResourceSlice", "DeviceClass"):
+        # Devices alone make it uncertain.
+        del document["spec"]["resourceClaims"]
+    verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document))
+    assert unread(verdict) == {kind}
+    told = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
+    assert told.startswith("may not be listed (403): ")
+    assert told.endswith(f"; the right to list {resource_of(KINDS[kind])} is missing")
+    assert run.returncode == UNCERTAIN
+    assert f"--exit-code: the answer is not certain: {kind}: may not be listed (403)" in run.stderr
+    if kind in HIDING:
+        assert verdict["outcome"] == "Uncertain"
+        text = kpreempt("explain", "-f", str(tmp_path / "pod.yaml"), "--server", server.url).stdout
+        assert " ".join(text.split()).startswith(
+            f"What becomes of shop/demanding is uncertain: {kind} may not be listed (403): "
+        )
+
+
+def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster
+) -> None:
+    refuse(cluster, "PriorityClass")
+    run = kpreempt("explain", *API, "--server", server.url)
+    assert run.returncode == BAD_INPUT
+    assert run.stderr.splitlines()[0] == (
+        'Pod shop/api-new: spec.priorityClassName: which priority "high" stands for is unknown: PriorityClasses may '
+        "not be listed (403); the right to list priorityclasses.scheduling.k8s.io is missing"
+    )
+    stated = kpreempt("explain", *API, "--server", server.url, "--priority", "1000", "--exit-code")
+    assert (stated.returncode, "would evict 2 pods from node-b" in stated.stdout) == (UNCERTAIN, True)
+    assert kpreempt("check", *API, "--server", server.url).returncode == BAD_INPUT
+
+
+def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
+    at = ("--server", server.url)
+    refuse(cluster, "PodDisruptionBudget")
+    run = kpreempt("budgets", *at, "--fail-on", "error")
+    assert run.returncode == GATE
+    assert run.stdout.startswith("What is wrong with budgets is unknown: they could not be read.")
+    assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
+    assert kpreempt("budgets", *at).returncode == 0
+    text = " ".join(kpreempt("explain", *API, *at).stdout.split())
+    assert "which budgets are violated is unknown" in text
+    assert "no budget" not in text
+    assert kpreempt("explain", *API, *at, "--exit-code").returncode == UNCERTAIN
+    without = kpreempt("explain", *API, *at, "--without", "pdb/shop/web")
+    assert without.stderr.startswith('whether there is a PodDisruptionBudget "shop/web" is unknown')
+    checked = kpreempt("check", *API, *at, "-o", "json")
+    assert checked.returncode == GATE
+    rules = {each["rule"] for each in json.loads(checked.stdout)["findings"]}
+    assert "budgets-unreadable" in rules
+
+
+def test_budgets_do_not_count_for_a_change_that_evicts_nobody(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    refuse(cluster, "PodDisruptionBudget", "CSINode", "PersistentVolume", "ResourceSlice", "Job")
+    document = yaml.safe_load((DEMO / "api.yaml").read_text(encoding="utf-8"))
+    (container,) = document["spec"]["template"]["spec"]["containers"]
+    container["resources"] = {"requests": {"cpu": "10m", "memory": "1Mi"}}
+    run = kpreempt("check", "-f", str(manifest(tmp_path / "api.yaml", document)), "--server", server.url, "-o", "json")
+    assert [each for each in json.loads(run.stdout)["findings"] if "unread" in each["rule"]] == []
+    assert "may not be listed" not in run.stdout
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_a_change_is_not_held_against_objects_that_may_not_be_read(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, kind: str
+) -> None:
+    refuse(cluster, kind)
+    run = kpreempt("check", *API, "--server", server.url, "-o", "json")
+    found = [each for each in json.loads(run.stdout)["findings"] if each["subject"] == kind]
+    assert run.returncode == GATE
+    assert [each["rule"] for each in found] == ["objects-set-aside"]
+
+
+def test_events_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
+    refuse(cluster, "Event")
+    name = cluster.objects["Pod"][0]["metadata"]["name"]
+    namespace = cluster.objects["Pod"][0]["metadata"]["namespace"]
+    run = kpreempt("who-preempted", name, "-n", namespace, "--server", server.url)
+    text = " ".join(run.stdout.split())
+    assert "events may not be listed (403): " in text
+    assert "the right to list events is missing" in text
+    assert "kubectl get events" not in text
+    gone = kpreempt("who-preempted", "nobody", "-n", "shop", "--server", server.url)
+    assert "events may not be listed (403); the right to list events is missing" in gone.stderr
+    assert "kubectl get events" not in gone.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--redact",)], ids=["as it is", "redacted"])
+def test_a_dump_says_what_could_not_be_read(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    refuse(cluster, "PodDisruptionBudget", "Event")
+    dump = str(tmp_path / "cluster.json")
+    assert kpreempt("snapshot", "--to", dump, "--server", server.url, *more).returncode == 0
+    run = kpreempt("budgets", "--snapshot", dump, "--fail-on", "error")
+    assert run.returncode == GATE
+    assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
+    # Another source brings what this one could not read.
+    run = kpreempt("budgets", "--snapshot", dump, "--snapshot", str(DEMO / "cluster.yaml"))
+    assert "could not be read" not in run.stdout or more
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["pending"], id="pending"),
+        pytest.param(["compare", "--algorithms", "kube-1.13,kube-1.18,kube-1.36"], id="compare"),
+        pytest.param(["at-risk", "-A"], id="at-risk"),
+        pytest.param(["budgets"], id="budgets"),
+        pytest.param(["explain", "pod/claims", "-n", "shop"], id="explain"),
+        pytest.param(["explain", "pod/claims", "-n", "shop", "--algorithm", "kube-1.8"], id="explain as 1.8"),
+        pytest.param(["volcano"], id="volcano"),
+    ],
+)
+def test_every_command_tells_what_it_could_not_read(
+    kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, command: list[str]
+) -> None:
+    scheduler = {"schedulerName": "volcano"} if command == ["volcano"] else {}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    pod = {"metadata": {"name": "claims", "namespace": "shop"}, "spec": {**scheduler, "volumes": volumes}}
+    pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}]
+    cluster.objects = {**cluster.objects, "Pod": [*cluster.objects["Pod"], pod]}
+    refuse(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
+    run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")
+    assert run.returncode == GATE
+    told = " ".join(run.stdout.split())
+    assert "the right to list persistentvolumeclaims is missing" in told
+    assert "resourceslices" not in told
+    assert "runtimeclasses" not in told
