@@ -5,7 +5,7 @@ What they change for a single pod its scheduler and its admission say (``schedul
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
@@ -49,7 +49,7 @@ def unread_of_changed(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[
     )
 
 
-def unread_in_play(cluster: ClusterSnapshot, play: Play, arriving: Iterable[Pod] = ()) -> list[Assumption]:
+def unread_in_play(cluster: ClusterSnapshot, play: Play, arriving: Sequence[Pod] = ()) -> list[Assumption]:
     """What could not be read, and may let a play go otherwise; ``cluster`` is that of the start."""
     if not cluster.unread:
         return []
@@ -57,7 +57,9 @@ def unread_in_play(cluster: ClusterSnapshot, play: Play, arriving: Iterable[Pod]
     displaced = [pod for pod in cluster.pods if pod.key in gone]
     kinds = [BUDGETS, "Service"] if gone else []
     kinds += _owner_kinds([*displaced, *arriving])
-    kinds += [kind for kind in ("PriorityClass",) if any(_gets_default_priority(pod) for pod in displaced)]
+    kinds += ["PriorityClass"] if any(map(_gets_default_priority, displaced)) else []
+    # A pod that takes the place of another is let in anew.
+    kinds += ["ResourceQuota"] if displaced or arriving else []
     return unread_of(cluster, kinds)
 
 

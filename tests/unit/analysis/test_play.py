@@ -10,6 +10,7 @@ import pytest
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.play import Limits, Scene, play
 from kpreempt.analysis.play.chain import Chain
+from kpreempt.analysis.play.outcomes import Branch
 from kpreempt.analysis.play.stage import Stage
 from kpreempt.controllers.errors import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -247,9 +248,9 @@ def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best(
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="8" if index == 50 else "4") for index in range(102)])
     asked: list[tuple[int, str, float]] = []
 
-    def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-        asked.append((len(nodes), nodes[0], (weights or [0.0])[0]))
-        return nodes[-1]
+    def choose(branches: Sequence[Branch]) -> Branch:
+        asked.append((len(branches), branches[0].node, branches[0].weight))
+        return branches[-1]
 
     found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
     assert asked == [(102, "n50", 100 / 102)]
@@ -272,9 +273,9 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
     asked: list[tuple[list[str], list[float]]] = []
 
     def evicted_with(taken: int) -> str:
-        def choose(nodes: Sequence[str], weights: Sequence[float] | None = None, /) -> str:
-            asked.append((list(nodes), list(weights or [])))
-            return nodes[taken]
+        def choose(branches: Sequence[Branch]) -> Branch:
+            asked.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
+            return branches[taken]
 
         found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), scheduler, now=NOW)
         assert found.draws == 1
