@@ -65,7 +65,7 @@ class Threshold(_Record, frozen=True, kw_only=True):
 class Standing(_Record, frozen=True):
     """A pod's place on its node: ``place`` 1 goes first. ``violates_budget`` puts it behind all that violate none.
 
-    Where it has equals, whose order nothing tells, it may have any place from ``place`` to ``last_place``, else 0.
+    Where it has equals, whose order nothing tells, it may have any place from ``place`` to ``last_place``.
     ``budgets`` is what its eviction takes from each budget when every more important pod of the node goes too.
     """
 
@@ -75,7 +75,7 @@ class Standing(_Record, frozen=True):
     start_time: datetime | None = None
     violates_budget: bool = False
     budgets: list[BudgetUse] = []
-    last_place: int = 0
+    last_place: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class PodAtRisk(_Record, frozen=True, kw_only=True):

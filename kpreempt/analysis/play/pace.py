@@ -3,7 +3,8 @@
 With ``AT_ONCE`` all that can be done at a moment is done in it: the scheduler tries one pod after the other, and
 controllers answer between two attempts. In a real cluster each of these takes its time. Pods of a rollout come while
 others are tried already, what takes the place of a victim is tried before the next of them, and pods become ready one
-by one. Who comes first then is up to chance, and with it who has to go.
+by one. Who comes first then is up to chance, and with it who has to go. So is the order of equal pods, in which the
+scheduler has seen them; a play has one and the same from its start to its end.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.play import Play
 
 # So many seconds each of them takes on average where it is fast, and so many times may that double where it is slow.
@@ -55,6 +57,15 @@ class Pace:
     def readiness(self) -> float:
         """Until a pod that is bound is ready."""
         return self._draw(self._readiness)
+
+    def in_drawn_order(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
+        """The cluster with its assigned pods in an order in which the scheduler may have seen them, if nothing says."""
+        if self._chance is None or cluster.has_scheduler_order:
+            return cluster
+        chance = self._chance
+        assigned = iter(sorted((pod for pod in cluster.pods if pod.spec.node_name), key=lambda _: chance()))
+        pods = [next(assigned) if pod.spec.node_name else pod for pod in cluster.pods]
+        return msgspec.structs.replace(cluster, pods=pods, has_scheduler_order=True)
 
     def _mean(self, fastest: float) -> float:
         return fastest * 2.0 ** (_DOUBLINGS * self._chance()) if self._chance is not None else 0.0

@@ -236,6 +236,9 @@ class World:
         old = self.pods.get(pod.key)
         if old is not None:
             self._count(old, -1)
+            if self.cluster.has_scheduler_order:
+                # A pod that changes goes behind the others of its node.
+                del self.pods[pod.key]
         self.pods[pod.key] = pod
         self._count(pod, 1)
         self._changed()

@@ -153,12 +153,12 @@ class Rehearsal:
         )
         with self._phases.phase("play"):
             play, assumptions, after = play_to_the_end(
-                made.cluster,
+                pace.in_drawn_order(made.cluster),
                 scene,
                 self._scheduler,
                 now=self._now,
                 limits=Limits(attempts=_ATTEMPTS),
-                prepared=self._prepared,
+                prepared=self._prepared if pace.is_at_once else None,
             )
         return Rehearsed(
             seed=seed,

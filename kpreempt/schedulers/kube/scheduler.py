@@ -199,8 +199,8 @@ class KubeScheduler:
         ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's ``queue_rules`` was let
         in: no plugin from outside holds it back any more, whatever has changed since.
 
-        Where the cluster does not have the scheduler's own order, the verdict tells what other orders of equal pods and
-        volumes would come to.
+        Where the cluster does not have the scheduler's own order of pods, the verdict tells what other orders of equal
+        ones would come to; that of equal volumes is a Go map's, and no input shows it.
         """
         frame = Verdict(
             algorithm=self.algorithm,
@@ -231,8 +231,6 @@ class KubeScheduler:
             return Cycle(framework, profile, self.features, pod, state, frame).run()
 
         verdict = run(state)
-        if prepared.cluster.cluster.has_scheduler_order:
-            return verdict
         return with_volume_choices(verdict, pod, state, framework, run)
 
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:

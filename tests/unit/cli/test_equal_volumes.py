@@ -36,11 +36,11 @@ def test_explain_tells_both_outcomes_and_exits_as_uncertain(kpreempt: Kpreempt, 
     )
 
 
-def test_batch_takes_the_order_of_the_line(kpreempt: Kpreempt) -> None:
+def test_batch_tells_what_other_orders_of_a_lines_volumes_come_to(kpreempt: Kpreempt) -> None:
     run = kpreempt("batch", "-", "--strict", stdin=json.dumps(SCENARIO))
     verdict = json.loads(run.stdout)["verdict"]
-    assert (run.returncode, verdict["outcome"]) == (0, "NeverLands")
-    assert "volumeChoices" not in verdict
+    assert (run.returncode, verdict["outcome"]) == (1, "NeverLands")
+    assert verdict["volumeChoices"]["outcomes"] == [{"outcome": "Lands", "nodes": ["n0"]}]
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["does not land in the order of the input", "lands"])

@@ -24,7 +24,7 @@ OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
 # Where one of these is missing, the pod below seems to be refused.
 HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
 # What cannot be told apart by the pod alone: sessions, a play, and what has owners of other kinds.
-OF_OTHER_QUESTIONS = {"Event", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
+OF_OTHER_QUESTIONS = {"Event", "ResourceQuota", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
     "PodDisruptionBudget",
     "Service",
     "ReplicationController",

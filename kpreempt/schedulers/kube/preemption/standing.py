@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
+from msgspec import UNSET
+
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex, PodWithBudgets
 from kpreempt.schedulers.kube.preemption.importance import sort_by_importance, tie_of
@@ -30,8 +32,8 @@ def rank_victims(
         Standing(
             pod=each.pod_info.key,
             priority=each.pod_info.priority,
-            place=spans.get(each.pod_info.key, (place, 0))[0],
-            last_place=spans.get(each.pod_info.key, (place, 0))[1],
+            place=spans.get(each.pod_info.key, (place, UNSET))[0],
+            last_place=spans.get(each.pod_info.key, (place, UNSET))[1],
             start_time=each.pod_info.start,
             violates_budget=each.violates,
             budgets=each.budgets,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
@@ -66,14 +65,6 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> Non
     reverse = decide(cluster([BOTH, PLAIN]), incoming())
     assert reverse.outcome is Outcome.NEVER_LANDS
     assert choices_of(reverse).outcomes == [VolumeOutcome(Outcome.LANDS, ["a"])]
-
-
-def test_an_order_that_is_known_decides() -> None:
-    scheduler = KubeScheduler()
-    known = msgspec.structs.replace(cluster([PLAIN, BOTH]), has_scheduler_order=True)
-    verdict = scheduler.decide(scheduler.prepare(known, now=NOW), incoming())
-    assert verdict.volume_choices is None
-    assert verdict.assumptions == []
 
 
 @pytest.mark.parametrize(
