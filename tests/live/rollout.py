@@ -52,19 +52,23 @@ class Stage:
 
     def set(self, name: str, dump: Path) -> Objects:
         """Take away what is there, make the cluster of that name, and write it to ``dump`` as kubectl shows it."""
+        return self.make(list(_groups(documents_of(ROLLOUTS / name / "cluster.yaml"))), dump)
+
+    def make(self, groups: list[list[Object]], dump: Path) -> Objects:
+        """The same with a cluster of these documents, each group once those before it are at rest."""
         self._clear()
         objects: Objects = {}
-        for group in _groups(_documents(ROLLOUTS / name / "cluster.yaml")):
+        for group in groups:
             self._apply(group)
             objects = at_rest(self._plane)
         with dump.open("wb") as file:
             self._kubectl("get", DUMPED, "--all-namespaces", "--output=json", stdout=file)
         return objects
 
-    def play(self, name: str, before: Objects) -> Rollout:
-        """Apply the change of that name to the cluster, and wait for the end of what it brings about."""
+    def play(self, change: list[Object], before: Objects) -> Rollout:
+        """Apply the change to the cluster, and wait for the end of what it brings about."""
         version = self._plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
-        self._apply(_documents(ROLLOUTS / name / "change.yaml"))
+        self._apply(change)
         after = at_rest(self._plane)
         tops = tops_of(before) | tops_of(after)
         victims = [
@@ -144,7 +148,8 @@ class Stage:
             return
 
 
-def _documents(path: Path) -> list[Object]:
+def documents_of(path: Path) -> list[Object]:
+    """The documents of a file."""
     return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
 
 

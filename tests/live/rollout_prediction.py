@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from kpreempt.cli.process import EXIT_GATE, run
-from tests.live.rollout import ROLLOUTS, Rollout
+from tests.live.rollout import Rollout
 from tests.live.standings import Standing
 
 _UNTOUCHED = Standing()
 
 
-def predict(name: str, dump: Path, folder: Path) -> dict[str, Any]:
-    """The answer about the change of that name to the dumped cluster, whether or not a gate lets it through."""
+def predict(change: Path, dump: Path, folder: Path, *options: str) -> dict[str, Any]:
+    """The answer about the change to the dumped cluster, whether or not a gate lets it through."""
     answer = folder / "check.json"
-    change = ROLLOUTS / name / "change.yaml"
-    code = run(["check", "-f", str(change), "--snapshot", str(dump), "-o", f"json={answer}"])
+    code = run(["check", "-f", str(change), "--snapshot", str(dump), "-o", f"json={answer}", *options])
     assert code in (0, EXIT_GATE)
     check: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     return check

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.live.crowd import NAMESPACE, REPLICAS, crowd, web
 from tests.live.plane import ControlPlane
 from tests.live.plugin import needs_kubectl
-from tests.live.rollout import NAMES, Stage
+from tests.live.rollout import NAMES, ROLLOUTS, Stage, documents_of
 from tests.live.rollout_prediction import disagreements, predict
 from tests.parity.reference import program_for_tests
 
+SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
 pytestmark = pytest.mark.live
 
 
@@ -29,8 +34,27 @@ def stage() -> Iterator[Stage]:
 def test_a_rollout_ends_as_was_predicted(stage: Stage, name: str, tmp_path: Path, compared: Counter[str]) -> None:
     dump = tmp_path / "dump.json"
     before = stage.set(name, dump)
-    check = predict(name, dump, tmp_path)
-    rollout = stage.play(name, before)
+    change = ROLLOUTS / name / "change.yaml"
+    check = predict(change, dump, tmp_path)
+    rollout = stage.play(documents_of(change), before)
     assert disagreements(check, rollout) == []
     compared["rollouts"] += 1
     compared["evictions"] += rollout.preempted.total()
+
+
+@pytest.mark.parametrize("cpu", [1000, 1500], ids=["of the same size", "of a new template"])
+def test_a_rollout_that_many_make_room_for_evicts_as_many_as_its_plays_do(
+    stage: Stage, cpu: int, tmp_path: Path, compared: Counter[str]
+) -> None:
+    dump, change = tmp_path / "dump.json", tmp_path / "change.json"
+    before = stage.make([crowd(Random(SEED + cpu))], dump)
+    manifest = web(REPLICAS[1], cpu)
+    change.write_text(json.dumps(manifest), encoding="utf-8")
+    check = predict(change, dump, tmp_path, "--runs", "20")
+    rollout = stage.play([manifest], before)
+    told, real = check["evictions"], rollout.preempted.total()
+    assert told["least"] <= real <= told["most"], f"{rollout.preempted} of {told}"
+    (deployment,) = [each for each in check["play"]["workloads"] if each["workload"] == f"Deployment {NAMESPACE}/web"]
+    assert (deployment["readyAfter"], rollout.after.workloads[deployment["workload"]].ready) == (REPLICAS[1],) * 2
+    compared["rollouts"] += 1
+    compared["evictions"] += real
