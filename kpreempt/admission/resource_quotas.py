@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from kpreempt.admission.pod_resources import add_amounts, format_nano, total_limits, total_requests
 from kpreempt.model.affinity import PodAffinityTerm
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.model.workloads import ResourceQuota, ScopeRequirement
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _ONE = quantity("1")
 _REQUESTS, _LIMITS = "requests.", "limits."
@@ -70,6 +72,28 @@ def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod) -> str
         return ""
     requested, there, limited = (_listed(amounts, exceeded) for amounts in (asked, used, hard))
     return f"exceeded quota: {name}, requested: {requested}, used: {there}, limited: {limited}"
+
+
+def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
+    """That quotas would not let a new pod be created, one for each of them."""
+    asked = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
+    refusals = {quota.key: refusal(quota, used_of(quota, cluster.pods), pod) for quota in asked}
+    return [
+        Assumption(
+            f"ResourceQuota {key}",
+            "spec.hard",
+            f"the API server would refuse the pod: {message}",
+            AssumptionKind.UNCERTAIN,
+        )
+        for key, message in refusals.items()
+        if message
+    ]
+
+
+def used_of(quota: ResourceQuota, pods: Iterable[Pod]) -> Amounts:
+    """What is used of a quota; what its status does not say is counted, as for a quota that was made just now."""
+    known = quota.status.used
+    return {**counted(quota, pods), **{key: known[key] for key in known if key in quota.limits}}
 
 
 def changed(used: Mapping[str, Quantity], pod: Pod, by: int) -> Amounts:

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kpreempt.admission import Admission, admit, admit_claim, admit_priority, apply_api_defaults, daemon_node_names
+from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.claim_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain import Question
@@ -76,7 +77,12 @@ def questions_of(
                 pod=admission.pod,
                 origin=each.template.origin,
                 admission=[*(_made(claim, each) for claim in made), *admission.changes],
-                assumptions=[*mine, *each.assumptions, *admission.assumptions],
+                assumptions=[
+                    *mine,
+                    *each.assumptions,
+                    *admission.assumptions,
+                    *refused_by_quotas(admission.pod, cluster),
+                ],
             )
         )
     return Asked(cluster, questions)

@@ -100,6 +100,11 @@ class ResourceQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
     @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
     def limits(self) -> ResourceList:
         """What the API server goes by: the limits in the status, or those of a quota that no controller has seen."""
         return self.status.hard or self.spec.hard

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kpreempt.admission.resource_quotas import Amounts, changed, counted, covers, refusal
+from kpreempt.admission.resource_quotas import Amounts, changed, covers, refusal, used_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ResourceQuota
@@ -30,11 +30,7 @@ class Quotas:
         self._used: list[Amounts] = []
         self._quotas: dict[str, list[tuple[int, ResourceQuota]]] = {}
         for index, quota in enumerate(cluster.resource_quotas):
-            # What the status does not say is counted, as for a quota that was made just now.
-            known = quota.status.used
-            self._used.append(
-                {**counted(quota, cluster.pods), **{key: known[key] for key in known if key in quota.limits}}
-            )
+            self._used.append(used_of(quota, cluster.pods))
             self._quotas.setdefault(quota.metadata.namespace, []).append((index, quota))
         self.has_room: set[str] = set()
         self.refusals = 0
@@ -57,7 +53,7 @@ class Quotas:
     def refuse(self, workload: str, quota: ResourceQuota, message: str, at: float) -> bool:
         """Note that a pod is refused; whether this is the first of that workload."""
         self.refusals += 1
-        key = (workload, f"{quota.metadata.namespace}/{quota.metadata.name}")
+        key = (workload, quota.key)
         self._now[key] += 1
         self._most[key] = max(self._most.get(key, 0), self._now[key])
         is_first = key not in self._first

@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.admission.resource_quotas import counted, counts_pods, covers, refusal, usage_of
+from kpreempt.admission.resource_quotas import counted, counts_pods, covers, refusal, refused_by_quotas, usage_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import ResourceQuota
+from kpreempt.verdict import AssumptionKind
 
 APP = {"name": "app", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}
 BARE = {"name": "bare"}
@@ -161,3 +164,12 @@ def test_what_is_used_is_counted_of_the_pods_that_it_is_about() -> None:
     ended = msgspec.structs.replace(pod(), status=msgspec.structs.replace(pod().status, phase="Succeeded"))
     used = counted(quota({"pods": "9", "count/pods": "9", "cpu": "9", "services": "1"}), [pod(), pod(), ended])
     assert {name: str(amount) for name, amount in used.items()} == {"pods": "2", "count/pods": "3", "cpu": "1"}
+
+
+def test_a_new_pod_that_a_quota_refuses_is_told_with_the_numbers() -> None:
+    full, roomy = quota({"pods": "3"}, {"pods": "3"}), quota({"pods": "3"}, {"pods": "2"})
+    elsewhere = msgspec.structs.replace(full, metadata=ObjectMeta(name="q", namespace="other"))
+    assert refused_by_quotas(pod(), ClusterSnapshot(resource_quotas=[roomy, elsewhere])) == []
+    (told,) = refused_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
+    assert (told.subject, told.kind) == ("ResourceQuota shop/q", AssumptionKind.UNCERTAIN)
+    assert told.message.endswith("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
