@@ -7,6 +7,7 @@ import json
 import selectors
 import ssl
 import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ Object = dict[str, Any]
 
 READY_SECONDS = 120
 ANSWER_SECONDS = 30
+IDLE_SECONDS = 20
 # No controller may change what a scenario says: statuses, taints and conditions are what the test writes.
 STILL = (
     "-kwok=false",
@@ -61,6 +63,7 @@ class ControlPlane:
         self._trust = ssl.create_default_context(cafile=str(self.authority))
         self._trust.load_cert_chain(folder / "client.crt", folder / "client.key")
         self._connection = self._connect()
+        self._used_at = time.monotonic()
 
     def __enter__(self) -> ControlPlane:
         return self
@@ -112,6 +115,10 @@ class ControlPlane:
         headers: Mapping[str, str] = {},
     ) -> Object:
         """One request. Raises ``RefusedError`` where the API server does not do it."""
+        if time.monotonic() - self._used_at > IDLE_SECONDS:
+            # It opens again by itself; the API server gives up on one that is silent for long.
+            self._connection.close()
+        self._used_at = time.monotonic()
         return send(self._connection, method, path, body, patch=patch, headers=headers)
 
     def connect(self) -> http.client.HTTPSConnection:

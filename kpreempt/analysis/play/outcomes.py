@@ -37,7 +37,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
 
 # Picks one of several branches.
 Choose = Callable[[Sequence[Branch]], Branch]
-# What equal pods have to share for it to make no difference which of them goes.
+# What equal pods have to share for it to make no difference which of them goes; None where it makes none that one does.
 Alike = Callable[[str], Hashable]
 
 
@@ -88,7 +88,9 @@ def _in_all_orders(
 
 
 def _effect(branch: Branch, alike: Alike) -> Hashable:
-    return branch.node, frozenset(Counter(map(alike, branch.leaving)).items())
+    kinds = Counter(map(alike, branch.leaving))
+    del kinds[None]
+    return branch.node, frozenset(kinds.items())
 
 
 def _ways(outcome: PossibleOutcome, share: float, alike: Alike) -> Iterator[Branch]:

@@ -101,19 +101,34 @@ class Scheduling:
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
         branches = branches_of(verdict, self._kind_of)
+        branches = [each for each in branches if self._may_come(each, verdict)] or branches
         if len(branches) == 1:
             return branches[0], []
         self.draws += 1
         return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
     def _kind_of(self, key: str) -> Hashable:
-        """What equal pods of a node share where it makes no difference to the play which of them goes."""
+        """What equal pods of a node share where it makes no difference to the play which of them goes.
+
+        ``None`` for those that go already, which is no difference to it at all.
+        """
         pod = self._world.pods.get(key)
         if pod is None:
             return key
         metadata = pod.metadata
-        labels = frozenset(metadata.labels.items())
-        return metadata.namespace, controller_name(metadata), labels, is_ready(pod), metadata.deletion_timestamp
+        if metadata.deletion_timestamp is not None:
+            return None
+        return metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
+
+    def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
+        """Whether nobody goes before a like pod that was told to go in the play, which put it behind its equals."""
+        gone = set(branch.leaving)
+        if branch.violated is not None:
+            gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
+        pods = self._world.pods
+        spared = [pods[key] for key in self._world.told if pods[key].spec.node_name == branch.node and key not in gone]
+        going = [pods[key] for key in gone if key in pods and key not in self._world.told]
+        return not any(_are_alike(one, other) for one in spared for other in going)
 
     def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
         """The attempt came to a node; ``bound`` is the pod as it is on it."""
@@ -138,6 +153,16 @@ class Scheduling:
             pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
             for pod in waiting
         )
+
+
+def _are_alike(one: Pod, other: Pod) -> bool:
+    """Whether neither filters nor budgets nor their importance tell two pods apart."""
+    mine, its = one.metadata, other.metadata
+    return (
+        (mine.namespace, mine.labels) == (its.namespace, its.labels)
+        and one.status.start_time == other.status.start_time
+        and one.spec == other.spec
+    )
 
 
 def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:

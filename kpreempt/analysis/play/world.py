@@ -52,6 +52,8 @@ class World:
         self.at_start = cluster.pods
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
+        # Those that were told to go since the start, and are still there.
+        self.told: dict[str, None] = {}
         self.budgets = Budgets(cluster, self.ready)
         self.quotas = Quotas(cluster)
         self._owned: dict[OwnerKey, dict[str, None]] = {}
@@ -162,6 +164,7 @@ class World:
     def leave(self, key: str, at: float) -> float:
         """A pod is told to go; returns when it is gone."""
         pod = self.pods[key]
+        self.told[key] = None
         gone_at = at + (seconds_to_stop(pod) if pod.spec.node_name and not pod.is_terminal else 0)
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
         leaving = msgspec.structs.replace(pod, metadata=metadata)
@@ -192,6 +195,7 @@ class World:
     def remove(self, key: str) -> Pod:
         """A pod is gone; returns it as it was."""
         pod = self.pods.pop(key)
+        self.told.pop(key, None)
         self._count(pod, -1)
         if (owner := owner_key(pod)) is not None:
             del self._owned[owner][key]

@@ -248,6 +248,16 @@ def test_every_choice_of_chance_is_played_and_the_worst_counts() -> None:
     assert sum(each.count for each in found.outcomes) == found.runs
 
 
+def test_a_pod_that_was_told_to_go_is_behind_its_equals_and_no_other_goes_in_its_place() -> None:
+    # Whoever was evicted for the first pod is evicted for the second as well, beside one more.
+    pod = {"priorityClassName": "low", "terminationGracePeriodSeconds": 1}
+    low = workload("Deployment", "filler", replicas=3, pod=pod)
+    cluster = [*nodes(1, "3"), priority_class("low", 100), priority_class("high", 500), *running(low, ["n1"] * 3, 100)]
+    change = [workload("Job", "report", parallelism=2, completions=2, pod={"priorityClassName": "high"})]
+    found = checked(cluster, change, worst_of=50)
+    assert (found.evictions.least, found.evictions.most) == (2, 2)
+
+
 def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
     web = workload("Deployment", "web", replicas=1, cpu="2")
     other = workload("Deployment", "other", replicas=1, cpu="2")
