@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kpreempt.report.amounts import count
 from kpreempt.report.layout import LABEL_COLUMN, Page, Span
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.play_words import INDENT, add_displaced, budget_phrase, play_summary, tell_step_by_step
@@ -22,7 +23,7 @@ def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) 
     for line in shown:
         page.labelled(Span(f"  {line.clock}", "dim"), *line.words, column=LABEL_COLUMN)
     if len(lines) > len(shown):
-        rest = f"… and {len(lines) - len(shown):,} more steps (--verbose)"
+        rest = f"… and {count(len(lines) - len(shown), 'more step')} (--verbose)"
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
     if play.depth > 1:
         page.paragraph("one after the other:", indent=INDENT)
