@@ -8,7 +8,7 @@ from tests.live.plane import Object
 
 NAMESPACE = "crowd"
 REPLICAS = (30, 45)
-_NODES, _APPS = 45, 16
+_NODES, _APPS = 32, 12
 _CLASSES = {"batch": 10, "low": 100, "mid": 500, "high": 1000}
 
 

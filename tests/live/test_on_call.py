@@ -134,7 +134,7 @@ def test_pending_pods_in_80_columns_end_with_a_summary(scene: Scene) -> None:
     assert re.fullmatch(r"6 pods are pending at \S+ \(3 nodes\)", lines[-4])
     assert lines[-3:-1] == [
         "1 waiting for victims, 1 gated, 1 without a scheduler",
-        "3 unschedulable now: 3 Insufficient cpu",
+        "3 unschedulable now (1 can never land on these nodes): 3 Insufficient cpu",
     ]
     assert re.fullmatch(rf"first: {SHOP}/checkout-1 \(priority 1,000, \w+ old\)", lines[-1])
 

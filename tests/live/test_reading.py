@@ -153,7 +153,7 @@ def test_kinds_without_rights_are_assumptions(guarded: ControlPlane) -> None:
     reading = read(guarded, as_user="half")
     # Events are not read unless somebody asks what has happened, and Volcano is not installed.
     allowed = {"Pod", "Node", "Namespace", "Event", *CUSTOM}
-    assert {each.subject for each in reading.assumptions if "403" in each.message} == set(KINDS) - allowed
+    assert {kind for kind, why in reading.cluster.unread.items() if why.status == 403} == set(KINDS) - allowed
 
 
 def test_without_rights_there_is_one_message(guarded: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:

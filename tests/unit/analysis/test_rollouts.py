@@ -8,7 +8,7 @@ import pytest
 
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.play import PlayEnd, StepKind, StrandedKind
-from tests.rollouts import checked, end_of, nodes, priority_class, running, tale, workload
+from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)
 GATE = "MaxUnavailableStatefulSet"
@@ -256,6 +256,52 @@ def test_a_pod_that_was_told_to_go_is_behind_its_equals_and_no_other_goes_in_its
     change = [workload("Job", "report", parallelism=2, completions=2, pod={"priorityClassName": "high"})]
     found = checked(cluster, change, worst_of=50)
     assert (found.evictions.least, found.evictions.most) == (2, 2)
+
+
+def race() -> tuple[list[Document], list[Document]]:
+    """Of two workloads that are displaced the first that is tried again takes what the other needs.
+
+    The bigger one displaces two pods, the smaller one displaces one; nothing but time says which of them is first.
+    """
+    small = workload("Deployment", "small", replicas=1, pod={"priorityClassName": "low"})
+    big = workload("Deployment", "big", replicas=1, cpu="2", pod={"priorityClassName": "low"})
+    batch = workload("Deployment", "batch", replicas=2)
+    classes = [priority_class("low", 100), priority_class("high", 500)]
+    cluster = [
+        *nodes(3),
+        *classes,
+        *running(workload("Deployment", "beside", replicas=1, pod={"priorityClassName": "high"}), ["n1"], 500),
+        *running(small, ["n1"], 100),
+        *running(big, ["n2"], 100),
+        *running(batch, ["n3", "n3"]),
+    ]
+    change = [
+        workload("Job", name, cpu=cpu, parallelism=1, pod={"priorityClassName": "high", "nodeSelector": selector})
+        for name, cpu, selector in (
+            ("first", "1", {"kubernetes.io/hostname": "n1"}),
+            ("second", "2", {"kubernetes.io/hostname": "n2"}),
+        )
+    ]
+    return cluster, change
+
+
+def test_where_nothing_but_time_decides_the_evictions_are_a_range() -> None:
+    found = checked(*race(), runs=20)
+    assert (found.evictions.least, found.evictions.most, found.explored_all) == (3, 4, False)
+    assert {each.seed for each in found.outcomes} >= {0}
+
+
+def test_a_gate_is_not_content_with_one_play_where_time_decides() -> None:
+    found = checked(*race())
+    assert (found.runs, found.explored_all) == (20, False)
+    assert found.evictions.most > found.evictions.least
+
+
+def test_an_outcome_can_be_had_again_by_its_seed() -> None:
+    of_all = checked(*race(), runs=20)
+    for each in of_all.outcomes:
+        again = checked(*race(), runs=1, seed=each.seed)
+        assert sum(each.victims.values()) == again.evictions.least == again.evictions.most
 
 
 def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
