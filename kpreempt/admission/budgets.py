@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -18,8 +18,8 @@ from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
 from kpreempt.analysis.rollout.pod_defaults import mapping_in, mappings_in
 from kpreempt.analysis.rollout.records import ManifestDocument
 from kpreempt.analysis.rollout.shape import position
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
