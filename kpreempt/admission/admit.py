@@ -1,7 +1,10 @@
 """All that the API server does to a new pod before the scheduler sees it, in the API server's order.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/kubeapiserver/options/plugins.go`` (the order, and which plugins are on by
-default). Webhooks and admission policies of a cluster are unknown here, and quotas are not counted.
+default), and for ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions,
+``pkg/registry/core/pod/strategy.go`` (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``): the scheduler
+reads only the selector of an affinity term, never its keys. Webhooks and admission policies of a cluster are unknown
+here, and quotas are not counted.
 """
 
 from __future__ import annotations
