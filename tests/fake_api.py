@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.live.resources import CRON_JOBS, api_versions_of, path_of
+from kpreempt.snapshot.live.listing import CRON_JOBS, api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.queue_events import QueueEvent, TimedEvent
 from kpreempt.analysis.queue_play import QueuePlayer
-from kpreempt.analysis.queue_world import World
+from kpreempt.analysis.queue_world import QueueEvent, TimedEvent, World
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue, queue_for
 from kpreempt.snapshot import decode_object

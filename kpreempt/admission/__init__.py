@@ -2,10 +2,14 @@
 
 from kpreempt.admission.admit import admit
 from kpreempt.admission.api_defaults import apply_api_defaults
-from kpreempt.admission.budgets import fill_budget_statuses
 from kpreempt.admission.claims import admit_claim
-from kpreempt.admission.cluster_defaults import apply_cluster_defaults, apply_object_defaults, complete_cluster
-from kpreempt.admission.cluster_priorities import fill_priorities
+from kpreempt.admission.cluster_defaults import (
+    apply_cluster_defaults,
+    apply_object_defaults,
+    complete_cluster,
+    fill_budget_statuses,
+    fill_priorities,
+)
 from kpreempt.admission.daemon_sets import daemon_node_names, daemon_nodes
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission

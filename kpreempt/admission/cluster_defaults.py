@@ -2,28 +2,45 @@
 
 What an API server hands out has it already, which is found out fast; this is for clusters written by hand. Follows
 ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` (pods, nodes, namespaces).
+
+Priorities come from classes as in ``kpreempt/admission/priority.py``. Departure: a pod without a class that was there
+before keeps no priority, which counts as 0, since the global default may be younger than the pod; that is said. The
+status of a budget is as the disruption controller would compute it. Departure: where the object that owns a pod is not
+in the input, its size is taken to be the number of its pods, and that is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
-from kpreempt.admission.budgets import fill_budget_statuses
-from kpreempt.admission.cluster_priorities import fill_priorities
+from kpreempt.admission.priority import global_default, known_classes, with_class
+from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import failed_status, sync_budget
+from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass
 from kpreempt.model.workloads import Namespace
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 _Object = TypeVar("_Object", Node, Namespace)
 _Record = TypeVar("_Record")
+
+_NEVER = "Never"
+
+_VALUE, _POLICY, _DEFAULT = "value", "preemptionPolicy", "globalDefault"
+_LACK = {
+    _VALUE: "names it and states no priority",
+    _POLICY: "names it and states no preemption policy",
+    _DEFAULT: "states neither priority nor class",
+}
 
 
 def complete_cluster(
@@ -122,3 +139,118 @@ def _with_name_label(namespace: Namespace) -> Namespace:
     metadata = namespace.metadata
     labels = {**metadata.labels, _NAME_LABEL: metadata.name}
     return msgspec.structs.replace(namespace, metadata=msgspec.structs.replace(metadata, labels=labels))
+
+
+class _Case(NamedTuple):
+    """What pods lack that a class has a say in, and whether it gives it to them."""
+
+    class_name: str
+    field: str
+    is_given: bool
+
+
+def fill_priorities(
+    cluster: ClusterSnapshot, created: Collection[str] = ()
+) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster whose pods have the priority and the policy of their class where they state none, and what to say.
+
+    ``created`` are the keys of the pods that come now, to which the global default applies. What a class gives is sure,
+    and only told. A class that is not in the input, or a global default that may have come later than the pod, leaves
+    a pod at 0, and the answer is uncertain. Pods that have finished stay as they are. The very same cluster comes back
+    where nothing is filled in.
+    """
+    classes = known_classes(cluster)
+    never = {name for name, each in classes.items() if each.preemption_policy == _NEVER}
+    default = global_default(cluster.priority_classes)
+    changed: dict[int, Pod] = {}
+    cases: dict[_Case, list[str]] = {}
+    for index, pod in enumerate(cluster.pods):
+        spec = pod.spec
+        if spec.priority is not None and not (
+            never and spec.preemption_policy is None and spec.priority_class_name in never
+        ):
+            continue
+        case = _case_of(pod, classes, default, created)
+        if case is not None:
+            cases.setdefault(case, []).append(pod.key)
+            if case.is_given:
+                changed[index] = with_class(pod, classes[case.class_name])
+    if changed:
+        pods = [changed.get(index, pod) for index, pod in enumerate(cluster.pods)]
+        cluster = msgspec.structs.replace(cluster, pods=pods)
+    return cluster, [_assumption(case, classes.get(case.class_name), pods) for case, pods in cases.items()]
+
+
+def _case_of(
+    pod: Pod, classes: Mapping[str, PriorityClass], default: PriorityClass | None, created: Collection[str]
+) -> _Case | None:
+    """What there is to say of a pod that lacks its priority or policy; nothing where 0 is what it would get, too."""
+    if pod.is_terminal:
+        return None
+    name = pod.spec.priority_class_name
+    if name:
+        return _Case(name, _VALUE if pod.spec.priority is None else _POLICY, name in classes)
+    if default is None or (default.value == 0 and default.preemption_policy != _NEVER):
+        return None
+    return _Case(default.metadata.name, _DEFAULT, pod.key in created)
+
+
+def _assumption(case: _Case, chosen: PriorityClass | None, pods: Sequence[str]) -> Assumption:
+    more = f" (and {len(pods) - 1:,} more)" if len(pods) > 1 else ""
+    lack = f"pod {pods[0]}{more} {_LACK[case.field]}"
+    kind = AssumptionKind.TOLD if case.is_given else AssumptionKind.UNCERTAIN
+    if chosen is None:
+        message = f"not in the input; {lack}, and is taken at 0"
+    elif case.is_given:
+        message = f"{lack}; it gives {chosen.preemption_policy if case.field == _POLICY else chosen.value}"
+    else:
+        message = f"{lack}, and is taken at 0; created now, it would get {chosen.value}"
+    return Assumption(f"PriorityClass {case.class_name}", case.field, message, kind)
+
+
+def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster with a status for every budget that has none, and a sentence for each.
+
+    The very same cluster comes back where all budgets have one.
+    """
+    if all(budget.status is not None for budget in cluster.pod_disruption_budgets):
+        return cluster, []
+    scales = Scales(cluster)
+    waiting = {each.metadata.namespace for each in cluster.pod_disruption_budgets if each.status is None}
+    pods: dict[str, list[Pod]] = {namespace: [] for namespace in waiting}
+    for pod in cluster.pods:
+        if pod.metadata.namespace in pods:
+            pods[pod.metadata.namespace].append(pod)
+    assumptions: list[Assumption] = []
+    budgets = []
+    for budget in cluster.pod_disruption_budgets:
+        if budget.status is not None:
+            budgets.append(budget)
+            continue
+        status, message, kind = _compute(budget, pods[budget.metadata.namespace], scales)
+        budgets.append(msgspec.structs.replace(budget, status=status))
+        assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
+
+
+def _compute(
+    budget: PodDisruptionBudget, candidates: Sequence[Pod], scales: Scales
+) -> tuple[PodDisruptionBudgetStatus, str, AssumptionKind]:
+    """The status of a budget, what is said of it, and whether it is sure; ``candidates`` are its namespace's pods."""
+    try:
+        sync = sync_budget(budget, candidates, scales.scale_of, None)
+    except SyncError as error:
+        message = (
+            f"has no status, and the disruption controller could compute none ({error.message}), so 0 may be disrupted"
+        )
+        return failed_status(budget), message, AssumptionKind.UNCERTAIN
+    status = sync.status
+    message = (
+        f"has no status; as the disruption controller would compute it: {status.current_healthy} of "
+        f"{status.expected_pods} expected pods are ready, {status.desired_healthy} must stay, so "
+        f"{status.disruptions_allowed} may be disrupted"
+    )
+    guessed = [f"{scale.kind} {scale.namespace}/{scale.name}" for scale in sync.scales if scale.is_guessed]
+    if guessed:
+        message += f" ({', '.join(guessed)} not in the input: counted by pods)"
+    return status, message, AssumptionKind.UNCERTAIN if guessed else AssumptionKind.TOLD

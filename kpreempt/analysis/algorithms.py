@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -133,3 +134,31 @@ def scheduler_for(
     from kpreempt.schedulers import kube  # noqa: PLC0415
 
     return kube.scheduler_from_configuration(configuration, feature_gates, plugins, connect)
+
+
+def timed_by_part(scheduler: Scheduler, phases: Phases) -> Scheduler:
+    """The same scheduler; what its plugins and extenders take is told to ``phases``, its own phases are not."""
+    return scheduler if phases is NO_PHASES else cast(Scheduler, _Timed(scheduler, _Parts(phases)))
+
+
+class _Parts:
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+
+    def phase(self, _name: str, /) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def part(self, name: str, /) -> AbstractContextManager[None]:
+        return self._phases.part(name)
+
+
+class _Timed:
+    def __init__(self, scheduler: Scheduler, parts: Phases) -> None:
+        self._scheduler = scheduler
+        self._parts = parts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def decide(self, prepared: Any, pod: Pod, **options: Any) -> Verdict:
+        return self._scheduler.decide(prepared, pod, phases=self._parts, **options)

@@ -17,17 +17,16 @@ import msgspec
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.budget_breaches import breaches_of, search_priorities, with_breaches
-from kpreempt.analysis.budget_protection import Protection, Workloads
+from kpreempt.analysis.budget_protection import Protection, Workloads, find_near_misses
 from kpreempt.analysis.explain import described, version_assumptions
-from kpreempt.analysis.near_misses import find_near_misses
+from kpreempt.analysis.hypothetical_pods import PrioritySearch
 from kpreempt.analysis.pending import queue_positions
 from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.pod_selection import PodSelection
-from kpreempt.analysis.priority_search import PrioritySearch
 from kpreempt.analysis.queue_order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import desired_healthy, needs_scale
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.pods import is_ready
 from kpreempt.controllers.scales import Scales, owner_scales
 from kpreempt.model.cluster import ClusterSnapshot

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.analysis.budget_protection import Protection
-from kpreempt.analysis.hypothetical_pods import room_of
-from kpreempt.analysis.priority_search import PrioritySearch
+from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod

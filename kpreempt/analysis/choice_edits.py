@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kpreempt.analysis.edits import Edit
 from kpreempt.analysis.field_paths import Assignment, format_path
-from kpreempt.analysis.ladders import Ladder, Scene, drop_preferences, remove_pods
-from kpreempt.analysis.request_edits import lower_requests
+from kpreempt.analysis.ladders import Ladder, Scene, drop_preferences, lower_requests, remove_pods
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import METADATA_NAME_FIELD
 from kpreempt.model.pod import Pod

@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, timed_by_part
 from kpreempt.analysis.change_search import Situation
 from kpreempt.analysis.cluster_overrides import check_node
 from kpreempt.analysis.edits import Stated
 from kpreempt.analysis.node_story import propose, tell_story
 from kpreempt.analysis.play import Scene, play
-from kpreempt.analysis.timed import timed_by_part
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -10,11 +10,13 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain import described, version_assumptions
-from kpreempt.analysis.messages import cause_of, causes_in, compare_messages
 from kpreempt.analysis.pending_states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
     Situation,
+    cause_of,
+    causes_in,
+    compare_messages,
     is_in_queue,
     situation_of,
 )

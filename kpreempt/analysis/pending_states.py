@@ -1,4 +1,4 @@
-"""Why a pod is still pending, as far as the cluster tells.
+"""Why a pod is still pending, as far as the cluster tells, and what the scheduler's message about it says.
 
 Follows ``pkg/scheduler/backend/queue`` and ``framework/preemption/preemption.go`` of v1.36.3. How often a pod was tried
 is in the scheduler's memory only, so of its backoff (1 s, doubled with each attempt, up to a limit) the limit is known.
@@ -6,17 +6,27 @@ is in the scheduler's memory only, so of its backoff (1 s, doubled with each att
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.queue_order import FailedAttempts, refusal_of
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Leaving, Outcome, PendingState, Verdict
+from kpreempt.verdict import Agreement, Leaving, Outcome, PendingState, Verdict
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
 LONGEST_WAIT = timedelta(minutes=5, seconds=30)
+
+_NODES = re.compile(r"^\d+/\d+ nodes are available: ")
+_COUNTED = re.compile(r"(?:^|, )\d+ ")
+# As 1.8 says it, with the number behind the reason.
+_PREDICATES = "No nodes are available that match all of the predicates: "
+_COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
+_PREEMPTION = " preemption: "
+# What plugin DynamicResources says where it has nothing to do, between the reasons and what preemption says.
+_NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
 
 
 class Situation(NamedTuple):
@@ -124,3 +134,35 @@ def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
         return Situation(PendingState.BACKING_OFF, known, known + context.max_backoff)
     state = PendingState.FITS_NOW if verdict.outcome == Outcome.LANDS else PendingState.WAITS_FOR_CHANGE
     return Situation(state, began or last, last + LONGEST_WAIT if last is not None else None)
+
+
+def causes_in(message: str) -> tuple[list[str], list[str]]:
+    """The reasons of nodes, and what is said about preemption, each without counts and in a fixed order."""
+    head, _, preemption = message.partition(_PREEMPTION)
+    return _reasons(head.removesuffix(_NOTHING_TO_DEALLOCATE)), _reasons(preemption)
+
+
+def cause_of(message: str) -> str:
+    """The reasons of nodes in one line; those of a message of another shape are the message itself."""
+    reasons, _ = causes_in(message)
+    return ", ".join(reasons)
+
+
+def compare_messages(theirs: str, ours: str) -> Agreement:
+    """How the scheduler's message compares with the expected one."""
+    if not theirs or not ours:
+        return Agreement.NONE
+    if theirs == ours:
+        return Agreement.SAME
+    return Agreement.COUNTS if causes_in(theirs) == causes_in(ours) else Agreement.DIFFERENT
+
+
+def _reasons(text: str) -> list[str]:
+    if text.startswith(_PREDICATES):
+        return sorted(reason for reason in _COUNTED_BEHIND.split(text.removeprefix(_PREDICATES)) if reason)
+    counted = _NODES.match(text)
+    if counted is None:
+        return [text.strip()] if text.strip() else []
+    rest = text[counted.end() :].strip().rstrip(".")
+    # A reason may hold commas; the next one starts with its number.
+    return sorted(reason for reason in _COUNTED.split(rest) if reason)

@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.admission import Admission, admit, admit_claim, admit_priority, apply_api_defaults, daemon_node_names
 from kpreempt.admission.resource_quotas import refused_by_quotas
-from kpreempt.analysis.claim_documents import ephemeral_claims
+from kpreempt.analysis.controller_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain import Question
 from kpreempt.analysis.subject import InCluster, PodTemplate, for_nodes, set_aside_namesakes

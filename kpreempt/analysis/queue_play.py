@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from kpreempt.analysis.queue_events import EventKind, TimedEvent
-from kpreempt.analysis.queue_world import World, bound, refused
+from kpreempt.analysis.queue_world import EventKind, TimedEvent, World, bound, refused
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue

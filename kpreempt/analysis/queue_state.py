@@ -15,10 +15,9 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending_verdicts import Spread, decide_pending, one_by_one, pending_pods
-from kpreempt.analysis.queue_events import TimedEvent
 from kpreempt.analysis.queue_order import FailedAttempts, queue_time, refusal_of
 from kpreempt.analysis.queue_play import QueuePlayer, Rejectors
-from kpreempt.analysis.queue_world import Decode, World
+from kpreempt.analysis.queue_world import Decode, TimedEvent, World
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

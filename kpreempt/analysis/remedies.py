@@ -10,9 +10,8 @@ from typing import Any
 
 from kpreempt.analysis.edits import Edit, appended_toleration
 from kpreempt.analysis.field_paths import Assignment, format_path
-from kpreempt.analysis.ladders import Ladder, Place, Scene, dropping, pods_on, remove_pods
+from kpreempt.analysis.ladders import Ladder, Place, Scene, dropping, lower_requests, pods_on, remove_pods
 from kpreempt.analysis.least_priority import most_requested
-from kpreempt.analysis.request_edits import lower_requests
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import NodeSelectorTerm
 from kpreempt.model.labels import format_requirement

@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import msgspec
 
-from kpreempt.analysis.daemon_template import tie_to_node
+from kpreempt.analysis.controller_documents import tie_to_node
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,

@@ -1,12 +1,19 @@
-"""Whom a pod was evicted for, from the scheduler's events, else from what the pod itself says."""
+"""Whom a pod was evicted for, from the scheduler's events, else from what the pod itself says.
+
+A Preempted event of 1.36 says ``Preempted by pod UID on node NODE`` (``framework/preemption/executor.go``), for a pod
+group ``podgroup``, and for a victim that was not bound yet ``... (in kube-scheduler memory).`` Before there were
+``Preempted by a pod on node NODE`` and ``Preempted by NAMESPACE/NAME on node NODE``. The preemptor is the event's
+``related`` object, too.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kpreempt.analysis.pending_states import was_preempted
-from kpreempt.analysis.preemption_events import PreemptedBy, read_preempted
 from kpreempt.analysis.unread import unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -17,6 +24,11 @@ from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, W
 from kpreempt.verdict.unread import why_unread
 
 _NAMES_OFFERED = 3
+
+_MESSAGE = re.compile(
+    r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>\S+)|(?P<anonymous>a pod)|(?P<namespace>[^/\s]+)/(?P<name>\S+)"
+    r"|(?P<bare_uid>\S+)) on node (?P<node>\S+?)(?: \(in kube-scheduler memory\)\.)?$"
+)
 
 
 def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
@@ -172,4 +184,36 @@ def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, 
     return NotFoundError(
         f'there is no pod "{name}" in namespace "{namespace}", and no event{known} that it was preempted: {why}',
         hint=", ".join(near),
+    )
+
+
+class PreemptedBy(NamedTuple):
+    """What is known of the preemptor, and the node; all but ``is_pod_group`` may be empty."""
+
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    node: str = ""
+    is_pod_group: bool = False
+
+
+def read_preempted(event: Event) -> PreemptedBy:
+    """What the event says; what it says in other words is not understood, and left empty."""
+    match = _MESSAGE.match(event.text.strip())
+    said = match.groupdict() if match else {}
+    related = event.related
+    found = PreemptedBy(
+        uid=said.get("uid") or said.get("bare_uid") or "",
+        namespace=said.get("namespace") or "",
+        name=said.get("name") or "",
+        node=said.get("node") or "",
+        is_pod_group=said.get("type") == "podgroup",
+    )
+    if related is None or not related.name:
+        return found
+    return found._replace(
+        uid=found.uid or related.uid,
+        namespace=found.namespace or related.namespace,
+        name=found.name or related.name,
+        is_pod_group=found.is_pod_group or related.kind == "PodGroup",
     )

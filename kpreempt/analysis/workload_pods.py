@@ -12,8 +12,7 @@ from copy import deepcopy
 
 import msgspec
 
-from kpreempt.analysis.claim_documents import stateful_claims
-from kpreempt.analysis.daemon_template import add_daemon_tolerations
+from kpreempt.analysis.controller_documents import add_daemon_tolerations, stateful_claims
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
 from kpreempt.analysis.volcano_documents import claims_of_job, first_pod_of_task
 from kpreempt.analysis.volcano_jobs import is_volcano_job, read_volcano_job

@@ -12,8 +12,8 @@ from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.gate import Waiver, waivers_of_object
 from kpreempt.analysis.play.outcomes import Branch, Choose
 from kpreempt.analysis.play.pace import AT_ONCE, Pace
+from kpreempt.analysis.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.deletions import missing_from
-from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.plan import plan_change
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.rollout.shape import prepared

@@ -36,7 +36,7 @@ def read_volcano_configuration(
             f"--scheduler-config {path}: a ConfigMap is read from a live cluster, and this one is a dump",
             hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, and --scheduler-config FILE",
         )
-    from kpreempt.snapshot.live.config_map import read_config_map
+    from kpreempt.snapshot.live.api import read_config_map
 
     namespace, slash, name = path.removeprefix(prefix).rpartition("/")
     document = read_config_map(live, namespace if slash else _USUAL_NAMESPACE, name)

@@ -1,10 +1,12 @@
-"""What controllers do next. A caller carries actions out in their order, and then asks again."""
+"""What controllers do next, and what stops them. A caller carries actions out in their order, and then asks again."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import msgspec
+
+from kpreempt.errors import KpreemptError
 
 # Why a pod is deleted: its owner is too big, has another template by now, or another pod is in its place; it has
 # finished; its node is none of its owner's; its Job has finished, or is suspended.
@@ -60,3 +62,7 @@ class ScaleReplicaSet(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Action = CreatePods | DeletePod | ReleasePod | CreateReplicaSet | ScaleReplicaSet
+
+
+class SyncError(KpreemptError):
+    """A controller cannot go on with an object, and upstream's would try again and again; the message says why."""

@@ -5,7 +5,7 @@ Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/intstr/intstr.go`` (``GetScal
 
 from __future__ import annotations
 
-from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.actions import SyncError
 from kpreempt.model.labels import parse_int64
 
 # A sign and the digits of an int64; longer texts are numbers that upstream cannot read, or zeros in a row.

@@ -21,9 +21,9 @@ from typing import Literal
 import msgspec
 
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod, ReleasePod
-from kpreempt.controllers.deletion_order import in_deletion_order
 from kpreempt.controllers.job_records import Ending, JobState, first_missing, total, with_indexes
 from kpreempt.controllers.pods import ControlledPod, active_pods
+from kpreempt.controllers.replica_set import in_deletion_order
 
 BURST = 500
 FIRST_BACKOFF = timedelta(seconds=10)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import msgspec
 
-from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.actions import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod

@@ -13,7 +13,7 @@ import ssl
 
 from urllib3 import exceptions as urllib3_errors
 
-from kpreempt.network.causes import causes, tls_error
+from kpreempt.network.tls import causes, tls_error
 
 NO_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 NO_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"

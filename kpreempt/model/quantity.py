@@ -73,15 +73,16 @@ def quantity(text: str) -> Quantity:
 
 def ceil_units(nano: int) -> int:
     """Whole units of an exact amount, rounded up, wrapped to int64 as upstream's big numbers are."""
-    return _wrap_int64(-(-nano // NANO_PER_UNIT))
+    return wrap_int64(-(-nano // NANO_PER_UNIT))
 
 
 def ceil_milli(nano: int) -> int:
     """Thousandths of a unit of an exact amount, rounded up, wrapped to int64."""
-    return _wrap_int64(-(-nano // NANO_PER_MILLI))
+    return wrap_int64(-(-nano // NANO_PER_MILLI))
 
 
-def _wrap_int64(number: int) -> int:
+def wrap_int64(number: int) -> int:
+    """A number as Go's int64 has it where nobody checks that it fits: it goes round."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -92,7 +93,7 @@ def _divide_away_from_zero(number: int, divisor: int) -> int:
 
 def _scaled_decimal(nano: int, digits: int) -> int:
     """``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals."""
-    return _wrap_int64(-(-nano // 10**digits))
+    return wrap_int64(-(-nano // 10**digits))
 
 
 def _parse(text: str) -> tuple[int, tuple[int, int] | None]:

@@ -1,4 +1,7 @@
-"""Trust and client certificates. Private keys reach OpenSSL without a file on the disk."""
+"""Trust and client certificates, and what an error of TLS was raised for.
+
+Private keys reach OpenSSL without a file on the disk.
+"""
 
 from __future__ import annotations
 
@@ -95,3 +98,18 @@ def _feed(writer: int, content: bytes) -> None:
             stream.write(content)
     except OSError:
         return
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """The error and what it was raised for, from the outside in."""
+    found: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in found:
+        found.append(each)
+        each = each.__cause__ or each.__context__
+    return found
+
+
+def tls_error(error: BaseException) -> ssl.SSLError | None:
+    """The failure of TLS behind an error; 1.3 tells a refused client certificate only with the first answer."""
+    return next((each for each in causes(error) if isinstance(each, ssl.SSLError)), None)

@@ -10,7 +10,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Odds, OddsOutcome, Outcome, Sampling, SearchOrder, Verdict
-from kpreempt.verdict.volume_choices import VolumeOutcome
+from kpreempt.verdict.chance import VolumeOutcome
 
 _OUTCOMES_SHOWN = 3
 _NODES_SHOWN = 3

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from kpreempt.report.amounts import agree, count, plural
 from kpreempt.report.durations import format_since
 from kpreempt.report.evidence import describe_shortage
-from kpreempt.report.failures import Depth, add_failures, is_crowd
-from kpreempt.report.grouping import may_be_mended
+from kpreempt.report.failures import Depth, add_failures, is_crowd, may_be_mended
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.report.victims_section import bare_name

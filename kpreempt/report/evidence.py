@@ -25,7 +25,7 @@ from kpreempt.verdict.details import (
     VolumeConflict,
     VolumeLimitExceeded,
 )
-from kpreempt.verdict.lasting import is_lasting
+from kpreempt.verdict.status import is_lasting
 
 _MAX_NAMES = 3
 # Amounts that differ by less than this share are shown exactly, so that they do not look equal.

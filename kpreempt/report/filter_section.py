@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.evidence import describe
-from kpreempt.report.failures import Depth, add_failures, add_titled_failures, is_crowd
-from kpreempt.report.grouping import may_be_mended
+from kpreempt.report.failures import Depth, add_failures, add_titled_failures, is_crowd, may_be_mended
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Status, Verdict

@@ -11,8 +11,7 @@ from kpreempt.report.durations import format_duration
 from kpreempt.report.equal_pods import WHY, alternatives_in_lines
 from kpreempt.report.evidence import describe
 from kpreempt.report.extenders_section import describe_call
-from kpreempt.report.failures import name_some
-from kpreempt.report.grouping import group_by_reasons
+from kpreempt.report.failures import group_by_reasons, name_some
 from kpreempt.report.headline import headline, pod_facts, pod_name
 from kpreempt.report.markdown import code, emphasised, escaped, fenced, table
 from kpreempt.report.node_section import describe_standing

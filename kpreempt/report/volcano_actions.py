@@ -9,9 +9,8 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano_attempts import add_attempts, alike, placements
-from kpreempt.report.volcano_enqueue import add_enqueued
-from kpreempt.report.volcano_turns import EVICTING, Turn, turns_of
+from kpreempt.report.volcano_attempts import EVICTING, Turn, add_attempts, alike, placements, turns_of
+from kpreempt.report.volcano_votes import add_enqueued
 from kpreempt.report.volcano_words import tasks_in_words
 from kpreempt.verdict.volcano import (
     ActionEvidence,

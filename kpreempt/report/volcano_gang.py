@@ -12,8 +12,8 @@ from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, stro
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano_actions import add_action
 from kpreempt.report.volcano_closing import add_sample_section
-from kpreempt.report.volcano_enqueue import queue_room_in_words, veto_in_words
 from kpreempt.report.volcano_text import add_no_eviction_note, add_panic, add_story, facts
+from kpreempt.report.volcano_votes import queue_room_in_words, veto_in_words
 from kpreempt.report.volcano_words import amounts_in_words, masked, tasks_in_words
 from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 

@@ -7,13 +7,17 @@ from kpreempt.snapshot.archives import name_of
 from kpreempt.snapshot.collect import Keeps
 from kpreempt.snapshot.decode import decode_object, object_decoder
 from kpreempt.snapshot.least import least
-from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
-from kpreempt.snapshot.manifest import ManifestObject, parse_document, parse_yaml_value, read_document, read_manifest
-from kpreempt.snapshot.merge import merge_clusters
-from kpreempt.snapshot.packing import DumpForm, form_of, packed
-from kpreempt.snapshot.plain_records import read_plain_records
+from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
+from kpreempt.snapshot.manifest import (
+    ManifestObject,
+    parse_document,
+    parse_yaml_value,
+    read_document,
+    read_manifest,
+    read_plain_records,
+)
 from kpreempt.snapshot.redact import Redaction
-from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces
+from kpreempt.snapshot.write import DumpForm, DumpHeader, count_objects, dump_pieces, form_of, packed
 
 __all__ = [
     "DumpForm",

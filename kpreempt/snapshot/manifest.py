@@ -1,7 +1,13 @@
-"""Manifests: the objects of a file as plain data, and single YAML values."""
+"""Manifests: the objects of a file as plain data, single YAML values, and records that are no Kubernetes objects.
+
+Helm writes ``# Source: chart/templates/x.yaml`` before each document. Comments never reach a reader of YAML, so that
+they are looked for in the text itself: at the beginning of a line no value of YAML can look like one.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,10 +18,14 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
-from kpreempt.snapshot.origins import Origins, find_origins
 from kpreempt.snapshot.read import read_batches
-from kpreempt.snapshot.sources import STDIN, STDIN_NAME, read_sources
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, read_sources
 from kpreempt.snapshot.wire_types import shown
+
+_SIGN = b"# Source:"
+_MARK_OR_SIGN = re.compile(rb"^(?:---(?=[ \t\r\n]|\Z)|# Source:[ \t]*([^\r\n]*))", re.MULTILINE)
+_NOTHING = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
+_LONGEST = 300
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
@@ -111,3 +121,78 @@ def parse_yaml_value(text: str) -> Any:
     if len(documents) > 1:
         raise UsageError(f'"{text[:80]}" is more than one value')
     return documents[0][1] if documents else None
+
+
+class Origins:
+    """The origins of a text's documents, in order."""
+
+    def __init__(self, starts: list[int], names: list[str]) -> None:
+        """Take in the lines on which documents start, and what each is from."""
+        self._starts = starts
+        self._names = names
+
+    def at(self, line: int) -> str:
+        """What the document that has the line is from; empty where nothing says it."""
+        return self._names[max(bisect_right(self._starts, line) - 1, 0)]
+
+
+def find_origins(content: Content | None) -> Origins | None:
+    """The origins of a text's documents, or ``None`` where it says none.
+
+    Of several comments in one document the first counts. One that stands before the mark of a document, with nothing
+    but comments since the mark before, is that document's.
+    """
+    if content is None or content.find(_SIGN) < 0:
+        return None
+    lines = LineCounter(content)
+    starts, names = [1], [""]
+    begin, has_own = 0, False
+    for match in _MARK_OR_SIGN.finditer(content):
+        name = match[1]
+        if name is None:
+            starts.append(lines.line_at(match.start()))
+            names.append(names[-1] if _NOTHING.match(content[begin : match.start()]) else "")
+            begin, has_own = match.end(), False
+        elif not has_own:
+            names[-1], has_own = name[:_LONGEST].decode(errors="replace").strip(), True
+    return Origins(starts, names)
+
+
+def read_plain_records(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
+    """The records of a file, or for ``-`` of ``stdin``; lists are taken apart. Raises ``InputError``."""
+    records: list[ManifestObject] = []
+    for source in read_sources(path, stdin):
+        if source.content is None:
+            raise InputError("is no text", source=source.name)
+        try:
+            text = source.content[:].decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 (byte {error.start + 1})", source=source.name) from None
+        for line, value in _json_lines(text) or _documents(text, source.name):
+            for each in value if isinstance(value, list) else [value]:
+                if not isinstance(each, dict):
+                    raise InputError(f"expected a mapping, got {shown(each)}", source=source.name, line=line)
+                records.append(ManifestObject(source.name, line, each))
+    if not records:
+        raise InputError("holds nothing", source=STDIN_NAME if path == STDIN else path)
+    return records
+
+
+def _json_lines(text: str) -> list[tuple[int, Any]]:
+    """The values of JSON lines with their lines; nothing where the text is something else."""
+    if not text.lstrip().startswith("{"):
+        return []
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    try:
+        return [(number, msgspec.json.decode(line)) for number, line in lines]
+    except (msgspec.DecodeError, RecursionError):
+        return []
+
+
+def _documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
+    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
+
+    try:
+        yield from ((line, document) for line, document in load_documents(text) if document is not None)
+    except YamlError as error:
+        raise InputError(error.problem, source=source, line=error.line) from None

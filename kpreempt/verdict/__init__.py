@@ -4,10 +4,18 @@ Schedulers return these and reports render them; nothing here computes or prints
 ``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
 """
 
+from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
-from kpreempt.verdict.details import Detail
-from kpreempt.verdict.extenders import ExtenderCall
-from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.details import Detail, ExtenderCall
+from kpreempt.verdict.pending import (
+    Agreement,
+    Leaving,
+    PendingGroup,
+    PendingPod,
+    PendingPods,
+    PendingState,
+    QueueTimeSource,
+)
 from kpreempt.verdict.preempted import (
     Evidence,
     PodPhase,
@@ -18,13 +26,13 @@ from kpreempt.verdict.preempted import (
     Whereabouts,
 )
 from kpreempt.verdict.queue import (
-    Agreement,
-    Leaving,
-    PendingGroup,
-    PendingPod,
-    PendingPods,
-    PendingState,
-    QueueTimeSource,
+    Mover,
+    MoverKind,
+    Place,
+    PodMove,
+    QueuedPod,
+    QueueStep,
+    SchedulingQueueState,
 )
 from kpreempt.verdict.records import (
     API_VERSION,
@@ -48,17 +56,7 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
-from kpreempt.verdict.scheduling_queue import (
-    Mover,
-    MoverKind,
-    Place,
-    PodMove,
-    QueuedPod,
-    QueueStep,
-    SchedulingQueueState,
-)
-from kpreempt.verdict.search import Odds, OddsOutcome, Sampling, SearchOrder
-from kpreempt.verdict.status import SUCCESS, Code, Status
+from kpreempt.verdict.status import SUCCESS, Code, Outcome, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
 
 __all__ = [

@@ -5,14 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
+from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 from kpreempt.verdict.risk import Threshold
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
 
 
 class Severity(StrEnum):
@@ -69,7 +64,7 @@ class RemedyAction(StrEnum):
     DELETE = "Delete"
 
 
-class Remedy(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One of the changes that would do away with a finding.
 
     ``field`` and ``value`` are of a budget's spec; setting maxUnavailable takes the place of minAvailable and the other
@@ -83,7 +78,7 @@ class Remedy(_Record, frozen=True, kw_only=True, omit_defaults=True):
     value: int | str = ""
 
 
-class NearMiss(_Record, frozen=True):
+class NearMiss(Record, frozen=True):
     """Pods that a selector misses by one label: what it wants, and what the pods have instead (empty: nothing)."""
 
     workload: str
@@ -92,7 +87,7 @@ class NearMiss(_Record, frozen=True):
     found: str = ""
 
 
-class Finding(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that is wrong, or worth knowing.
 
     ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are those that it is about by
@@ -112,7 +107,7 @@ class Finding(_Record, frozen=True, kw_only=True, omit_defaults=True):
     remedies: list[Remedy] = []
 
 
-class ProtectedWorkload(_Record, frozen=True):
+class ProtectedWorkload(Record, frozen=True):
     """The pods of one owner that a budget selects. A ReplicaSet's are those of its Deployment; empty: no controller.
 
     ``replicas`` is how many there are to be; ``None`` where nothing says so.
@@ -124,7 +119,7 @@ class ProtectedWorkload(_Record, frozen=True):
     replicas: int | None = None
 
 
-class Breach(_Record, frozen=True, kw_only=True):
+class Breach(Record, frozen=True, kw_only=True):
     """A pending pod that would evict more pods of a budget than that allows.
 
     ``victims`` are those that the budget protects, on any of ``nodes``. The budget allows ``allowed`` disruptions
@@ -143,7 +138,7 @@ class Breach(_Record, frozen=True, kw_only=True):
     is_certain: bool = True
 
 
-class BreakingPriority(_Record, frozen=True):
+class BreakingPriority(Record, frozen=True):
     """From which priority on a new pod would evict ``pod``, the least important one of a budget that allows none.
 
     The new pod asks for all that pods up to this ``priority`` hold on the node, and for what is free beside them.
@@ -155,7 +150,7 @@ class BreakingPriority(_Record, frozen=True):
     threshold: Threshold
 
 
-class AuditedBudget(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A budget: what it protects, what it allows, and what is to say about it.
 
     ``expected``, ``desired``, ``healthy`` and ``allowed`` are its status, which is what the scheduler goes by.
@@ -185,7 +180,7 @@ class AuditedBudget(_Record, frozen=True, kw_only=True, omit_defaults=True):
     findings: list[Finding] = []
 
 
-class BudgetAudit(_Record, frozen=True, kw_only=True):
+class BudgetAudit(Record, frozen=True, kw_only=True):
     """The budgets that were asked about, by namespace and name, and the workloads that have none.
 
     ``pending`` counts the pods that were asked whether they break a budget. ``unsearched`` counts the budgets without

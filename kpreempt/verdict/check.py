@@ -5,14 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
+from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.play import Play
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Base of the records."""
 
 
 class RuleId(StrEnum):
@@ -66,7 +61,7 @@ class ChangeKind(StrEnum):
     UNCHANGED = "Unchanged"
 
 
-class Change(_Record, frozen=True, kw_only=True):
+class Change(SparseRecord, frozen=True, kw_only=True):
     """An object of the change. ``object`` is its kind with ``namespace/name`` (``Deployment shop/api``).
 
     ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
@@ -102,7 +97,7 @@ class GateStanding(StrEnum):
     NOT_NEW = "NotNew"
 
 
-class GateFinding(_Record, frozen=True, kw_only=True):
+class GateFinding(SparseRecord, frozen=True, kw_only=True):
     """A rule that the change breaks, and how.
 
     ``subject`` is what it is about: a budget, a workload or a pod, as ``PodDisruptionBudget shop/api``. ``amount`` is
@@ -140,7 +135,7 @@ class GateFinding(_Record, frozen=True, kw_only=True):
     share: float = 1.0
 
 
-class RuleResult(_Record, frozen=True, kw_only=True):
+class RuleResult(SparseRecord, frozen=True, kw_only=True):
     """A rule, with what it allows, and whether it holds; ``is_on`` is false where it is switched off.
 
     ``limit`` is ``None`` for rules that only hold or not. ``amount`` is the most that was measured. ``failures``,
@@ -157,7 +152,7 @@ class RuleResult(_Record, frozen=True, kw_only=True):
     not_new: int = 0
 
 
-class NodeRoom(_Record, frozen=True, kw_only=True):
+class NodeRoom(SparseRecord, frozen=True, kw_only=True):
     """What a node has, and what its pods ask for before and after. CPU in milli-CPU, memory in bytes, pods by number.
 
     ``pods_before`` and ``pods_after`` are the workloads of its pods with how many, those first of which there are most.
@@ -171,7 +166,7 @@ class NodeRoom(_Record, frozen=True, kw_only=True):
     pods_after: dict[str, int] = {}
 
 
-class OutcomeShare(_Record, frozen=True, kw_only=True):
+class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
     """An outcome that comes up in ``count`` of the runs; ``seed`` is the first that leads to it.
 
     ``share`` is how likely it is, which is exact where the runs are all that there can be.
@@ -191,14 +186,14 @@ class OutcomeShare(_Record, frozen=True, kw_only=True):
     fails: bool = False
 
 
-class Range(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """From the least number to the most."""
 
     least: int = 0
     most: int = 0
 
 
-class Check(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
     The rules were put to each of ``runs`` plays, of which ``failing_runs`` break one; ``failing_share`` is how likely

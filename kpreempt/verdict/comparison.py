@@ -6,12 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
+from kpreempt.verdict.status import Outcome
 
 
 class Step(StrEnum):
@@ -37,7 +34,7 @@ class Step(StrEnum):
     OUTCOME = "Outcome"
 
 
-class Difference(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Difference(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A step at which two algorithms differ, told by its first example.
 
     ``subject`` is the node that it is about, or the rule of the choice; ``others`` counts further ones at this step.
@@ -53,7 +50,7 @@ class Difference(_Record, frozen=True, kw_only=True, omit_defaults=True):
     others: int = 0
 
 
-class Decision(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What one algorithm decides. ``nodes`` are those that the pod can end on, ``victims`` are given for each.
 
     ``differs_from`` are the algorithms with which the pod lands elsewhere, or evicts others. If the first algorithm is
@@ -71,7 +68,7 @@ class Decision(_Record, frozen=True, kw_only=True, omit_defaults=True):
     differences: list[Difference] = []
 
 
-class ComparedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class ComparedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One pod, with the decision of each algorithm in the order in which they were named.
 
     ``pod`` is ``namespace/name``, ``name`` that of its scenario. ``error`` is there where it could not be decided.
@@ -90,7 +87,7 @@ class ComparedPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
         return [each for each in self.decisions if each.algorithm == algorithm]
 
 
-class Pair(_Record, frozen=True):
+class Pair(Record, frozen=True):
     """On how many pods two algorithms differ."""
 
     base: str
@@ -98,7 +95,7 @@ class Pair(_Record, frozen=True):
     differing: int
 
 
-class Comparison(_Record, frozen=True, kw_only=True):
+class Comparison(Record, frozen=True, kw_only=True):
     """The decisions of several algorithms on some pods. ``differing`` counts the pods on which not all agree."""
 
     api_version: str = API_VERSION

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import msgspec
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Base of the records."""
+from kpreempt.verdict.base import SparseRecord
 
 
 class StepKind(StrEnum):
@@ -30,7 +26,7 @@ class StepKind(StrEnum):
     REFUSED = "Refused"
 
 
-class PlayStep(_Record, frozen=True, kw_only=True):
+class PlayStep(SparseRecord, frozen=True, kw_only=True):
     """A step, ``at`` seconds from the start.
 
     ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
@@ -55,7 +51,7 @@ class PlayStep(_Record, frozen=True, kw_only=True):
     message: str = ""
 
 
-class Displaced(_Record, frozen=True, kw_only=True):
+class Displaced(SparseRecord, frozen=True, kw_only=True):
     """A pod that had to go, and what came of it.
 
     ``cause`` is the pod that it had to go for, which took the place of another one where ``depth`` is more than 1.
@@ -78,7 +74,7 @@ class Displaced(_Record, frozen=True, kw_only=True):
     lost: bool = False
 
 
-class Waiting(_Record, frozen=True, kw_only=True):
+class Waiting(SparseRecord, frozen=True, kw_only=True):
     """A pod that has no node in the end, with the scheduler's last message.
 
     ``was_running`` where it took the place of one that ran. ``waited_before`` where it had no node at the start.
@@ -96,7 +92,7 @@ class Waiting(_Record, frozen=True, kw_only=True):
     was_running: bool = False
 
 
-class Refusal(_Record, frozen=True, kw_only=True):
+class Refusal(SparseRecord, frozen=True, kw_only=True):
     """What a ResourceQuota keeps a workload from making.
 
     ``pods`` are so many at one moment, at most; ``since`` is the second at which the first of them is refused.
@@ -111,7 +107,7 @@ class Refusal(_Record, frozen=True, kw_only=True):
     left: int = 0
 
 
-class BudgetLow(_Record, frozen=True, kw_only=True):
+class BudgetLow(SparseRecord, frozen=True, kw_only=True):
     """A budget that the play touches: the disruptions that it allows before, at least, and in the end.
 
     ``violations`` counts the victims that it did not allow to go.
@@ -124,7 +120,7 @@ class BudgetLow(_Record, frozen=True, kw_only=True):
     violations: int = 0
 
 
-class WorkloadPlay(_Record, frozen=True, kw_only=True):
+class WorkloadPlay(SparseRecord, frozen=True, kw_only=True):
     """What becomes of a workload that is changed, or of which a pod had to go.
 
     ``workload`` is a kind with ``namespace/name``, of a ReplicaSet's pods that of its Deployment, and ``Pod shop/one``
@@ -162,7 +158,7 @@ class StrandedKind(StrEnum):
     DAEMON_SET = "DaemonSet"
 
 
-class Stranded(_Record, frozen=True, kw_only=True):
+class Stranded(SparseRecord, frozen=True, kw_only=True):
     """Something that is worse off than before without having been evicted itself.
 
     ``subject`` is a pod or a service with its namespace; ``missing`` are the pods that it needs and that are gone.
@@ -185,7 +181,7 @@ class PlayEnd(StrEnum):
     BROKEN_OFF = "BrokenOff"
 
 
-class Play(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class Play(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A play from its start to its end.
 
     ``seconds`` is when the last thing happens. ``displaced`` are all victims, each followed by those that had to go for

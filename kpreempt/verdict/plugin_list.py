@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
-
-
-class ListedPlugin(_Record, frozen=True, omit_defaults=True):
+class ListedPlugin(Record, frozen=True, omit_defaults=True):
     """A plugin at an extension point: its name, and where it is from.
 
     ``source`` is ``kube-scheduler`` for one of its own, else how the plugin was found (``--plugin rack.py:Rack``).
@@ -23,7 +18,7 @@ class ListedPlugin(_Record, frozen=True, omit_defaults=True):
     weight: int | None = None
 
 
-class ListedPoint(_Record, frozen=True):
+class ListedPoint(Record, frozen=True):
     """An extension point, by its name in a configuration, and its plugins in the order in which they run.
 
     ``is_run`` is false for the points after the choice of a node, to which no what-if comes.
@@ -34,7 +29,7 @@ class ListedPoint(_Record, frozen=True):
     plugins: list[ListedPlugin]
 
 
-class LeftOutPlugin(_Record, frozen=True):
+class LeftOutPlugin(Record, frozen=True):
     """A plugin that is enabled, and that does not run here.
 
     ``points`` are those at which it would; none where only the plugin itself could say. ``is_known``: it is one of
@@ -46,7 +41,7 @@ class LeftOutPlugin(_Record, frozen=True):
     is_known: bool
 
 
-class DisabledPlugin(_Record, frozen=True):
+class DisabledPlugin(Record, frozen=True):
     """A plugin that is on by default, and the points at which this profile does without it.
 
     ``is_everywhere`` says that it runs at no other point either.
@@ -57,7 +52,7 @@ class DisabledPlugin(_Record, frozen=True):
     is_everywhere: bool
 
 
-class ListedProfile(_Record, frozen=True):
+class ListedProfile(Record, frozen=True):
     """The plugins for pods of one scheduler name, by extension point in the order of a scheduling cycle.
 
     Points without plugins are left out.
@@ -74,14 +69,14 @@ class ListedProfile(_Record, frozen=True):
         return list(dict.fromkeys(plugin.name for point in self.points if point.is_run for plugin in point.plugins))
 
 
-class AvailablePlugin(_Record, frozen=True):
+class AvailablePlugin(Record, frozen=True):
     """A plugin that is installed, and the package that it comes with, with its version."""
 
     name: str
     package: str
 
 
-class ListedExtender(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class ListedExtender(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An extender of the configuration, of which it is number ``index``, counted from 0.
 
     ``url`` is without a user's name and password, a query and a fragment. A verb that is missing is a call that is not
@@ -105,7 +100,7 @@ class ListedExtender(_Record, frozen=True, kw_only=True, omit_defaults=True):
     ignored_resources: list[str] = []
 
 
-class SchedulerPlugins(_Record, frozen=True, kw_only=True):
+class SchedulerPlugins(Record, frozen=True, kw_only=True):
     """What a scheduler runs for the pods of each of its profiles, and what it asks besides.
 
     ``extenders`` are in the order in which they are asked. ``available`` are plugins that are installed and that no

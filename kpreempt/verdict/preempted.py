@@ -5,15 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
-from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, Reprieve
-from kpreempt.verdict.status import Status
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
+from kpreempt.verdict.status import Outcome, Status
 
 
 class PodPhase(StrEnum):
@@ -27,7 +21,7 @@ class PodPhase(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Whereabouts(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Whereabouts(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A pod, and where it is now. ``pod`` is empty where only its UID is known."""
 
     pod: str = ""
@@ -66,7 +60,7 @@ class ReconstructionResult(StrEnum):
     NO_PREEMPTOR = "NoPreemptor"
 
 
-class Reconstruction(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The preemptor explained in an earlier snapshot.
 
     ``nodes`` are those it can be nominated to there, ``victims`` the pods that go from the victim's node. ``step`` is
@@ -85,7 +79,7 @@ class Reconstruction(_Record, frozen=True, kw_only=True, omit_defaults=True):
     is_preemptor_laid_over: bool = False
 
 
-class Preemption(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One eviction of the victim.
 
     ``at`` is when the event was last seen or the condition was set, ``message`` its words. ``suspects`` are pods that
@@ -103,7 +97,7 @@ class Preemption(_Record, frozen=True, kw_only=True, omit_defaults=True):
     reconstruction: Reconstruction | None = None
 
 
-class PreemptionsOfPod(_Record, frozen=True, kw_only=True):
+class PreemptionsOfPod(Record, frozen=True, kw_only=True):
     """Whom a pod was evicted for: each eviction that is known, the latest first.
 
     ``leaving_until`` is when the grace period of a victim that is still there ends. ``has_events`` says whether the

@@ -1,155 +1,122 @@
-"""The pods that wait to be scheduled: in which order, why still, and what becomes of each."""
+"""Where pods wait in a scheduling queue, what would move them, and how events moved them."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
-from kpreempt.verdict.outcome import Outcome
-from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
+from kpreempt.verdict.base import Record
+from kpreempt.verdict.records import API_VERSION, Assumption
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
+class Place(StrEnum):
+    """Where a pod is. ``InFlight``: popped, and being scheduled. ``Gone``: the queue does not know it (any more).
 
-
-class PendingState(StrEnum):
-    """Why a pod is still pending.
-
-    ``Held`` is by a plugin other than scheduling gates. ``Nominated``: the node that the pod is nominated to still
-    helps, though none of its victims there is terminating. ``StaleNomination``: it no longer helps. ``BackingOff``:
-    tried moments ago. ``WaitsForChange``: tried, and not again before something changes. ``FitsNow``: tried, and it
-    would land if it were tried now.
+    ``Gated`` pods are kept among the unschedulable ones. In 1.8 a pod that backs off is in no queue at all.
     """
 
-    BEING_DELETED = "BeingDeleted"
-    NO_SCHEDULER = "NoScheduler"
+    ACTIVE = "Active"
+    BACKOFF = "Backoff"
+    UNSCHEDULABLE = "Unschedulable"
     GATED = "Gated"
-    HELD = "Held"
-    WAITS_FOR_VICTIMS = "WaitsForVictims"
-    NOMINATED = "Nominated"
-    STALE_NOMINATION = "StaleNomination"
-    NEVER_TRIED = "NeverTried"
-    BACKING_OFF = "BackingOff"
-    FITS_NOW = "FitsNow"
-    WAITS_FOR_CHANGE = "WaitsForChange"
+    IN_FLIGHT = "InFlight"
+    GONE = "Gone"
 
 
-class QueueTimeSource(StrEnum):
-    """What the time comes from by which pods of one priority are ordered.
+class MoverKind(StrEnum):
+    """What moves a pod.
 
-    The scheduler takes the last attempt. ``Event`` is the last one that was reported. ``Condition`` is when attempts
-    began to fail, ``Creation`` when the pod was made: both may be earlier than the last attempt.
+    ``Flush``: the timer that moves leftovers. ``Backoff``: its backoff ends. ``Pop``: the scheduler has nothing else to
+    try. ``ClusterEvent``: a change of the cluster, of any kind where no ``events`` are named. ``MatchingPod``: a pod is
+    added or updated on a node that a term of its pod affinity wants. ``OwnUpdate``: the pod itself is changed, beyond
+    its status. ``GatesRemoved``: its last scheduling gate goes.
     """
 
-    EVENT = "Event"
-    CONDITION = "Condition"
-    CREATION = "Creation"
-    NONE = "None"
+    POP = "Pop"
+    BACKOFF = "Backoff"
+    FLUSH = "Flush"
+    CLUSTER_EVENT = "ClusterEvent"
+    MATCHING_POD = "MatchingPod"
+    OWN_UPDATE = "OwnUpdate"
+    GATES_REMOVED = "GatesRemoved"
 
 
-class Agreement(StrEnum):
-    """How the scheduler's last message compares with the one that is expected now.
+class Mover(Record, frozen=True, omit_defaults=True):
+    """Something that would move a pod, at ``at`` where the time is known.
 
-    ``Counts``: the same reasons, on other numbers of nodes. ``None``: one of the two says nothing.
+    ``events`` are named as the scheduler's metrics name them, each with the plugins that wait for it.
     """
 
-    SAME = "Same"
-    COUNTS = "Counts"
-    DIFFERENT = "Different"
-    NONE = "None"
+    kind: MoverKind
+    at: datetime | None = None
+    events: dict[str, list[str]] = {}
 
 
-class Leaving(_Record, frozen=True):
-    """A pod that is on its way out.
+class QueuedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod and where it waits.
 
-    ``since`` is when its deletion began, ``until`` when its grace period ends. ``finalizers`` keep the object even
-    after that. ``is_preempted`` says that a scheduler evicted it; the scheduler itself waits for no others.
-    """
-
-    pod: str
-    priority: int
-    since: datetime | None = None
-    until: datetime | None = None
-    finalizers: list[str] = []
-    is_preempted: bool = True
-
-
-class PendingPod(_Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod that has no node yet.
-
-    ``position`` counts from 1 in the order in which the queue would try the pods; it is missing for those that are not
-    in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, as far as that is known.
-    ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
-    reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
-    ``nodes`` are those it can end on, ``victims`` are given for each; ``refused_for_good`` is as in a verdict.
-    ``scheduler_message`` is what the scheduler said
-    last, ``message`` what it is expected to say now.
+    ``position`` counts from 1 within the place, in the order in which pods leave it; it is missing where there is no
+    order. ``time`` is what orders pods of one priority. ``nominated_node_name`` is what the queue knows, which may
+    differ from the pod's status. ``rejected_by`` are the plugins that refused the pod when it was last tried.
+    ``held_by`` is the plugin, other than scheduling gates, that keeps a gated pod out. ``moved_by`` is what would move
+    it.
     """
 
     pod: str
     priority: int = 0
-    priority_class_name: str = ""
-    owner: str = ""
-    requests: dict[str, int] = {}
-    created: datetime | None = None
+    place: Place
     position: int | None = None
-    queue_time: datetime | None = None
-    queue_time_source: QueueTimeSource = QueueTimeSource.NONE
-    state: PendingState
-    since: datetime | None = None
-    until: datetime | None = None
-    last_tried: datetime | None = None
-    gates: list[str] = []
-    held_by: str = ""
-    scheduler_name: str = ""
+    time: datetime | None = None
     nominated_node_name: str = ""
-    waiting_for: list[Leaving] = []
-    cause: str = ""
-    outcome: Outcome
-    refused_for_good: bool = False
-    reason: str = ""
-    nodes: list[str] = []
-    victims: dict[str, list[Victim]] = {}
-    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
-    alternatives: Alternatives | None = None
-    message: str = ""
-    scheduler_message: str = ""
-    agreement: Agreement = Agreement.NONE
+    attempts: int = 0
+    backoff_until: datetime | None = None
+    rejected_by: list[str] = []
+    held_by: str = ""
+    moved_by: list[Mover] = []
 
 
-class PendingGroup(_Record, frozen=True):
-    """Pending pods of one cause, by name, in the order of the queue.
+class PodMove(Record, frozen=True):
+    """A pod that went from one place to another."""
 
-    ``state`` is there where it says more than the outcome: the pods of the group share it, and ``refused_for_good``.
+    pod: str
+    before: Place
+    after: Place
+
+
+class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An event that was played, or what the queue's timers did before it, and the queue afterwards.
+
+    ``event`` is the kind of event, ``subject`` what it is about. ``popped`` is the pod that a pop gave; a pop of an
+    empty queue gives none. ``nominated`` are the pods by node.
     """
 
-    cause: str
-    outcome: Outcome
-    state: PendingState | None
-    pods: list[str]
-    refused_for_good: bool = False
+    number: int
+    time: datetime
+    event: str
+    subject: str = ""
+    popped: str = ""
+    moves: list[PodMove] = []
+    pods: list[QueuedPod] = []
+    nominated: dict[str, list[str]] = {}
+    scheduling_cycle: int | None = None
+    move_request_cycle: int | None = None
 
 
-class PendingPods(_Record, frozen=True, kw_only=True):
-    """Every pending pod that was asked about, in the order in which the queue would try them.
+class SchedulingQueueState(Record, frozen=True, kw_only=True):
+    """A scheduling queue: its pods in the order in which the scheduler would come to them, those that it cannot last.
 
-    ``groups`` are the same pods by cause, those with the first pod of the queue first. ``in_queue`` counts the whole
-    queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
-    was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
-    ``not_asked`` counts the other pending pods by namespace.
+    ``steps`` are there where events were played; ``items`` are the pods after the last. ``others`` counts pending pods
+    that this queue does not take. A number of the cycle is ``null`` where the algorithm counts none.
     """
 
     api_version: str = API_VERSION
-    kind: str = "PendingPods"
+    kind: str = "SchedulingQueue"
+    algorithm: str
     at: datetime | None = None
-    cluster: ClusterSummary = ClusterSummary()
-    in_queue: int = 0
-    namespace: str = ""
-    has_namespace: bool | None = None
-    not_asked: dict[str, int] = {}
-    groups: list[PendingGroup] = []
-    items: list[PendingPod] = []
+    items: list[QueuedPod] = []
+    nominated: dict[str, list[str]] = {}
+    scheduling_cycle: int | None = None
+    move_request_cycle: int | None = None
+    others: int = 0
+    steps: list[QueueStep] = []
     assumptions: list[Assumption] = []

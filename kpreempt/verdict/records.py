@@ -9,24 +9,19 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
-from kpreempt.verdict.extenders import ExtenderCall
-from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.base import UntrackedRecord
+from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
+from kpreempt.verdict.details import ExtenderCall
 from kpreempt.verdict.play import Play
-from kpreempt.verdict.search import Odds, Sampling
-from kpreempt.verdict.status import Status
+from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
-from kpreempt.verdict.volume_choices import VolumeChoices
 
 API_VERSION = "kpreempt.io/v1alpha1"
 # What happens less often than that is left out where all possible outcomes are looked at.
 _NOT_NEGLIGIBLE = 0.01
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the records."""
-
-
-class PodSummary(_Record, frozen=True):
+class PodSummary(UntrackedRecord, frozen=True):
     """The pod in question, after admission.
 
     ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is where the pod comes from
@@ -48,7 +43,7 @@ class PodSummary(_Record, frozen=True):
     current_phase: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class ClusterSummary(_Record, frozen=True):
+class ClusterSummary(UntrackedRecord, frozen=True):
     """The cluster as it was read: how many nodes, how many pods count, its version and when it was dumped."""
 
     nodes: int = 0
@@ -59,7 +54,7 @@ class ClusterSummary(_Record, frozen=True):
     skipped: dict[str, int] = {}
 
 
-class Admitted(_Record, frozen=True):
+class Admitted(UntrackedRecord, frozen=True):
     """Something that the API server fills in before the scheduler sees the pod: field, value, and where it is from."""
 
     path: str
@@ -88,7 +83,7 @@ class AssumptionKind(StrEnum):
     TOLD = "Told"
 
 
-class Assumption(_Record, frozen=True, omit_defaults=True):
+class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
     """Something in the input that this answer does not evaluate, and what it could change."""
 
     subject: str
@@ -97,14 +92,14 @@ class Assumption(_Record, frozen=True, omit_defaults=True):
     kind: AssumptionKind = AssumptionKind.NOT_MODELLED
 
 
-class Eligibility(_Record, frozen=True):
+class Eligibility(UntrackedRecord, frozen=True):
     """Whether the pod may preempt at all; ``reason`` says why not, in the scheduler's words."""
 
     eligible: bool
     reason: str = ""
 
 
-class BudgetUse(_Record, frozen=True):
+class BudgetUse(UntrackedRecord, frozen=True):
     """What evicting a pod takes from a PodDisruptionBudget: allowed disruptions before and after this one.
 
     ``left`` is negative where the budget is violated.
@@ -115,7 +110,7 @@ class BudgetUse(_Record, frozen=True):
     left: int
 
 
-class Reprieve(_Record, frozen=True):
+class Reprieve(UntrackedRecord, frozen=True):
     """One step of victim selection: a pod is put back, and stays (``kept``) or becomes a victim.
 
     ``blocked_by`` is the status of the incoming pod with this one back on the node. ``violates_budget`` says that the
@@ -131,14 +126,14 @@ class Reprieve(_Record, frozen=True):
     blocked_by: Status | None = None
 
 
-class PodChoice(_Record, frozen=True):
+class PodChoice(UntrackedRecord, frozen=True):
     """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
 
     count: int
     pods: list[str]
 
 
-class PossibleOutcome(_Record, frozen=True):
+class PossibleOutcome(UntrackedRecord, frozen=True):
     """What a preemption may come to: all of ``victims`` go from the node, and of each of ``choices`` some.
 
     ``num_pdb_violations`` of them violate a budget.
@@ -166,7 +161,7 @@ class PossibleOutcome(_Record, frozen=True):
         return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
 
 
-class Candidate(_Record, frozen=True):
+class Candidate(UntrackedRecord, frozen=True):
     """A node on which preemption makes room: the victims, most important first, and how each was decided.
 
     Where that hangs on the order of equal pods, which is not known, these are for the likely one, and ``outcomes`` are
@@ -187,7 +182,7 @@ class Candidate(_Record, frozen=True):
         return [PossibleOutcome(self.node, self.victims, [], self.num_pdb_violations)]
 
 
-class TieBreakRound(_Record, frozen=True):
+class TieBreakRound(UntrackedRecord, frozen=True):
     """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
 
     ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``.
@@ -199,14 +194,14 @@ class TieBreakRound(_Record, frozen=True):
     survivors: list[str]
 
 
-class Selection(_Record, frozen=True):
+class Selection(UntrackedRecord, frozen=True):
     """The choice between candidates: the rounds that were played, and the nodes that are left equal at the end."""
 
     rounds: list[TieBreakRound] = []
     tied: list[str] = []
 
 
-class Alternatives(_Record, frozen=True):
+class Alternatives(UntrackedRecord, frozen=True):
     """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
 
     ``outcomes`` are all that the preemption can come to, the likely one, of the verdict's ``victims``, among them; the
@@ -219,7 +214,7 @@ class Alternatives(_Record, frozen=True):
     untold: int = 0
 
 
-class Victim(_Record, frozen=True):
+class Victim(UntrackedRecord, frozen=True):
     """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; times are when it started and how long it may take.
 
     ``terminating`` pods are on their way out already; the scheduler deletes them no second time.
@@ -234,7 +229,7 @@ class Victim(_Record, frozen=True):
     budgets: list[BudgetUse] = []
 
 
-class Effect(_Record, frozen=True):
+class Effect(UntrackedRecord, frozen=True):
     """One thing that the scheduler then does, in order.
 
     ``action`` is ``nominate``, ``clearNomination``, ``keepNomination``, ``rejectWaiting``, ``setCondition``,
@@ -246,7 +241,7 @@ class Effect(_Record, frozen=True):
     text: str = ""
 
 
-class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
+class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     """Where a pod lands, whom it evicts to land, or why it does not, with every step of the reasoning.
 
     ``held_by`` is the plugin, other than scheduling gates, that keeps the pod out of the queue. ``filter`` has every
@@ -350,7 +345,7 @@ class Verdict(_Record, frozen=True, kw_only=True, omit_defaults=True):
         return {node: list(pods) for node, pods in stakes.items()}
 
 
-class VerdictList(_Record, frozen=True, kw_only=True):
+class VerdictList(UntrackedRecord, frozen=True, kw_only=True):
     """The verdicts on several pods, each against the same cluster."""
 
     api_version: str = API_VERSION

@@ -7,15 +7,12 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.verdict.outcome import Outcome
+from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, BudgetUse, ClusterSummary
+from kpreempt.verdict.status import Outcome
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the records."""
-
-
-class Threat(_Record, frozen=True):
+class Threat(Record, frozen=True):
     """A pending pod that would evict the pod in question.
 
     ``is_certain`` is false where several nodes tie, or equal pods. ``position`` is its place in the scheduling queue.
@@ -40,7 +37,7 @@ class SizeName(StrEnum):
     ROOM = "room"
 
 
-class Threshold(_Record, frozen=True, kw_only=True):
+class Threshold(Record, frozen=True, kw_only=True):
     """From which priority on a new pod of one size would evict the pod in question.
 
     ``requests`` are in milli-CPU, bytes and units. ``anywhere`` is the lowest priority at which a pod that may go to
@@ -62,7 +59,7 @@ class Threshold(_Record, frozen=True, kw_only=True):
     options_on_node: list[str] = []
 
 
-class Standing(_Record, frozen=True):
+class Standing(Record, frozen=True):
     """A pod's place on its node: ``place`` 1 goes first. ``violates_budget`` puts it behind all that violate none.
 
     Where it has equals, whose order nothing tells, it may have any place from ``place`` to ``last_place``.
@@ -78,7 +75,7 @@ class Standing(_Record, frozen=True):
     last_place: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class PodAtRisk(_Record, frozen=True, kw_only=True):
+class PodAtRisk(Record, frozen=True, kw_only=True):
     """A running pod: who would evict it now, from which priority on others would, and its place in the order."""
 
     pod: str
@@ -92,7 +89,7 @@ class PodAtRisk(_Record, frozen=True, kw_only=True):
     standing: Standing | None = None
 
 
-class NodeOrder(_Record, frozen=True):
+class NodeOrder(Record, frozen=True):
     """In which order a node's pods would go for one that is more important than all of them; the first goes first.
 
     It is the reverse of the order in which victim selection puts pods back. ``priority`` is that of the incoming pod;
@@ -104,7 +101,7 @@ class NodeOrder(_Record, frozen=True):
     pods: list[Standing]
 
 
-class PodsAtRisk(_Record, frozen=True, kw_only=True):
+class PodsAtRisk(Record, frozen=True, kw_only=True):
     """Running pods, those that a pending pod would evict first, then by how low a priority would.
 
     ``matching`` counts all pods that were asked about, ``items`` may be fewer.

@@ -1,4 +1,4 @@
-"""The status that a plugin, or a whole extension point, ends with."""
+"""The status that a plugin, or a whole extension point, ends with, and what becomes of a pod, in one word."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.verdict.details import Detail
+from kpreempt.verdict.details import Detail, InsufficientResources, NodeAffinityMismatch, NodeNameMismatch
 
 
 class Code(StrEnum):
@@ -62,3 +62,25 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
 SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
+
+
+def is_lasting(status: Status) -> bool:
+    """Whether the node refuses the pod whatever runs there, by its size or its labels.
+
+    Taints and cordons come and go with the state of a node, and what affinity, spread and volumes want may still come.
+    """
+    detail = status.detail
+    if isinstance(detail, InsufficientResources):
+        return any(each.requested > each.allocatable for each in detail.shortfalls)
+    return isinstance(detail, NodeAffinityMismatch | NodeNameMismatch)
+
+
+class Outcome(StrEnum):
+    """What becomes of the pod. ``NeverLands`` is said of this moment: it fits nowhere, and evictions do not help."""
+
+    LANDS = "Lands"
+    PREEMPTS = "Preempts"
+    PREEMPTS_VIOLATING_BUDGETS = "PreemptsViolatingBudgets"
+    NEVER_LANDS = "NeverLands"
+    NOT_SCHEDULED = "NotScheduled"
+    UNCERTAIN = "Uncertain"

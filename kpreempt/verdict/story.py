@@ -6,15 +6,11 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.verdict.outcome import Outcome
-from kpreempt.verdict.status import Status
+from kpreempt.verdict.base import UntrackedRecord
+from kpreempt.verdict.status import Outcome, Status
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the records."""
-
-
-class NodeEvaluation(_Record, frozen=True):
+class NodeEvaluation(UntrackedRecord, frozen=True):
     """What every filter says of one node: more than the scheduler looks at, which stops at the first that refuses.
 
     ``filters`` are the statuses with the node as it is, ``without_lower`` those without its ``lower_priority_pods``
@@ -53,7 +49,7 @@ class ChangeKind(StrEnum):
     PIN = "pin"
 
 
-class Change(_Record, frozen=True, omit_defaults=True):
+class Change(UntrackedRecord, frozen=True, omit_defaults=True):
     """One thing that would be different.
 
     ``subject`` is what it is about: a resource, a taint, an expression, a budget, a pod or a node. ``before`` and
@@ -66,7 +62,7 @@ class Change(_Record, frozen=True, omit_defaults=True):
     after: int | None = None
 
 
-class Proposal(_Record, frozen=True):
+class Proposal(UntrackedRecord, frozen=True):
     """Changes that together bring the wanted answer, and that answer.
 
     ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node for which they were
@@ -83,7 +79,7 @@ class Proposal(_Record, frozen=True):
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
 
 
-class ProposalSearch(_Record, frozen=True):
+class ProposalSearch(UntrackedRecord, frozen=True):
     """How far the search for changes went: the nodes that were tried, and how many verdicts that took.
 
     ``is_complete`` is false where it gave up at its limit; more than two changes are never tried together.
@@ -100,7 +96,7 @@ class ProposalSearch(_Record, frozen=True):
     extender_calls: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class NodeStory(_Record, frozen=True):
+class NodeStory(UntrackedRecord, frozen=True):
     """How one node fares: what all filters say, its place in the choice, and what would make it the chosen one.
 
     ``is_chosen`` says that the pod ends there, perhaps as one of several that tie. Where the node was scored, ``rank``

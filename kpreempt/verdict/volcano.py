@@ -10,16 +10,13 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption
 
 Amounts = dict[str, float]
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Base of the records."""
-
-
-class JobState(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class JobState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A job at one moment. ``tasks`` counts them by status.
 
     ``ready_num`` are tasks that hold their resources, have succeeded, or wait and ask for none; ``waiting_num`` those
@@ -42,7 +39,7 @@ class JobState(_Record, frozen=True, kw_only=True, omit_defaults=False):
     share: float | msgspec.UnsetType = msgspec.UNSET
 
 
-class QueueState(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class QueueState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A queue with jobs at one moment, as the proportion plugin counts.
 
     ``share`` is the greatest part of what it deserves that it has of any resource. ``overused``: it has all that it
@@ -61,7 +58,7 @@ class QueueState(_Record, frozen=True, kw_only=True, omit_defaults=False):
     elastic: Amounts
 
 
-class Opening(_Record, frozen=True, omit_defaults=False):
+class Opening(SparseRecord, frozen=True, omit_defaults=False):
     """The state in which a session opens. ``scores`` are by pending task, then by node."""
 
     jobs: dict[str, JobState]
@@ -69,7 +66,7 @@ class Opening(_Record, frozen=True, omit_defaults=False):
     scores: dict[str, dict[str, float]]
 
 
-class Eviction(_Record, frozen=True):
+class Eviction(SparseRecord, frozen=True):
     """A task that is evicted from its node, why, and for which task."""
 
     task: str
@@ -78,7 +75,7 @@ class Eviction(_Record, frozen=True):
     by: str
 
 
-class Placement(_Record, frozen=True):
+class Placement(SparseRecord, frozen=True):
     """A task and its node."""
 
     task: str
@@ -100,7 +97,7 @@ class OperationKind(StrEnum):
 Operation = tuple[OperationKind, str, str, str]
 
 
-class Refusal(_Record, frozen=True):
+class Refusal(SparseRecord, frozen=True):
     """A victim that a plugin does not let go, and why not."""
 
     task: str
@@ -119,7 +116,7 @@ class VoteEffect(StrEnum):
     EMPTIED = "Emptied"
 
 
-class Vote(_Record, frozen=True, kw_only=True):
+class Vote(SparseRecord, frozen=True, kw_only=True):
     """The tasks that a plugin would let go; tiers count from 1. ``left`` is the list after it."""
 
     tier: int
@@ -148,7 +145,7 @@ class NodeOutcome(StrEnum):
     NO_VOLUMES = "NoVolumes"
 
 
-class NodeTried(_Record, frozen=True, kw_only=True):
+class NodeTried(SparseRecord, frozen=True, kw_only=True):
     """A node that was tried for a task, in the order of trying. ``missing`` is what even all victims would not free."""
 
     node: str
@@ -191,7 +188,7 @@ class AttemptOutcome(StrEnum):
     NO_VOLUMES = "NoVolumes"
 
 
-class Attempt(_Record, frozen=True, kw_only=True):
+class Attempt(SparseRecord, frozen=True, kw_only=True):
     """An attempt to find room for a task, or to let a job into its queue.
 
     ``refused`` is why nodes were refused, by node, in the scheduler's words; ``because`` is what its predicates said.
@@ -222,7 +219,7 @@ class StatementOutcome(StrEnum):
     HELD = "Held"
 
 
-class StatementEnd(_Record, frozen=True, kw_only=True):
+class StatementEnd(SparseRecord, frozen=True, kw_only=True):
     """How a job's statement ended, with the numbers that decided: ready and waiting tasks, and how many it needs."""
 
     purpose: Purpose
@@ -234,14 +231,14 @@ class StatementEnd(_Record, frozen=True, kw_only=True):
     operations: list[Operation] = []
 
 
-class Skip(_Record, frozen=True):
+class Skip(SparseRecord, frozen=True):
     """A job or a queue that an action passed over, and why."""
 
     subject: str
     reason: str
 
 
-class ActionEvidence(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class ActionEvidence(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """What an action did, and the state after it. ``allocated`` are tasks that hold room but are not bound."""
 
     action: str
@@ -258,7 +255,7 @@ class ActionEvidence(_Record, frozen=True, kw_only=True, omit_defaults=False):
     queues: dict[str, QueueState]
 
 
-class PodGroupCondition(_Record, frozen=True, omit_defaults=False):
+class PodGroupCondition(SparseRecord, frozen=True, omit_defaults=False):
     """A condition of a pod group."""
 
     type: str
@@ -267,14 +264,14 @@ class PodGroupCondition(_Record, frozen=True, omit_defaults=False):
     message: str
 
 
-class PodGroupEnd(_Record, frozen=True, omit_defaults=False):
+class PodGroupEnd(SparseRecord, frozen=True, omit_defaults=False):
     """Phase and conditions that a session leaves a pod group with."""
 
     phase: str
     conditions: list[PodGroupCondition]
 
 
-class SessionEvent(_Record, frozen=True):
+class SessionEvent(SparseRecord, frozen=True):
     """An event that the scheduler records on a pod or pod group."""
 
     kind: str
@@ -284,14 +281,14 @@ class SessionEvent(_Record, frozen=True):
     message: str
 
 
-class PodMessage(_Record, frozen=True):
+class PodMessage(SparseRecord, frozen=True):
     """The PodScheduled condition that a pod is left with."""
 
     reason: str
     message: str
 
 
-class Closing(_Record, frozen=True, omit_defaults=False):
+class Closing(SparseRecord, frozen=True, omit_defaults=False):
     """What users see after the session: pod groups, why tasks fit nowhere (by job, then task), conditions, events."""
 
     pod_groups: dict[str, PodGroupEnd]
@@ -300,7 +297,7 @@ class Closing(_Record, frozen=True, omit_defaults=False):
     events: list[SessionEvent]
 
 
-class Panic(_Record, frozen=True):
+class Panic(SparseRecord, frozen=True):
     """Where the genuine scheduler dies: in which action (empty: opening or closing), for which task, saying what.
 
     ``on`` is what it dies on: a node, a queue, a job.
@@ -312,7 +309,7 @@ class Panic(_Record, frozen=True):
     on: str = ""
 
 
-class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class SessionVerdict(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A whole session. After a panic there is nothing but what had happened until then, the last action in part.
 
     ``ignored`` are pod groups that Volcano does not look at, with the reason.
@@ -331,7 +328,7 @@ class SessionVerdict(_Record, frozen=True, kw_only=True, omit_defaults=False):
     assumptions: list[Assumption] = []
 
 
-class SampledOutcome(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class SampledOutcome(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """One of the ways in which a session can end, and in how many of the runs it did.
 
     Two runs end alike where the same tasks are evicted, promised room, bound and let in, on the same nodes.
@@ -345,7 +342,7 @@ class SampledOutcome(_Record, frozen=True, kw_only=True, omit_defaults=False):
     panics: bool
 
 
-class Sample(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class Sample(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """Runs of a session in which all that is left to chance was drawn anew; the most frequent end comes first."""
 
     runs: int
@@ -355,7 +352,7 @@ class Sample(_Record, frozen=True, kw_only=True, omit_defaults=False):
     evicted: dict[str, int]
 
 
-class SessionAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """What ``kpreempt volcano`` answers: a session by name order and, where it was asked for, a sample."""
 
     api_version: str = API_VERSION
@@ -384,7 +381,7 @@ class GangOutcome(StrEnum):
     PANIC = "Panic"
 
 
-class GangVictim(_Record, frozen=True, kw_only=True):
+class GangVictim(SparseRecord, frozen=True, kw_only=True):
     """A task that is evicted for the job in question: from which node, queue and job, by which action."""
 
     task: str
@@ -395,7 +392,7 @@ class GangVictim(_Record, frozen=True, kw_only=True):
     by: str
 
 
-class GangTask(_Record, frozen=True, kw_only=True):
+class GangTask(SparseRecord, frozen=True, kw_only=True):
     """A task of the job in question: its status at the end, its node, and what its pod is told."""
 
     task: str
@@ -404,7 +401,7 @@ class GangTask(_Record, frozen=True, kw_only=True):
     message: str = ""
 
 
-class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """What becomes of a job that is submitted now.
 
     ``sessions``: for a job whose pods are made only once it is let in, the session that lets it in, then the one
@@ -436,7 +433,7 @@ class GangAnswer(_Record, frozen=True, kw_only=True, omit_defaults=False):
     assumptions: list[Assumption] = []
 
 
-class GangAnswers(_Record, frozen=True, kw_only=True, omit_defaults=False):
+class GangAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """What becomes of several jobs that are submitted together."""
 
     api_version: str = API_VERSION

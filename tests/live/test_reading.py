@@ -19,7 +19,7 @@ from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.live import Api, ConnectionFlags, Reading, connect, read_cluster
 from kpreempt.snapshot.live import listing as paging
-from kpreempt.snapshot.live.resources import CUSTOM, api_versions_of, path_of
+from kpreempt.snapshot.live.listing import CUSTOM, api_versions_of, path_of
 from tests.live import cluster
 from tests.live.plane import ControlPlane, Object, RefusedError
 from tests.live.rights import ROLES, bind

@@ -7,8 +7,8 @@ from random import Random
 
 import msgspec
 
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import sync_budget
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

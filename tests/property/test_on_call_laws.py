@@ -20,7 +20,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_summary import summary_lines
+from kpreempt.report.pending_text import summary_lines
 from kpreempt.snapshot import decode_object, parse_yaml_value
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of

@@ -15,7 +15,7 @@ from kpreempt.model.storage import ObjectReference, PersistentVolume, Persistent
 from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.volume_choices import VolumeOutcome
+from kpreempt.verdict.chance import VolumeOutcome
 from tests.factories import NOW, make_node, make_pod
 from tests.volume_factories import ZONE, make_claim, make_class, make_volume, uses
 

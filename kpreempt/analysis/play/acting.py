@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.analysis.play.stage import Actor, Stage
 from kpreempt.analysis.play.world import OwnerKey, owner_key
-from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.pods import tied_node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import disruptions_allowed, failed_status, sync_budget
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of

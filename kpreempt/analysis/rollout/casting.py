@@ -25,9 +25,18 @@ from kpreempt.analysis.play.stage import Actor
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.play.world import OwnerKey
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.rollout.compare import same_template
-from kpreempt.analysis.rollout.controller_states import amount, deployment_state, job_state, number, part, text
-from kpreempt.analysis.rollout.prototypes import Prototypes, owned_by_replica_set, with_injected
+from kpreempt.analysis.rollout.apply import same_template
+from kpreempt.analysis.rollout.controller_inputs import (
+    Prototypes,
+    amount,
+    deployment_state,
+    job_state,
+    number,
+    owned_by_replica_set,
+    part,
+    text,
+    with_injected,
+)
 from kpreempt.analysis.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState

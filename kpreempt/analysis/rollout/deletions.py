@@ -9,13 +9,13 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.rollout.harmless import makes_no_pods
 from kpreempt.analysis.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
     cluster_kind_of,
     group_of,
     is_pod_owner,
+    makes_no_pods,
     plural_of,
 )
 from kpreempt.errors import UsageError

@@ -10,11 +10,16 @@ import msgspec
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.play.workloads import Workloads
 from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.rollout.deletions import Deletion, parse_deletion
-from kpreempt.analysis.rollout.harmless import makes_no_pods, what_is_not_known
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, cluster_kind_of, is_pod_owner
-from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by
-from kpreempt.analysis.rollout.lookup import ClusterObjects, record_document
+from kpreempt.analysis.rollout.kinds import (
+    CLUSTER_KINDS,
+    POD_OWNERS,
+    cluster_kind_of,
+    is_pod_owner,
+    makes_no_pods,
+    what_is_not_known,
+)
 from kpreempt.analysis.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.rollout.overlay import Overlay
 from kpreempt.analysis.rollout.pods import plan_pod

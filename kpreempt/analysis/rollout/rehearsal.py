@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.pending_verdicts import Spread, one_by_one
 from kpreempt.analysis.play import Limits, Scene, play_to_the_end
 from kpreempt.analysis.play.outcomes import Branch, Choose, first_branch
@@ -18,7 +18,6 @@ from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.casting import cast
 from kpreempt.analysis.rollout.records import Plan
-from kpreempt.analysis.timed import timed_by_part
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption

@@ -1,7 +1,8 @@
-"""What the API server fills in to a workload, on plain data, and what it refuses of the fields that controllers read.
+"""What the API server fills in to a workload, on plain data, and what it refuses of it.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``, ``pkg/apis/batch/v1/defaults.go`` and
-``pkg/apis/apps/validation/validation.go``.
+Only what controllers read, and what whoever writes manifests gets wrong: an apply that is refused changes nothing, and
+a play of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``,
+``pkg/apis/batch/v1/defaults.go`` and ``pkg/apis/apps/validation/validation.go``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from kpreempt.analysis.document_reader import Document, DocumentReader
-from kpreempt.analysis.rollout.pod_defaults import mapping_in, mappings_in, template_with_defaults
+from kpreempt.analysis.rollout.template_defaults import mapping_in, mappings_in, template_with_defaults
 
 # The field that says how the pods of a kind are replaced, and the types that it may have.
 STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
@@ -39,6 +40,8 @@ _COUNTS = (
     *("minReadySeconds", "replicas", "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex"),
     *("maxFailedIndexes", "activeDeadlineSeconds", "progressDeadlineSeconds", "revisionHistoryLimit"),
 )
+
+_WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 
 
 def workload_with_defaults(document: Document) -> Document:
@@ -190,3 +193,58 @@ def _fill_failure_policy(spec: Document) -> None:
     for rule in mappings_in(mapping_in(spec, "podFailurePolicy"), "rules"):
         for pattern in mappings_in(rule, "onPodConditions"):
             _fill(pattern, "status", "True")
+
+
+def refuse_workload(document: Document, reader: DocumentReader) -> None:
+    """Raise ``InputError`` for a workload that the API server refuses, whose fields are of the right types."""
+    kind, spec = document["kind"], reader.mapping(document, "spec")
+    if kind == "CronJob":
+        holder = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
+        _refuse_template(holder, reader, "spec.jobTemplate.spec")
+        return
+    _refuse_template(spec, reader, "spec")
+    if kind in _WITH_SELECTOR:
+        _refuse_selector(spec, reader)
+    if kind in ("Deployment", "DaemonSet"):
+        _refuse_strategy(kind, workload_with_defaults(document)["spec"], reader)
+
+
+def _refuse_template(spec: Document, reader: DocumentReader, path: str) -> None:
+    pod = reader.mapping(reader.mapping(spec, "template", path), "spec", f"{path}.template")
+    path = f"{path}.template.spec"
+    if not reader.mappings(pod, "containers", path):
+        raise reader.error("has no container", f"{path}.containers")
+
+
+def _refuse_selector(spec: Document, reader: DocumentReader) -> None:
+    """A selector of labels that the template does not have; expressions are left to the API server."""
+    selector = reader.mapping(spec, "selector", "spec")
+    wanted = reader.texts(selector, "matchLabels", "spec.selector")
+    if not wanted and not reader.mappings(selector, "matchExpressions", "spec.selector"):
+        raise reader.error("is missing", "spec.selector")
+    metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
+    labels = reader.texts(metadata, "labels", "spec.template.metadata")
+    for key, value in wanted.items():
+        if labels.get(key) != value:
+            has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
+            raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
+
+
+def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
+    """``spec`` has its defaults."""
+    field = "strategy" if kind == "Deployment" else "updateStrategy"
+    if kind == "Deployment" and (spec.get("minReadySeconds") or 0) >= spec["progressDeadlineSeconds"]:
+        raise reader.error("has to be more than minReadySeconds", "spec.progressDeadlineSeconds")
+    rolling = reader.mapping(reader.mapping(spec, field, "spec"), "rollingUpdate", f"spec.{field}")
+    if not rolling:
+        return
+    path = f"spec.{field}.rollingUpdate"
+    surges, gives_up = (_is_positive(rolling.get(key)) for key in ("maxSurge", "maxUnavailable"))
+    if not surges and not gives_up:
+        raise reader.error("cannot be 0 where maxSurge is 0", f"{path}.maxUnavailable")
+    if kind == "DaemonSet" and surges and gives_up:
+        raise reader.error("cannot be set where maxUnavailable is not 0, which is 1 by default", f"{path}.maxSurge")
+
+
+def _is_positive(amount: object) -> bool:
+    return amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)

@@ -3,10 +3,8 @@
 Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` makes real ones).
 """
 
-from kpreempt.schedulers.extender_protocol.answers import HostPriority, is_whole
-from kpreempt.schedulers.extender_protocol.dialect import V1_8, V1_13, V1_18, V1_36, Dialect
-from kpreempt.schedulers.extender_protocol.documents import uid_of
-from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
+from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_whole
+from kpreempt.schedulers.extender_protocol.dialect import V1_8, V1_13, V1_18, V1_36, Dialect, uid_of
 from kpreempt.schedulers.extender_protocol.http_extender import (
     Call,
     Connect,

@@ -14,7 +14,6 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.quantity import Quantity, quantity
-from kpreempt.schedulers.extender_protocol.errors import ExtenderError
 from kpreempt.schedulers.extender_protocol.go_syntax import problem_of
 
 _MAX_INT64 = 2**63 - 1
@@ -271,3 +270,15 @@ def _hook(expected: type, value: object) -> object:
     if expected is Quantity and isinstance(value, (str, int)) and not isinstance(value, bool):
         return quantity(str(value))
     raise ValueError("not a quantity")
+
+
+class ExtenderError(Exception):
+    """A call failed: nobody answers, or the answer makes no sense. The message holds no secret of the settings."""
+
+
+class ExtenderStatusError(ExtenderError):
+    """The extender answered with another HTTP status than 200, which each version says in its own words."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"code {status}")
+        self.status = status

@@ -2,13 +2,21 @@
 
 Names of fields: ``api/v1/types.go`` of v1.8.15 and v1.13.12, ``k8s.io/kube-scheduler/extender/v1/types.go`` v0.18.19
 and v0.36.3. Words: ``extender.go`` of v1.8.15, v1.13.12, v1.18.19 and v1.36.3.
+
+Pods and nodes are sent in the records' own shape, that of the API without what no scheduler reads: no environment of
+containers, and no annotation but those that a record keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+import msgspec
+
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol.settings import ExtenderSettings
 
 
@@ -92,3 +100,38 @@ V1_36 = Dialect(
 def left_out_if_empty(names: Names, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields as that version writes them."""
     return fields if names.sends_nulls else {name: value for name, value in fields.items() if value}
+
+
+def uid_of(pod: Pod) -> str:
+    """The pod's UID; where a snapshot has none, ``namespace/name`` stands for it."""
+    return pod.metadata.uid or pod.key
+
+
+def pod_document(pod: Pod) -> dict[str, Any]:
+    """A pod, with a UID, and with what the API server fills in and the records leave out: ``protocol: TCP``."""
+    document: dict[str, Any] = _plain(pod)
+    document["metadata"] = {**document.get("metadata", {}), "uid": uid_of(pod)}
+    document["spec"] = {"containers": [], **document.get("spec", {})}
+    return {"status": {}, **document}
+
+
+def _plain(value: Any) -> Any:
+    """Plain data with all that is not empty, where the records' own encoding leaves every default out."""
+    if isinstance(value, msgspec.Struct):
+        named = [(name, getattr(value, attribute), default) for attribute, name, default in _fields(type(value))]
+        return {name: _plain(each) for name, each, default in named if each != default or (each and _plain(each))}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return msgspec.to_builtins(value, enc_hook=str)
+
+
+@cache
+def _fields(record: type[msgspec.Struct]) -> list[tuple[str, str, object]]:
+    """Attribute, name and default of each field."""
+    return [(each.name, each.encode_name, each.default) for each in msgspec.structs.fields(record)]
+
+
+def node_list(nodes: Sequence[Node]) -> dict[str, Any]:
+    """A ``v1.NodeList``."""
+    empty: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {}}
+    return {"metadata": {}, "items": [{**empty, **msgspec.to_builtins(node, enc_hook=str)} for node in nodes]}

@@ -15,6 +15,8 @@ import msgspec
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.extender_protocol.answers import (
+    ExtenderError,
+    ExtenderStatusError,
     FilterResult,
     HostPriority,
     MetaVictims,
@@ -22,9 +24,7 @@ from kpreempt.schedulers.extender_protocol.answers import (
     read_preemption_result,
     read_priorities,
 )
-from kpreempt.schedulers.extender_protocol.dialect import Dialect, left_out_if_empty
-from kpreempt.schedulers.extender_protocol.documents import node_list, pod_document, uid_of
-from kpreempt.schedulers.extender_protocol.errors import ExtenderError, ExtenderStatusError
+from kpreempt.schedulers.extender_protocol.dialect import Dialect, left_out_if_empty, node_list, pod_document, uid_of
 from kpreempt.schedulers.extender_protocol.settings import ExtenderSettings
 
 # A verb of Go's ``fmt``, with its flags, width and precision, or a percent sign at the end.

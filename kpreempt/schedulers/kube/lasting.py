@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.verdict import Status
-from kpreempt.verdict.lasting import is_lasting
+from kpreempt.verdict.status import is_lasting
 
 
 def is_refused_for_good(

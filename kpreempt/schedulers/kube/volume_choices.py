@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding, set_order
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Outcome, Verdict
-from kpreempt.verdict.volume_choices import VolumeChoices, VolumeOutcome
+from kpreempt.verdict.chance import VolumeChoices, VolumeOutcome
 
 # How many other orders are gone through, as long as no more nodes than these are looked at, all in all.
 _MOST_ORDERS = 32

@@ -1,14 +1,16 @@
-"""Jobs: a pod group with its tasks, and what is counted over them (``pkg/scheduler/api/job_info.go``, v1.8.0)."""
+"""Jobs: a pod group with its tasks, what is counted over them, and why its tasks fit on no node.
+
+Follows ``pkg/scheduler/api/job_info.go``, ``unschedule_info.go`` and ``plugins/util/util.go`` of Volcano v1.8.0.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kpreempt.model.volcano import PodGroup
-from kpreempt.schedulers.volcano.fit_errors import FitErrors, histogram
-from kpreempt.schedulers.volcano.resources import Missing, Resource
+from kpreempt.schedulers.volcano.resources import CPU, DEVICES, EPHEMERAL_STORAGE, MEMORY, Missing, Resource, is_counted
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
 from kpreempt.verdict.volcano import PodGroupCondition
 
@@ -183,3 +185,54 @@ class Job:
 
 def _by_spec(tasks: Iterable[Task]) -> Counter[str]:
     return Counter(task.spec_name for task in tasks)
+
+
+def histogram(counts: Mapping[str, int]) -> list[str]:
+    """``3 Insufficient cpu`` for each, sorted as texts."""
+    return sorted(f"{count} {text}" for text, count in counts.items())
+
+
+class FitErrors:
+    """The reason that each node gave, or one message for all."""
+
+    def __init__(self, message: str = "") -> None:
+        self._message = message
+        self.by_node: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        message = self._message or f"0/{len(self.by_node)} nodes are unavailable"
+        if not self.by_node:
+            return message
+        return f"{message}: {', '.join(histogram(Counter(self.by_node.values())))}."
+
+
+def still_reserved(job: Job) -> Resource:
+    """What a running job with enough tasks states as its least, beyond what they hold; nothing for other jobs.
+
+    Scalars of the least count in units, those that are held in thousandths, as in the genuine code.
+    """
+    reserved = Resource()
+    least = job.group.spec.min_resources
+    if job.phase != "Running" or least is None or job.allocated_count < job.group.spec.min_member:
+        return reserved
+    held = Resource()
+    for task in job.with_status(*ALLOCATED_STATUSES):
+        held.add(task.request)
+    for name, amount in least.items():
+        if name == CPU:
+            reserved.cpu = max(float(amount.milli_value) - held.cpu, 0.0)
+        elif name == MEMORY:
+            reserved.memory = max(float(amount.value) - held.memory, 0.0)
+        elif _is_counted(name):
+            if reserved.scalars is None:
+                reserved.scalars = {}
+            if name not in (held.scalars or {}):
+                reserved.scalars[name] = float(amount.value)
+            elif float(amount.value) > held.get(name):
+                reserved.scalars[name] = float(amount.value) - held.get(name)
+    return reserved
+
+
+def _is_counted(name: str) -> bool:
+    """Ephemeral storage does not count here, nor does a name that holds that of a shared device."""
+    return is_counted(name) and name != EPHEMERAL_STORAGE and not any(device in name for device in DEVICES)

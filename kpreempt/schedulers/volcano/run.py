@@ -10,9 +10,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.unread import unread_in_session
 from kpreempt.schedulers.volcano.actions import allocate, backfill, enqueue, preempt, reclaim
 from kpreempt.schedulers.volcano.cache import cache_of
-from kpreempt.schedulers.volcano.closing import close_session
 from kpreempt.schedulers.volcano.configuration import PluginOption, VolcanoConfiguration
-from kpreempt.schedulers.volcano.evidence import State, state_of
+from kpreempt.schedulers.volcano.evidence import State, close_session, state_of
 from kpreempt.schedulers.volcano.order import Chance, Order
 from kpreempt.schedulers.volcano.plugins import (
     binpack,

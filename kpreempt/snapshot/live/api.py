@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt import __version__
+from kpreempt.errors import InputError
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, refusal
 
@@ -166,3 +167,17 @@ def _checked(answer: _Answer, source: str, accept: str) -> bytes:
             hint="check --server and the proxy: a login page often stands before the API",
         )
     return answer.body
+
+
+def read_config_map(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
+    """The ConfigMap as plain data. Raises ``ClusterError`` and ``InputError``."""
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
+    api = Api(connection)
+    try:
+        body = api.get(path)
+    finally:
+        api.close()
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise InputError("the server's answer is no object", source=f"{connection.server}{path}") from None

@@ -11,7 +11,7 @@ import urllib3
 from urllib3 import exceptions as http
 
 from kpreempt.errors import InputError
-from kpreempt.network.causes import tls_error
+from kpreempt.network.tls import tls_error
 
 _LONGEST_MESSAGE = 300
 # OpenSSL's codes of what is wrong with a certificate (``X509_V_ERR_…``).

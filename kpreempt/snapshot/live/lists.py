@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -26,16 +28,16 @@ from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
-from kpreempt.snapshot.live.listing import Listing, Page
-from kpreempt.snapshot.live.resources import (
+from kpreempt.snapshot.live.listing import (
     CRON_JOBS,
     EVENTS,
+    Listing,
+    Page,
     kinds_of_plugins,
     kinds_to_read,
     kinds_without_place,
     label_of,
 )
-from kpreempt.snapshot.live.workers import Workers
 from kpreempt.snapshot.load import without_collection
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import LIST, consequence_without, unreadable
@@ -44,6 +46,7 @@ _REQUESTS_AT_ONCE = 6
 _NAMES_SHOWN = 3
 
 Progress = Callable[[str, float], None]
+T = TypeVar("T")
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -235,3 +238,41 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
         message = f"{who} not there yet or any more: {shown}"
         found.append(Assumption("cluster", "nodes", message, AssumptionKind.UNCERTAIN))
     return found
+
+
+class Workers(Generic[T]):
+    """Threads that do tasks in the order in which they are handed in; results come as they are ready.
+
+    Unlike those of ``concurrent.futures`` they do not keep the process from ending: after an interrupt, or the failure
+    of one request, the others may still hang in the network.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._tasks: SimpleQueue[Callable[[], T] | None] = SimpleQueue()
+        self._results: SimpleQueue[T | BaseException] = SimpleQueue()
+        self._count = count
+        for _ in range(count):
+            Thread(target=self._work, daemon=True).start()
+
+    def submit(self, task: Callable[[], T]) -> None:
+        """Have a task done."""
+        self._tasks.put(task)
+
+    def result(self) -> T:
+        """The next result, or what its task raised. There has to be a task that has not been answered."""
+        result = self._results.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def end(self) -> None:
+        """Let the threads end once they are done with what they have."""
+        for _ in range(self._count):
+            self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                self._results.put(task())
+            except BaseException as error:
+                self._results.put(error)

@@ -9,8 +9,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.hypothetical_pods import room_of, typical_requests
-from kpreempt.analysis.priority_search import HIGHEST_PRIORITY, tried_priorities
+from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, room_of, tried_priorities, typical_requests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome, PodAtRisk, PodsAtRisk, SizeName, Threshold

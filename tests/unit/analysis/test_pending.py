@@ -15,8 +15,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_summary import summary_lines
-from kpreempt.report.pending_text import render_pending
+from kpreempt.report.pending_text import render_pending, summary_lines
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
 

@@ -14,7 +14,7 @@ from kpreempt.analysis.play.chain import Chain
 from kpreempt.analysis.play.outcomes import Branch
 from kpreempt.analysis.play.pace import AT_ONCE, Pace
 from kpreempt.analysis.play.stage import Stage
-from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.actions import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference

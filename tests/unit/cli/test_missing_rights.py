@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kpreempt.snapshot.kinds import KINDS, resource_of
-from kpreempt.snapshot.live.resources import api_versions_of, path_of
+from kpreempt.snapshot.live.listing import api_versions_of, path_of
 from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ import pytest
 from kpreempt import __version__
 from kpreempt.cli import process, snapshot_run
 from kpreempt.snapshot import load_snapshot
-from kpreempt.snapshot.packing import ENDS
+from kpreempt.snapshot.write import ENDS
 from tests.golden import cases
 
 ROOT = Path(__file__).parents[3]

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
+from kpreempt.controllers.actions import Action, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
-from kpreempt.controllers.errors import SyncError
 from kpreempt.controllers.pods import ControlledPod
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

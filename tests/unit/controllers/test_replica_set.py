@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod
-from kpreempt.controllers.deletion_order import in_deletion_order, in_ranked_deletion_order
 from kpreempt.controllers.pods import ControlledPod, deletion_cost
-from kpreempt.controllers.replica_set import ReplicaCounts, count_replicas, reconcile_replica_set
+from kpreempt.controllers.replica_set import (
+    ReplicaCounts,
+    count_replicas,
+    in_deletion_order,
+    in_ranked_deletion_order,
+    reconcile_replica_set,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

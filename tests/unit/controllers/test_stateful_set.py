@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import Action, CreatePods, DeletePod
-from kpreempt.controllers.errors import SyncError
+from kpreempt.controllers.actions import Action, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.framework import volumes
 from kpreempt.snapshot import DumpHeader, dump_pieces, form_of, least, load_snapshot, packed
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.snapshot.least import ANNOTATIONS
-from kpreempt.snapshot.packing import ENDS
+from kpreempt.snapshot.write import ENDS
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod
 

@@ -23,9 +23,8 @@ from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_nam
 from kpreempt.schedulers.kube.plugins.node_declared_features import FEATURES
 from kpreempt.snapshot import DumpHeader, Redaction, cluster_from_json, dump_pieces
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.redact import well_known
+from kpreempt.snapshot.redact import unlisted_fields, well_known
 from kpreempt.snapshot.redact.tokens import Names, Space
-from kpreempt.snapshot.redact.walk import unlisted_fields
 from kpreempt.verdict import Assumption, AssumptionKind
 
 HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="0")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.model.quantity import ceil_milli, ceil_units, wrap_int64
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import (
@@ -164,7 +164,7 @@ def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple
 
 def _share_of(part: int, whole: int) -> int:
     """``part`` in percent of ``whole`` as Go counts it: 64 bits that wrap around, and division towards zero."""
-    product = (part * MAX_UTILIZATION + 2**63) % 2**64 - 2**63
+    product = wrap_int64(part * MAX_UTILIZATION)
     return product // whole if product >= 0 else -(-product // whole)
 
 

@@ -41,7 +41,7 @@ from kpreempt.verdict import (
     Verdict,
     Victim,
 )
-from kpreempt.verdict.lasting import is_lasting
+from kpreempt.verdict.status import is_lasting
 
 
 class Cycle:

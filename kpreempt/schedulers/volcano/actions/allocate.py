@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.attempts import Refused, Turn
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
+    Refused,
+    Turn,
     because,
     fits,
     is_skipped,
     nearest,
 )
 from kpreempt.schedulers.volcano.cache import Queue
-from kpreempt.schedulers.volcano.fit_errors import FitErrors
-from kpreempt.schedulers.volcano.heap import PriorityQueue
-from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.job import FitErrors, Job
 from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.order import PriorityQueue
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused, nil
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.attempts import Refusals, Refused, Turn
-from kpreempt.schedulers.volcano.actions.common import because, is_skipped
-from kpreempt.schedulers.volcano.fit_errors import FitErrors
-from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.actions.common import Refusals, Refused, Turn, because, is_skipped
+from kpreempt.schedulers.volcano.job import FitErrors, Job
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session, has_refused
 from kpreempt.schedulers.volcano.task import Task, TaskStatus

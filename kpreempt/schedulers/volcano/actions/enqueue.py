@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kpreempt.schedulers.volcano.cache import Queue
-from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.order import PriorityQueue
 from kpreempt.schedulers.volcano.session import Session
 from kpreempt.verdict.volcano import Attempt, AttemptOutcome, Purpose
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kpreempt.schedulers.volcano.actions.attempts import Trial, Turn
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
+    Trial,
+    Turn,
     eviction_refusal,
     fits,
     is_skipped,
     lacking,
 )
 from kpreempt.schedulers.volcano.cache import Queue
-from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.order import PriorityQueue
 from kpreempt.schedulers.volcano.session import PredicateError, Session
 from kpreempt.schedulers.volcano.statement import Statement
 from kpreempt.schedulers.volcano.task import Task, TaskStatus

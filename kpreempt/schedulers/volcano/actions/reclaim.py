@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.volcano.actions.attempts import Refusals, Trial, Turn
-from kpreempt.schedulers.volcano.actions.common import eviction_refusal, fits, is_skipped, lacking
+from kpreempt.schedulers.volcano.actions.common import (
+    Refusals,
+    Trial,
+    Turn,
+    eviction_refusal,
+    fits,
+    is_skipped,
+    lacking,
+)
 from kpreempt.schedulers.volcano.cache import Queue
-from kpreempt.schedulers.volcano.heap import PriorityQueue
 from kpreempt.schedulers.volcano.job import Job
 from kpreempt.schedulers.volcano.node import Node
+from kpreempt.schedulers.volcano.order import PriorityQueue
 from kpreempt.schedulers.volcano.resources import Resource
 from kpreempt.schedulers.volcano.session import PredicateError, Session
 from kpreempt.schedulers.volcano.task import Task, TaskStatus

@@ -1,4 +1,4 @@
-"""drf: jobs, and queues in a hierarchy, by their dominant share (``plugins/drf/drf.go`` of Volcano v1.8.0)."""
+"""drf: jobs by their dominant share, and queues and jobs as a tree (hdrf; ``plugins/drf/drf.go`` of Volcano v1.8.0)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.hierarchy import Hierarchy, Holding, dominant_share
 from kpreempt.schedulers.volcano.job import Job
-from kpreempt.schedulers.volcano.resources import Resource
-from kpreempt.schedulers.volcano.session import Session
+from kpreempt.schedulers.volcano.parsing import parse_float
+from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError, share_of
+from kpreempt.schedulers.volcano.session import Session, nil
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task
 from kpreempt.schedulers.volcano.votes import Vote
 
@@ -128,3 +128,138 @@ def open_session(session: Session, _option: PluginOption) -> Drf:
         session.register(Vote.RECLAIMABLE, NAME, plugin.reclaimable)
     session.on_change(plugin.allocate, plugin.deallocate)
     return plugin
+
+
+class Holding:
+    """What a job, or everything under a node of the tree, holds, and its dominant share of the cluster."""
+
+    __slots__ = ("allocated", "share")
+
+    def __init__(self, allocated: Resource, share: float = 0.0) -> None:
+        self.allocated = allocated
+        self.share = share
+
+    def clone(self) -> Holding:
+        """An independent copy."""
+        return Holding(self.allocated.clone(), self.share)
+
+    def update_share(self, total: Resource) -> None:
+        """Count the share anew."""
+        self.share = dominant_share(self.allocated, total)
+
+
+def dominant_share(allocated: Resource, total: Resource) -> float:
+    """The greatest part of the cluster that is held of any resource."""
+    return max(0.0, *(share_of(allocated.get(name), total.get(name)) for name in total.names()), 0.0)
+
+
+class _Node:
+    """A queue on some level, or as a leaf a job; only leaves have no map of children."""
+
+    __slots__ = ("children", "holding", "is_saturated", "request", "weight")
+
+    def __init__(
+        self, holding: Holding, weight: float, children: dict[str, _Node] | None, request: Resource | None = None
+    ) -> None:
+        self.holding = holding
+        self.weight = weight
+        self.children = children
+        self.request = request or Resource()
+        self.is_saturated = False
+
+    def clone(self) -> _Node:
+        children = None if self.children is None else {key: child.clone() for key, child in self.children.items()}
+        copy = _Node(self.holding.clone(), self.weight, children, self.request)
+        copy.is_saturated = self.is_saturated
+        return copy
+
+
+class Hierarchy:
+    """The tree from its root down."""
+
+    def __init__(self, total: Resource) -> None:
+        self._total = total
+        self._root = _Node(Holding(Resource()), 1.0, {})
+
+    def clone(self) -> Hierarchy:
+        """An independent copy."""
+        copy = Hierarchy(self._total)
+        copy._root = self._root.clone()
+        return copy
+
+    def put(self, job: Job, queue: Queue, holding: Holding, allocated: Resource) -> None:
+        """Put a job with what it holds into the tree, and count all shares anew; ``allocated`` is the whole cluster's.
+
+        Raises ``SchedulerPanicError`` where a queue has fewer weights than levels.
+        """
+        node = self._root
+        weights = queue.weights.split("/")
+        for level, name in enumerate(queue.hierarchy.split("/")[1:], 1):
+            assert node.children is not None
+            if name not in node.children:
+                if level >= len(weights):
+                    raise SchedulerPanicError(
+                        f"runtime error: index out of range [{level}] with length {len(weights)}",
+                        f"the hierarchy weights of queue {queue.name}",
+                    )
+                node.children[name] = _Node(Holding(Resource()), max(parse_float(weights[level]), 1.0), {})
+            node = node.children[name]
+        assert node.children is not None
+        node.children[job.uid] = _Node(holding, 1.0, None, job.total_request.clone())
+        demanding = frozenset(name for name in self._total.names() if allocated.get(name) < self._total.get(name))
+        self._update(self._root, demanding)
+
+    def compare(self, left: Queue, right: Queue) -> float:
+        """Below 0 where ``left`` goes first: level by level, unsaturated before saturated, then by weighted share."""
+        left_path, right_path = left.hierarchy.split("/"), right.hierarchy.split("/")
+        left_node: _Node | None = self._root
+        right_node: _Node | None = self._root
+        depth = min(len(left_path), len(right_path))
+        for level in range(depth):
+            if left_node is None or right_node is None:
+                raise nil(f"queue {(left if left_node is None else right).name}, which is not in the hierarchy")
+            if left_node.is_saturated != right_node.is_saturated:
+                return 1.0 if left_node.is_saturated else -1.0
+            left_share = left_node.holding.share / left_node.weight
+            right_share = right_node.holding.share / right_node.weight
+            if left_share != right_share:
+                return left_share - right_share
+            if level < depth - 1:
+                left_node = (left_node.children or {}).get(left_path[level + 1])
+                right_node = (right_node.children or {}).get(right_path[level + 1])
+        return 0.0
+
+    def _update(self, node: _Node, demanding: frozenset[str]) -> None:
+        if node.children is None:
+            node.is_saturated = _is_saturated(node.holding.allocated, node.request, demanding)
+            return
+        children = [node.children[key] for key in sorted(node.children)]
+        for child in children:
+            self._update(child, demanding)
+        # Unsaturated children count with the least of their shares only.
+        least = 1.0
+        for child in children:
+            if child.holding.share != 0 and not child.is_saturated:
+                least = min(least, dominant_share(child.holding.allocated, self._total))
+        allocated = Resource()
+        for child in children:
+            if child.holding.share == 0:
+                continue
+            if child.is_saturated:
+                allocated.add(child.holding.allocated)
+            else:
+                allocated.add(child.holding.allocated.clone().multiply(least / child.holding.share))
+        node.holding = Holding(allocated)
+        node.holding.update_share(self._total)
+        node.is_saturated = all(child.is_saturated for child in children)
+
+
+def _is_saturated(allocated: Resource, request: Resource, demanding: frozenset[str]) -> bool:
+    """Whether a job has all that it asks for of some resource, or asks for one of which nothing is left."""
+    for name in allocated.names():
+        held, wanted = allocated.get(name), request.get(name)
+        if held != 0 and wanted != 0 and held >= wanted:
+            return True
+        if name not in demanding and wanted != 0:
+            return True
+    return False

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.fit_errors import FitErrors
-from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.job import FitErrors, Job
 from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
 from kpreempt.schedulers.volcano.task import ALLOCATED_STATUSES, Task, TaskStatus
 from kpreempt.schedulers.volcano.votes import Vote

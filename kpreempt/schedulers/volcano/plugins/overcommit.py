@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.inqueue import still_reserved
-from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.job import Job, still_reserved
 from kpreempt.schedulers.volcano.resources import Missing, Resource
 from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session
 from kpreempt.schedulers.volcano.votes import Vote

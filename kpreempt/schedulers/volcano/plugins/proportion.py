@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.cache import Queue
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.inqueue import still_reserved
-from kpreempt.schedulers.volcano.job import Job
+from kpreempt.schedulers.volcano.job import Job, still_reserved
 from kpreempt.schedulers.volcano.resources import (
     UNLIMITED,
     Missing,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS
-from kpreempt.analysis.rollout.live import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
 from kpreempt.snapshot.kinds import KINDS

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.schedulers.extender_protocol.answers import (
+    ExtenderError,
     FilterResult,
     HostPriority,
     MetaVictims,
@@ -14,7 +15,6 @@ from kpreempt.schedulers.extender_protocol.answers import (
     read_preemption_result,
     read_priorities,
 )
-from kpreempt.schedulers.extender_protocol.errors import ExtenderError
 from kpreempt.schedulers.extender_protocol.go_syntax import problem_of
 
 VALUE = "looking for beginning of value"

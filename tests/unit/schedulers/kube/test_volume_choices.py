@@ -13,7 +13,7 @@ from kpreempt.model.storage import ObjectReference, PersistentVolume, Persistent
 from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.volume_choices import VolumeChoice, VolumeChoices, VolumeFit, VolumeOutcome
+from kpreempt.verdict.chance import VolumeChoice, VolumeChoices, VolumeFit, VolumeOutcome
 from tests.factories import NOW, decide, make_node, make_pod
 from tests.volume_factories import DRIVER, ZONE, make_claim, make_class, make_volume, uses
 

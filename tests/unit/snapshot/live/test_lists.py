@@ -14,7 +14,7 @@ from kpreempt.model.unread import Unread
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live import Api, ClusterError, ConnectionFlags, Reading, connect, read_cluster
-from kpreempt.snapshot.live.resources import (
+from kpreempt.snapshot.live.listing import (
     CRON_JOBS,
     api_versions_of,
     kinds_to_read,

@@ -21,7 +21,7 @@ from kpreempt.schedulers.kube.framework.volumes import class_of_claim, is_reacha
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import VolumesByReach
 from kpreempt.schedulers.volume_orders import Result, Wishes, results_of_orders
-from kpreempt.verdict.volume_choices import VolumeChoice, VolumeFit
+from kpreempt.verdict.chance import VolumeChoice, VolumeFit
 
 # A claim's volumes that are bound to it beforehand come before all others.
 _PREBOUND = -1

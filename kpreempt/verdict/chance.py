@@ -1,14 +1,11 @@
-"""Searches that stop before they have seen all nodes, and what chance makes of them."""
+"""What chance decides: searches that stop before they have seen all nodes, and the order of equal volumes."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-import msgspec
-
-
-class _Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the records."""
+from kpreempt.verdict.base import UntrackedRecord
+from kpreempt.verdict.status import Outcome
 
 
 class SearchOrder(StrEnum):
@@ -25,14 +22,14 @@ class SearchOrder(StrEnum):
     LIST = "list"
 
 
-class OddsOutcome(_Record, frozen=True):
+class OddsOutcome(UntrackedRecord, frozen=True):
     """Nodes that are equal in all rules of the choice, and how likely it is that the search ends on one of them."""
 
     nodes: list[str]
     probability: float
 
 
-class Odds(_Record, frozen=True):
+class Odds(UntrackedRecord, frozen=True):
     """How a search for candidates that stops early decides the choice.
 
     It goes through the potential nodes in an order that is drawn anew for each attempt (with ``list``, each node is as
@@ -55,7 +52,7 @@ class Odds(_Record, frozen=True):
     chunk_size: int
 
 
-class Sampling(_Record, frozen=True):
+class Sampling(UntrackedRecord, frozen=True):
     """A search for nodes to score that stops before it has seen all nodes that fit.
 
     It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes; ``percentage`` is the
@@ -69,3 +66,54 @@ class Sampling(_Record, frozen=True):
     nodes_to_find: int
     percentage: int
     order: SearchOrder = SearchOrder.LIST
+
+
+class VolumeFit(StrEnum):
+    """In which orders of equal volumes the pod's claims can have theirs on a node.
+
+    ``Unknown`` where there are too many ways to choose to follow them all.
+    """
+
+    EVERY_ORDER = "EveryOrder"
+    SOME_ORDERS = "SomeOrders"
+    NO_ORDER = "NoOrder"
+    UNKNOWN = "Unknown"
+
+
+class VolumeChoice(UntrackedRecord, frozen=True):
+    """A node on which an order decides what the claims come to: whether they fit, why not, or what they are rated.
+
+    ``claims`` compete for ``volumes``, of which those that are the same to all claims are named only as often as there
+    are claims to take them.
+    """
+
+    node: str
+    claims: list[str]
+    volumes: list[str]
+    fits: VolumeFit
+
+
+class VolumeOutcome(UntrackedRecord, frozen=True, omit_defaults=True):
+    """What becomes of the pod in other orders.
+
+    ``nodes`` are those that it may land on, or be nominated to with the ``victims`` of each.
+    """
+
+    outcome: Outcome
+    nodes: list[str] = []
+    victims: dict[str, list[str]] = {}
+    message: str = ""
+
+
+class VolumeChoices(UntrackedRecord, frozen=True):
+    """The nodes on which the order of equal volumes decides, and the outcomes besides the one that the verdict tells.
+
+    The verdict's own is that of the volumes in the order of the input. Where the answer is not ``complete``, there may
+    be more outcomes than these. It is ``uncertain`` what becomes of the pod where outcomes differ, or may differ, in
+    more than their messages.
+    """
+
+    nodes: list[VolumeChoice]
+    outcomes: list[VolumeOutcome]
+    complete: bool
+    uncertain: bool

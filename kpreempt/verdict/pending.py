@@ -1,0 +1,152 @@
+"""The pods that wait to be scheduled: in which order, why still, and what becomes of each."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from kpreempt.verdict.base import Record
+from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
+from kpreempt.verdict.status import Outcome
+
+
+class PendingState(StrEnum):
+    """Why a pod is still pending.
+
+    ``Held`` is by a plugin other than scheduling gates. ``Nominated``: the node that the pod is nominated to still
+    helps, though none of its victims there is terminating. ``StaleNomination``: it no longer helps. ``BackingOff``:
+    tried moments ago. ``WaitsForChange``: tried, and not again before something changes. ``FitsNow``: tried, and it
+    would land if it were tried now.
+    """
+
+    BEING_DELETED = "BeingDeleted"
+    NO_SCHEDULER = "NoScheduler"
+    GATED = "Gated"
+    HELD = "Held"
+    WAITS_FOR_VICTIMS = "WaitsForVictims"
+    NOMINATED = "Nominated"
+    STALE_NOMINATION = "StaleNomination"
+    NEVER_TRIED = "NeverTried"
+    BACKING_OFF = "BackingOff"
+    FITS_NOW = "FitsNow"
+    WAITS_FOR_CHANGE = "WaitsForChange"
+
+
+class QueueTimeSource(StrEnum):
+    """What the time comes from by which pods of one priority are ordered.
+
+    The scheduler takes the last attempt. ``Event`` is the last one that was reported. ``Condition`` is when attempts
+    began to fail, ``Creation`` when the pod was made: both may be earlier than the last attempt.
+    """
+
+    EVENT = "Event"
+    CONDITION = "Condition"
+    CREATION = "Creation"
+    NONE = "None"
+
+
+class Agreement(StrEnum):
+    """How the scheduler's last message compares with the one that is expected now.
+
+    ``Counts``: the same reasons, on other numbers of nodes. ``None``: one of the two says nothing.
+    """
+
+    SAME = "Same"
+    COUNTS = "Counts"
+    DIFFERENT = "Different"
+    NONE = "None"
+
+
+class Leaving(Record, frozen=True):
+    """A pod that is on its way out.
+
+    ``since`` is when its deletion began, ``until`` when its grace period ends. ``finalizers`` keep the object even
+    after that. ``is_preempted`` says that a scheduler evicted it; the scheduler itself waits for no others.
+    """
+
+    pod: str
+    priority: int
+    since: datetime | None = None
+    until: datetime | None = None
+    finalizers: list[str] = []
+    is_preempted: bool = True
+
+
+class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod that has no node yet.
+
+    ``position`` counts from 1 in the order in which the queue would try the pods; it is missing for those that are not
+    in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, as far as that is known.
+    ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
+    reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
+    ``nodes`` are those it can end on, ``victims`` are given for each; ``refused_for_good`` is as in a verdict.
+    ``scheduler_message`` is what the scheduler said
+    last, ``message`` what it is expected to say now.
+    """
+
+    pod: str
+    priority: int = 0
+    priority_class_name: str = ""
+    owner: str = ""
+    requests: dict[str, int] = {}
+    created: datetime | None = None
+    position: int | None = None
+    queue_time: datetime | None = None
+    queue_time_source: QueueTimeSource = QueueTimeSource.NONE
+    state: PendingState
+    since: datetime | None = None
+    until: datetime | None = None
+    last_tried: datetime | None = None
+    gates: list[str] = []
+    held_by: str = ""
+    scheduler_name: str = ""
+    nominated_node_name: str = ""
+    waiting_for: list[Leaving] = []
+    cause: str = ""
+    outcome: Outcome
+    refused_for_good: bool = False
+    reason: str = ""
+    nodes: list[str] = []
+    victims: dict[str, list[Victim]] = {}
+    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
+    alternatives: Alternatives | None = None
+    message: str = ""
+    scheduler_message: str = ""
+    agreement: Agreement = Agreement.NONE
+
+
+class PendingGroup(Record, frozen=True):
+    """Pending pods of one cause, by name, in the order of the queue.
+
+    ``state`` is there where it says more than the outcome: the pods of the group share it, and ``refused_for_good``.
+    """
+
+    cause: str
+    outcome: Outcome
+    state: PendingState | None
+    pods: list[str]
+    refused_for_good: bool = False
+
+
+class PendingPods(Record, frozen=True, kw_only=True):
+    """Every pending pod that was asked about, in the order in which the queue would try them.
+
+    ``groups`` are the same pods by cause, those with the first pod of the queue first. ``in_queue`` counts the whole
+    queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
+    was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
+    ``not_asked`` counts the other pending pods by namespace.
+    """
+
+    api_version: str = API_VERSION
+    kind: str = "PendingPods"
+    at: datetime | None = None
+    cluster: ClusterSummary = ClusterSummary()
+    in_queue: int = 0
+    namespace: str = ""
+    has_namespace: bool | None = None
+    not_asked: dict[str, int] = {}
+    groups: list[PendingGroup] = []
+    items: list[PendingPod] = []
+    assumptions: list[Assumption] = []
