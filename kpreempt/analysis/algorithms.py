@@ -130,6 +130,6 @@ def scheduler_for(
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
-    from kpreempt.schedulers import kube  # noqa: PLC0415
+    from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
-    return kube.scheduler_from_configuration(configuration, feature_gates, plugins, connect)
+    return scheduler_from_configuration(configuration, feature_gates, plugins, connect)

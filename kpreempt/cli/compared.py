@@ -12,7 +12,7 @@ from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.cli.extensions import Extensions
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
-from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import decode_object, read_document
 
 

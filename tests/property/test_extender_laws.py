@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.schedulers.extender_protocol import V1_36, ExtenderSettings, HttpExtender
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import scenarios
@@ -44,7 +44,7 @@ AGREES = ExtenderSettings(
 
 def decide(scenario: dict[str, Any], *, is_queued: bool, extenders: list[HttpExtender]) -> Verdict:
     """The verdict on a scenario."""
-    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")), extenders=extenders)
+    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")), extenders=extenders)
     prepared = kube.prepare(cluster_of(scenario["objects"]), now=NOW, is_queued=is_queued)
     return kube.decide(prepared, pod_of(scenario["pod"]))
 
