@@ -12,6 +12,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
-DEFAULT_ALGORITHM = "kube-1.36"
+DEFAULT_ALGORITHM = NEWEST_ALGORITHM
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)

@@ -21,9 +21,6 @@ from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
 from kpreempt.snapshot import object_decoder
 
-# The only queue that asks which plugins refused a pod.
-_WITH_PLUGINS = "kube-1.36"
-
 
 class QueueRequest(AnswerRequest, frozen=True, kw_only=True):
     """What the options of ``kpreempt queue`` ask for."""
@@ -49,7 +46,8 @@ def run_queue(request: QueueRequest) -> int:
         algorithm=algorithm,
         make=partial(_make, algorithm, asked.scheduler),
         scheduler_names=scheduler.scheduler_names,
-        scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
+        # No other queue asks which plugins refused a pod.
+        scheduler=scheduler if algorithm == DEFAULT_ALGORITHM else None,
         at=at,
     )
     answer = scheduling_queue(

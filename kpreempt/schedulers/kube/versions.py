@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
 
 NEWEST = "1.36"
+NEWEST_RELEASE = "v1.36.3"
 NEWEST_ALGORITHM = f"kube-{NEWEST}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.extender_protocol import (
-    V1_36,
+    CURRENT,
     Connect,
     HttpExtender,
     read_settings,
@@ -82,7 +82,7 @@ def scheduler_from_configuration(
     if connect is None:
         assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
     else:
-        called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(settings)]
+        called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
     foreign = from_outside((name for profile in profiles for name in profile.enabled_names), registry).values()
     assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
     wanted = all_wanted(plugin.wants for plugin in foreign)

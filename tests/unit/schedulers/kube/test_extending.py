@@ -20,7 +20,7 @@ from kpreempt.model.pod import Container, Pod, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES
-from kpreempt.schedulers.extender_protocol import V1_36, ExtenderError, ExtenderSettings, HttpExtender
+from kpreempt.schedulers.extender_protocol import CURRENT, ExtenderError, ExtenderSettings, HttpExtender
 from kpreempt.schedulers.kube.configuration.loading import scheduler_from_configuration
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -269,7 +269,7 @@ class Answering(HttpExtender):
         self._answers = list(answers)
         verbs = {"filter_verb": "filter", "prioritize_verb": "", "preempt_verb": "", "node_cache_capable": True}
         stated = ExtenderSettings(**{"url_prefix": "http://x", "weight": 1, **verbs, **settings})
-        super().__init__(stated, V1_36, self._said)
+        super().__init__(stated, CURRENT, self._said)
 
     def _said(self, _: str, body: bytes) -> bytes:
         self.asked.append(json.loads(body))
