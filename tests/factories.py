@@ -13,7 +13,7 @@ from kpreempt.model.node import Node, NodeSpec, NodeStatus
 from kpreempt.model.pod import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

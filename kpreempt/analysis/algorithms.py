@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -13,21 +13,25 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, behaviour
+from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
+    from kpreempt.schedulers.queues.interface import SchedulingQueue
 
-DEFAULT_ALGORITHM = "kube-1.36"
+DEFAULT_ALGORITHM = NEWEST_ALGORITHM
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
 # Plays sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
 ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
+# Those whose scheduling queue is modelled.
+QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", DEFAULT_ALGORITHM)
 
 
 class Scheduler(Protocol):
@@ -131,9 +135,9 @@ def scheduler_for(
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
-    from kpreempt.schedulers import kube  # noqa: PLC0415
+    from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
-    return kube.scheduler_from_configuration(configuration, feature_gates, plugins, connect)
+    return scheduler_from_configuration(configuration, feature_gates, plugins, connect)
 
 
 def timed_by_part(scheduler: Scheduler, phases: Phases) -> Scheduler:
@@ -162,3 +166,35 @@ class _Timed:
 
     def decide(self, prepared: Any, pod: Pod, **options: Any) -> Verdict:
         return self._scheduler.decide(prepared, pod, phases=self._parts, **options)
+
+
+def queue_for(
+    algorithm: str,
+    started: datetime,
+    *,
+    feature_gates: Mapping[str, bool] | None = None,
+    initial_backoff: timedelta | None = None,
+    max_backoff: timedelta | None = None,
+    rules: QueueRules = NO_RULES,
+) -> SchedulingQueue:
+    """An empty queue of the algorithm, of a scheduler that started at ``started``.
+
+    Of the gates PodPriority (in 1.13) and, later, SchedulerPopFromBackoffQ count. Backoff can be configured, and
+    ``rules`` made by plugins from outside, in ``DEFAULT_ALGORITHM`` only. Raises ``UsageError`` for an algorithm whose
+    queue is not modelled.
+    """
+    gates = feature_gates or {}
+    if algorithm not in QUEUE_ALGORITHMS:
+        raise UsageError(f"the queue of {algorithm} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+    if algorithm == DEFAULT_ALGORITHM:
+        from kpreempt.schedulers.kube.queue.handlers import KubeQueue  # noqa: PLC0415
+
+        pops = behaviour(gates=gates).scheduler_pop_from_backoff_q
+        return KubeQueue(started, initial_backoff, max_backoff, pops_from_backoff=pops, rules=rules)
+    if algorithm == "kube-1.8" or not gates.get("PodPriority", True):
+        from kpreempt.schedulers.queues.v1_8 import Queue18  # noqa: PLC0415
+
+        return Queue18()
+    from kpreempt.schedulers.queues.v1_13 import Queue113  # noqa: PLC0415
+
+    return Queue113(started)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO, Scheduler
+from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS, VOLCANO, Scheduler
 from kpreempt.analysis.explain import described, version_assumptions
 from kpreempt.analysis.gate import (
     Excuses,
@@ -32,7 +32,6 @@ from kpreempt.analysis.rollout.room import changed_nodes, spare
 from kpreempt.analysis.unread import unread_of_changed
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Check, Range
 from kpreempt.verdict.play import Play

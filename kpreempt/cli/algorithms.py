@@ -17,5 +17,6 @@ def algorithms(
     from kpreempt.cli.output import write_stdout
     from kpreempt.cli.terminal import terminal_width
     from kpreempt.report.algorithms import render_algorithms
+    from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
 
-    write_stdout(render_algorithms(output, terminal_width()))
+    write_stdout(render_algorithms(NEWEST_ALGORITHM, NEWEST_RELEASE, output, terminal_width()))

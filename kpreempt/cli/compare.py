@@ -19,6 +19,7 @@ from kpreempt.cli.options import (
     Strict,
     Verbose,
 )
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -34,7 +35,7 @@ def compare(
     pod: Annotated[Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")] = None,
     algorithms: Annotated[
         Text,
-        Option(metavar="NAME,NAME,...", help="Two or more, the first to compare with: kube-1.13,kube-1.36"),
+        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: kube-1.13,{NEWEST_ALGORITHM}"),
     ] = None,
     file: Annotated[
         Texts, Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")

@@ -12,7 +12,8 @@ from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.cli.extensions import Extensions
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
-from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 from kpreempt.snapshot import decode_object, read_document
 
 
@@ -49,7 +50,7 @@ def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Com
     """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) < 2:
-        raise UsageError("two algorithms or more are compared", hint="--algorithms kube-1.13,kube-1.36")
+        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{NEWEST_ALGORITHM}")
     twice = next((part for part in parts if parts.count(part) > 1), "")
     if twice:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.explain import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -30,7 +30,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
 from kpreempt.report import FORMATS, RenderOptions, render
-from kpreempt.schedulers.queues import QUEUE_ALGORITHMS
 from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.verdict import Outcome, Verdict

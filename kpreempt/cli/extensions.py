@@ -18,6 +18,7 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, plugins_in_tree
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
@@ -46,10 +47,8 @@ class Extensions(NamedTuple):
         named = dict.fromkeys(_names_in(configuration or {}))
         if not named:
             return found
-        from kpreempt.schedulers.kube.registry import IN_TREE
-
         # To look for them takes its time.
-        installed = installed_plugins() if named.keys() - IN_TREE.keys() else {}
+        installed = installed_plugins() if named.keys() - plugins_in_tree().keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
     def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:
@@ -57,7 +56,8 @@ class Extensions(NamedTuple):
         named = {name for configuration in configurations for name in _names_in(configuration)}
         for each in self.found(None):
             if each.name not in named:
-                raise UsageError(f"{each.source}: no configuration enables {each.name}", hint="kube-1.36@FILE")
+                hint = f"{NEWEST_ALGORITHM}@FILE"
+                raise UsageError(f"{each.source}: no configuration enables {each.name}", hint=hint)
 
     @property
     def wanted(self) -> Wanted:

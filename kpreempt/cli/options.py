@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
+
 Snapshots = Annotated[
     list[str] | None,
     typer.Option(
@@ -42,12 +44,14 @@ Selector = Annotated[
     typer.Option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels: app=web,tier!=db"),
 ]
 AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="Pods of all namespaces.")]
+_DIFFERENCES = f"(default: {NEWEST_ALGORITHM}); kpreempt algorithms says how they differ."
+_ALGORITHMS = f"kube-1.8|kube-1.13|kube-1.18|{NEWEST_ALGORITHM}"
 Algorithm = Annotated[
     str | None,
     typer.Option(
         "--algorithm",
-        metavar="kube-1.8|kube-1.13|kube-1.18|kube-1.36",
-        help="Which version's scheduler decides (default: kube-1.36); kpreempt algorithms says how they differ.",
+        metavar=_ALGORITHMS,
+        help=f"Which version's scheduler decides {_DIFFERENCES}",
     ),
 ]
 # That of explain, which answers for Volcano, too.
@@ -55,8 +59,8 @@ AnyAlgorithm = Annotated[
     str | None,
     typer.Option(
         "--algorithm",
-        metavar="kube-1.8|kube-1.13|kube-1.18|kube-1.36|volcano-1.8",
-        help="Which scheduler decides (default: kube-1.36); kpreempt algorithms says how they differ.",
+        metavar=f"{_ALGORITHMS}|volcano-1.8",
+        help=f"Which scheduler decides {_DIFFERENCES}",
     ),
 ]
 VolcanoActions = Annotated[

@@ -6,8 +6,8 @@ from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
 from kpreempt.cli.answering import AnswerRequest, understand
 from kpreempt.cli.extensions import Extensions, available_plugins
 from kpreempt.errors import UsageError
-from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.plugin_list import list_plugins
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot.live.flags import ConnectionFlags
 
 

@@ -22,6 +22,7 @@ from kpreempt.cli.options import (
     Strict,
     Verbose,
 )
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -32,8 +33,8 @@ def queue(
     *,
     connection: ConnectionFlags,
     algorithm: Annotated[
-        str, Option(metavar="kube-1.8|kube-1.13|kube-1.36", help="The queue of this scheduler.")
-    ] = "kube-1.36",
+        str, Option(metavar=f"kube-1.8|kube-1.13|{NEWEST_ALGORITHM}", help="The queue of this scheduler.")
+    ] = NEWEST_ALGORITHM,
     snapshot: Snapshots = None,
     events: Annotated[
         str | None,

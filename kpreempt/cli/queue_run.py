@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import partial
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, queue_for
 from kpreempt.analysis.pending_states import max_backoff_of
 from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
 from kpreempt.cli.answering import AnswerRequest, Asked, understand
@@ -18,11 +18,8 @@ from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queue_rules import QueueRules
-from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, SchedulingQueue, queue_for
+from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot import object_decoder
-
-# The only queue that asks which plugins refused a pod.
-_WITH_PLUGINS = "kube-1.36"
 
 
 class QueueRequest(AnswerRequest, frozen=True, kw_only=True):
@@ -49,7 +46,8 @@ def run_queue(request: QueueRequest) -> int:
         algorithm=algorithm,
         make=partial(_make, algorithm, asked.scheduler),
         scheduler_names=scheduler.scheduler_names,
-        scheduler=scheduler if algorithm == _WITH_PLUGINS else None,
+        # No other queue asks which plugins refused a pod.
+        scheduler=scheduler if algorithm == DEFAULT_ALGORITHM else None,
         at=at,
     )
     answer = scheduling_queue(

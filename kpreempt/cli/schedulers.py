@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
 from kpreempt.cli.extensions import Extensions
-from kpreempt.schedulers.kube import parse_feature_gates
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import read_document
 
 

@@ -27,7 +27,7 @@ class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
     project: str = "Kubernetes"
 
 
-ALGORITHMS = (
+_ALGORITHMS = (
     Algorithm(
         "kube-1.8",
         "v1.8.15",
@@ -67,9 +67,10 @@ ALGORITHMS = (
             "Waiting victims are rejected; lower pods lose their nomination to the chosen node.",
         ],
     ),
+    # The newest kube-scheduler, whose name and release are handed in.
     Algorithm(
-        "kube-1.36",
-        "v1.36.3",
+        "",
+        "",
         [
             "The default. preemptionPolicy Never always counts.",
             "The pod waits only for victims that carry the condition DisruptionTarget, and not for a hopeless node.",
@@ -97,21 +98,24 @@ ALGORITHMS = (
 )
 
 
-def render_algorithms(format: str, width: int) -> str:  # noqa: A002 - the option's name
-    """All of them in one of ``FORMATS``; raises ``UsageError`` for another."""
+def render_algorithms(newest: str, release: str, format: str, width: int) -> str:  # noqa: A002 - the option's name
+    """All of them in one of ``FORMATS``, with the ``newest`` kube-scheduler; raises ``UsageError`` for another."""
+    algorithms = [
+        each if each.name else msgspec.structs.replace(each, name=newest, release=release) for each in _ALGORITHMS
+    ]
     if format == "json":
         from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
 
-        return indented(Algorithms(list(ALGORITHMS)))
+        return indented(Algorithms(algorithms))
     if format == "yaml":
         from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
 
-        return block_style(Algorithms(list(ALGORITHMS)))
+        return block_style(Algorithms(algorithms))
     if format == "name":
-        return "".join(f"{each.name}\n" for each in ALGORITHMS)
+        return "".join(f"{each.name}\n" for each in algorithms)
     if format != "text":
         raise UsageError(f"there is no output format {format!r}", hint=", ".join(FORMATS))
-    return "\n".join(_text(each, width) for each in ALGORITHMS)
+    return "\n".join(_text(each, width) for each in algorithms)
 
 
 def _text(algorithm: Algorithm, width: int) -> str:

@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import NamedTuple
 
 MAX_UNAVAILABLE_STATEFUL_SET = "MaxUnavailableStatefulSet"
-POPS_FROM_BACKOFF_QUEUE = "SchedulerPopFromBackoffQ"
 
 
 class Settings(NamedTuple):

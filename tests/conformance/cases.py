@@ -33,7 +33,7 @@ from kpreempt.model.workloads import (
     Service,
     StatefulSet,
 )
-from kpreempt.schedulers.kube.framework.features import FeatureGates, gate_names
+from kpreempt.schedulers.kube.versions import Behaviour, behaviour
 
 T = TypeVar("T")
 
@@ -100,10 +100,9 @@ def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
     return ClusterSnapshot(has_scheduler_order=True, **lists)
 
 
-def gates_of(settings: dict[str, bool] | None) -> FeatureGates:
+def gates_of(settings: dict[str, bool] | None) -> Behaviour:
     """Feature gates, where those that are not given have their defaults; unknown ones are left out."""
-    names = gate_names()
-    return FeatureGates(**{names[name]: value for name, value in (settings or {}).items() if name in names})
+    return behaviour(gates=settings)
 
 
 def _decode_quantity(kind: type, value: Any) -> Any:

@@ -14,7 +14,7 @@ from kpreempt.extenders import connect
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol import (
-    V1_36,
+    CURRENT,
     ExtenderError,
     ExtenderSettings,
     FilterAnswer,
@@ -136,7 +136,7 @@ class AsObject(HttpExtender):
     """A made-up extender as upstream's tests have it: an object, without JSON in between."""
 
     def __init__(self, made_up: MadeUp) -> None:
-        super().__init__(made_up.settings(made_up.name), V1_36, _never_called)
+        super().__init__(made_up.settings(made_up.name), CURRENT, _never_called)
         self._made_up = made_up
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
@@ -204,7 +204,7 @@ def reached(made_up: Sequence[MadeUp], way: Way) -> Iterator[list[HttpExtender]]
         return
     with serving(made_up) as url:
         all_settings = [each.settings(f"{url}/{each.name}", names=way == Way.NAMES) for each in made_up]
-        yield [HttpExtender(each, V1_36, connect(each, environment={})) for each in all_settings]
+        yield [HttpExtender(each, CURRENT, connect(each, environment={})) for each in all_settings]
 
 
 @contextmanager

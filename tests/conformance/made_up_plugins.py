@@ -32,7 +32,7 @@ from kpreempt.plugins import (
     unschedulable,
 )
 from kpreempt.schedulers.kube.framework.interface import points_of
-from kpreempt.schedulers.kube.registry import REGISTRY, Registration, Registry
+from kpreempt.schedulers.kube.profile import REGISTRY, Registration, Registry
 from tests.conformance.statuses import status_of
 
 Case = dict[str, Any]

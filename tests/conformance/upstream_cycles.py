@@ -10,7 +10,6 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     EXTENSION_POINTS,
@@ -22,8 +21,8 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
-from kpreempt.schedulers.kube.profile import PointConfig, Profile, build_plugins
-from kpreempt.schedulers.kube.registry import REGISTRY, EnabledPlugin, Registry
+from kpreempt.schedulers.kube.profile import REGISTRY, PointConfig, Profile, Registry, build_plugins
+from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin
 from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import WEIGHTS, made_up_args, registry_of
@@ -37,12 +36,12 @@ class Bench:
     """A framework of the case's plugins over its objects, with its gates and arguments."""
 
     def __init__(self, case: Case) -> None:
-        self.features: FeatureGates = gates_of(case.get("featureGates"))
+        self.behaviour: Behaviour = gates_of(case.get("featureGates"))
         snapshot = cluster_of(case["objects"])
         self.cluster = ClusterState(
-            snapshot, self.features, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
+            snapshot, self.behaviour, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
         )
-        self.handle = Handle(self.cluster, self.features)
+        self.handle = Handle(self.cluster, self.behaviour)
         profile, registry = profile_of(case)
         self.framework = Framework(build_plugins(profile, self.handle, registry), self.cluster)
         self.handle.framework = self.framework

@@ -15,7 +15,6 @@ from kpreempt.model.pod import ContainerPort, Pod, PodMeta
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, Quantity
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, NodeToStatus, normalize_to_max
@@ -27,6 +26,7 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import is_more_important
 from kpreempt.schedulers.kube.preemption.selection import earliest_start
 from kpreempt.schedulers.kube.sampling import sampling_of
+from kpreempt.schedulers.kube.versions import behaviour
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of, record
 from tests.conformance.statuses import status_of
 
@@ -238,14 +238,14 @@ def budget_violations(case: Case) -> list[str]:
     if observed is None:
         return []
     budgets = BudgetIndex(cluster_of(case["objects"]).pod_disruption_budgets)
-    pods = [PodInfo(pod_of(unit[0]), FeatureGates()) for unit in case["input"]["victims"]]
+    pods = [PodInfo(pod_of(unit[0]), behaviour()) for unit in case["input"]["victims"]]
     got = [index for index, each in enumerate(budgets.count(pods)) if each.violates]
     return differ("violating", observed["violatingVictims"] or [], got)
 
 
 def more_important(case: Case) -> list[str]:
     """``MoreImportantPod``."""
-    one, other = (PodInfo(pod_of(case["input"][key]), FeatureGates()) for key in ("pod1", "pod2"))
+    one, other = (PodInfo(pod_of(case["input"][key]), behaviour()) for key in ("pod1", "pod2"))
     return differ("result", case["expect"]["pod1MoreImportant"], is_more_important(one, other, NOW))
 
 

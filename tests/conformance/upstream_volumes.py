@@ -14,7 +14,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -28,7 +27,8 @@ from kpreempt.schedulers.kube.plugins.node_declared_features import NodeDeclared
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import IllegalClaimError, claims_of, sort_claims
 from kpreempt.schedulers.kube.plugins.volume_binding.scoring import StorageUse, score
-from kpreempt.schedulers.kube.registry import REGISTRY
+from kpreempt.schedulers.kube.profile import REGISTRY
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of
 from tests.conformance.statuses import same_status
@@ -160,7 +160,7 @@ def _plugin(case: Case, handle: Handle) -> Plugin:
     return NodeDeclaredFeatures(args, handle, {feature: needs(feature) for feature in case["input"]["knownFeatures"]})
 
 
-def _cluster(case: Case) -> tuple[ClusterState, FeatureGates]:
+def _cluster(case: Case) -> tuple[ClusterState, Behaviour]:
     """The case's objects as they are, without the binding mode that the API fills in."""
     features = gates_of(case.get("featureGates"))
     snapshot = cluster_of(case["objects"])

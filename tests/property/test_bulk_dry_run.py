@@ -9,7 +9,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 
 from kpreempt.report import RenderOptions, render
-from kpreempt.schedulers.kube import KubeScheduler, scheduler
+from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.equal_pods import Told, told_of, told_outcomes
@@ -23,7 +24,7 @@ EQUALITY = settings(
 
 def decide(scenario: Object, *, at_once: bool, records_steps: bool = True, knows_order: bool = True) -> Verdict:
     """The verdict on a scenario, on columns over all pods or on the plain path."""
-    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=knows_order)
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
         prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))

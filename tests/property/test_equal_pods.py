@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.equal_pods import Told, told_outcomes
@@ -51,7 +51,7 @@ def equals(base: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def decide(scenario: Object, cluster: ClusterSnapshot) -> Verdict:
-    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))
     return kube.decide(prepared, pod_of(scenario["pod"]))
 

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.schedulers.extender_protocol import V1_36, ExtenderSettings, HttpExtender
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.extender_protocol import CURRENT, ExtenderSettings, HttpExtender
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import scenarios
@@ -44,7 +44,7 @@ AGREES = ExtenderSettings(
 
 def decide(scenario: dict[str, Any], *, is_queued: bool, extenders: list[HttpExtender]) -> Verdict:
     """The verdict on a scenario."""
-    kube = KubeScheduler(features=gates_of(scenario.get("featureGates")), extenders=extenders)
+    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")), extenders=extenders)
     prepared = kube.prepare(cluster_of(scenario["objects"]), now=NOW, is_queued=is_queued)
     return kube.decide(prepared, pod_of(scenario["pod"]))
 
@@ -60,7 +60,7 @@ def without_the_extender(verdict: Verdict) -> Verdict:
 
 def assert_nothing_changes(scenario: dict[str, Any], *, is_queued: bool) -> None:
     plain = decide(scenario, is_queued=is_queued, extenders=[])
-    asked = decide(scenario, is_queued=is_queued, extenders=[HttpExtender(AGREES, V1_36, agreeing)])
+    asked = decide(scenario, is_queued=is_queued, extenders=[HttpExtender(AGREES, CURRENT, agreeing)])
     assert not any(call.error for call in asked.extender_calls)
     if is_queued and plain.lands_on == [plain.pod.nominated_node_name]:
         # It is asked about alone, so that nothing is known of other nodes.

@@ -29,8 +29,9 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
-from kpreempt.schedulers.kube import KubeScheduler, scheduler, scheduler_from_configuration
-from kpreempt.schedulers.kube.configuration import FoundPlugin
+from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.configuration import FoundPlugin, scheduler_from_configuration
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
@@ -128,7 +129,7 @@ def decide(scenario: Object, kube: KubeScheduler, *, at_once: bool) -> Verdict:
 
 
 def plain_scheduler(scenario: Object) -> KubeScheduler:
-    return KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    return KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
 
 
 def scheduler_with(scenario: Object, *plugins: type) -> KubeScheduler:

@@ -12,7 +12,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import Handle
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState as AffinityState
@@ -20,10 +19,11 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodA
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.kube.versions import behaviour
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import affinities, scenarios, spread_constraints
 
-GATES = FeatureGates()
+GATES = behaviour()
 MANY = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

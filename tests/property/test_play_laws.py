@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from kpreempt.analysis.play import Scene, play
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.play import PlayEnd, StepKind
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.schedulers.kube import scheduler_from_configuration
-from kpreempt.schedulers.kube.configuration import FoundPlugin
+from kpreempt.schedulers.kube.configuration import FoundPlugin, scheduler_from_configuration
 from kpreempt.schedulers.kube.framework.interface import Plugin
 from kpreempt.schedulers.kube.plugin_list import list_plugins
 from tests.golden.outside import Evicting, RackAware

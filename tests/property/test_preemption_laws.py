@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Outcome, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, PodStatus
-from kpreempt.schedulers.kube import KubeScheduler, scheduler
+from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
@@ -157,7 +158,7 @@ def scheduler_of(scenario: Object) -> KubeScheduler:
         return scheduler_from_configuration(scenario.get("config"), gates)
     except KpreemptError:
         # What is drawn may be refused.
-        return KubeScheduler(features=gates_of(gates))
+        return KubeScheduler(behaviour=gates_of(gates))
 
 
 @TABLES

@@ -15,7 +15,7 @@ from kpreempt.analysis.explain import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import DumpHeader, Redaction, cluster_from_json, dump_pieces, least
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import EXTENDED, Object
@@ -65,7 +65,7 @@ def reread(cluster: ClusterSnapshot, rewrite: Callable[[Any], Any]) -> ClusterSn
 
 def verdicts(cluster: ClusterSnapshot, scenario: Object) -> list[str]:
     """The verdict on each pending pod of the cluster, as it is published."""
-    scheduler = KubeScheduler(features=gates_of(scenario.get("featureGates")))
+    scheduler = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
     answers = []
     for pod in cluster.pods:
         if not pod.spec.node_name:

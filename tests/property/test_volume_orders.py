@@ -12,8 +12,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from kpreempt.schedulers.kube import KubeScheduler
-from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.chance import VolumeOutcome
 from tests.factories import NOW, make_node, make_pod
@@ -81,7 +81,7 @@ def incoming(cluster: ClusterSnapshot) -> Pod:
 def test_the_outcomes_told_are_those_of_all_orders_and_the_same_from_each(seed: int) -> None:
     cluster = drawn_cluster(random.Random(seed))
     pod = incoming(cluster)
-    scheduler = KubeScheduler(features=FeatureGates(storage_capacity_scoring=seed % 2 == 0))
+    scheduler = KubeScheduler(behaviour=behaviour(gates={"StorageCapacityScoring": seed % 2 == 0}))
     possible: list[VolumeOutcome] = []
     all_told: list[list[VolumeOutcome]] = []
     for volumes in itertools.permutations(cluster.persistent_volumes):

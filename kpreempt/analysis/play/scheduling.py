@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, Scheduler, queue_for
 from kpreempt.analysis.pending_verdicts import likeness_to
 from kpreempt.analysis.play.outcomes import Branch, Choose, branches_of
 from kpreempt.analysis.play.world import World
@@ -15,8 +15,7 @@ from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueueRules
-from kpreempt.schedulers.queues import QUEUE_ALGORITHMS, Attempt, SchedulingQueue, queue_for
-from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF
+from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
 
 # As long as the longest backoff: a pod that waits since before the start may be tried at once.
@@ -172,7 +171,7 @@ def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> 
         scheduler.algorithm if scheduler.algorithm in QUEUE_ALGORITHMS else DEFAULT_ALGORITHM,
         started,
         feature_gates=settings.gates,
-        initial_backoff=settings.initial_backoff or DEFAULT_INITIAL_BACKOFF,
-        max_backoff=settings.max_backoff or DEFAULT_MAX_BACKOFF,
+        initial_backoff=settings.initial_backoff,
+        max_backoff=settings.max_backoff,
         rules=rules,
     )

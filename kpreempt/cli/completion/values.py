@@ -144,14 +144,14 @@ def _formats(place: Place, _names: Names) -> Completion:
 
 def _feature_gates(place: Place, _names: Names) -> Completion:
     """``Gate=true`` after any number of others and commas."""
-    from kpreempt.schedulers.kube.framework.known_gates import ALPHA, BETA_OFF, BETA_ON
+    from kpreempt.schedulers.kube.versions import known_gates
 
     earlier, comma, last = place.prefix.rpartition(",")
     gate, equals, _ = last.partition("=")
     if equals:
         return Completion([Candidate(f"{earlier}{comma}{gate}={value}") for value in ("true", "false")])
-    stages = {"alpha": ALPHA, "beta, on": BETA_ON, "beta, off": BETA_OFF}
-    gates = sorted((name, stage) for stage, names_ in stages.items() for name in names_)
+    helps = {("alpha", False): "alpha", ("beta", True): "beta, on", ("beta", False): "beta, off"}
+    gates = sorted((name, helps[gate]) for name, gate in known_gates().items() if gate in helps)
     return Completion([Candidate(f"{earlier}{comma}{name}=", stage) for name, stage in gates], NO_FILES | NO_SPACE)
 
 

@@ -4,7 +4,7 @@ Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` 
 """
 
 from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_whole
-from kpreempt.schedulers.extender_protocol.dialect import V1_8, V1_13, V1_18, V1_36, Dialect, uid_of
+from kpreempt.schedulers.extender_protocol.dialect import CURRENT, V1_8, V1_13, V1_18, Dialect, uid_of
 from kpreempt.schedulers.extender_protocol.http_extender import (
     Call,
     Connect,
@@ -22,10 +22,10 @@ from kpreempt.schedulers.extender_protocol.settings import (
 )
 
 __all__ = [
+    "CURRENT",
     "V1_8",
     "V1_13",
     "V1_18",
-    "V1_36",
     "Call",
     "Connect",
     "Dialect",

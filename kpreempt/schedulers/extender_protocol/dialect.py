@@ -86,7 +86,7 @@ V1_8 = Dialect(_OLD_NAMES, _failed_1_8, knows_interest=False, has_preempt_verb=F
 # The version panics where an unknown node is named with victims or without; the words are those that it has for it.
 V1_13 = Dialect(_OLD_NAMES, _failed("Failed"))
 V1_18 = Dialect(_NEW_NAMES, _failed("Failed"), refuses_foreign_names=True, unknown_node=_not_in_snapshot)
-V1_36 = Dialect(
+CURRENT = Dialect(
     _NEW_NAMES,
     _failed("failed"),
     refuses_foreign_names=True,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.resources import pod_requests
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Assumption, Candidate
 
 
@@ -21,17 +21,17 @@ def claims_of(pod: Pod) -> list[str]:
 
 
 def claim_assumptions(
-    pod: Pod, candidates: Iterable[Candidate], cluster: ClusterState, features: FeatureGates
+    pod: Pod, candidates: Iterable[Candidate], cluster: ClusterState, behaviour: Behaviour
 ) -> list[Assumption]:
     """One assumption per use of devices that could change the answer: by the pod itself, or by a possible victim."""
-    if not features.dynamic_resource_allocation:
+    if not behaviour.dynamic_resource_allocation:
         return []
     assumptions = []
     own = claims_of(pod)
     if own:
         assumptions.append(_assumption(pod, own, "whether its devices can be allocated on a node is not computed"))
     backed = sorted(set(pod_requests(pod)) & cluster.extended_resources_of_device_classes)
-    if backed and features.dra_extended_resource:
+    if backed and behaviour.dra_extended_resource:
         assumptions.append(
             Assumption(
                 f"Pod {pod.key}",

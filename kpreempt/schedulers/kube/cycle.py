@@ -25,7 +25,6 @@ from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
 from kpreempt.schedulers.kube.framework.foreign import speaking
 from kpreempt.schedulers.kube.framework.interface import (
@@ -41,6 +40,7 @@ from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.sampling import sampling_of
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged
 from kpreempt.verdict import (
     SUCCESS,
@@ -66,14 +66,14 @@ class Cycle:
         self,
         framework: Framework,
         profile: Profile,
-        features: FeatureGates,
+        behaviour: Behaviour,
         pod: Pod,
         state: CycleState,
         frame: Verdict,
     ) -> None:
         self._framework = framework
         self._profile = profile
-        self._features = features
+        self._behaviour = behaviour
         self._cluster = framework.cluster
         self._pod = pod
         self._state = state
@@ -284,7 +284,7 @@ class Cycle:
         **parts: object,
     ) -> Verdict:
         candidates = post_filter.evidence.candidates if post_filter and post_filter.evidence else []
-        claims = claim_assumptions(self._pod, candidates, self._cluster, self._features)
+        claims = claim_assumptions(self._pod, candidates, self._cluster, self._behaviour)
         judged_outcome, unread = self._judged(outcome, parts.get("feasible_nodes"))
         verdict = msgspec.structs.replace(
             self._frame,

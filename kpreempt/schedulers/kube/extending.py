@@ -102,7 +102,7 @@ class Extending:
         return answer, list(passing.values())
 
     def _without_pods(self, node: Node) -> NodeInfo:
-        return NodeInfo(node, (), self._cluster.features)
+        return NodeInfo(node, (), self._cluster.behaviour)
 
     def prioritize(self, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
         """The weighted scores that extenders give: node to extender to score. One that fails gives none."""

@@ -7,8 +7,17 @@ from collections.abc import Iterable
 
 from kpreempt.schedulers.extender_protocol import with_ignorable_last
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
-from kpreempt.schedulers.kube.profile import Profile, default_profile, plugins_at, points_in, weights_of
-from kpreempt.schedulers.kube.registry import IN_TREE, WITHOUT_CLASS, Registry, from_outside
+from kpreempt.schedulers.kube.profile import (
+    IN_TREE,
+    WITHOUT_CLASS,
+    Profile,
+    Registry,
+    default_profile,
+    from_outside,
+    plugins_at,
+    points_in,
+    weights_of,
+)
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.plugin_list import (
     AvailablePlugin,
@@ -63,7 +72,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
 
 def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin]:
     """The default plugins that the profile does without, in their order."""
-    usual, registry = default_profile(scheduler.features), scheduler.registry
+    usual, registry = default_profile(scheduler.behaviour), scheduler.registry
     enabled = {point: plugins_at(profile, point, registry) for point in EXTENSION_POINTS}
     disabled = []
     for name in usual.enabled_names:

@@ -1,21 +1,24 @@
-"""Profiles: which plugins run for pods of a scheduler name, at which extension points, in which order."""
+"""Profiles: which plugins run for pods of a scheduler name, at which extension points, in which order.
+
+The plugins in the tree are those of ``framework/plugins/registry.go`` (``pkg/scheduler``, v1.36.3).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, speaking
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
     FilterPlugin,
     Handle,
     Plugin,
+    PluginArgs,
     PluginError,
     PostFilterPlugin,
     PreEnqueuePlugin,
@@ -25,14 +28,91 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
-from kpreempt.schedulers.kube.registry import (
-    DEFAULT_PLUGINS,
-    IN_TREE,
-    REGISTRY,
-    EnabledPlugin,
-    Registration,
-    Registry,
+from kpreempt.schedulers.kube.plugins import (
+    default_preemption,
+    node_resources_balanced_allocation,
+    node_resources_fit,
 )
+from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
+from kpreempt.schedulers.kube.plugins.dynamic_resources import DynamicResources
+from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.node_declared_features import NodeDeclaredFeatures
+from kpreempt.schedulers.kube.plugins.node_name import NodeName
+from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
+from kpreempt.schedulers.kube.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
+from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
+from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
+from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_binding
+from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
+from kpreempt.schedulers.kube.plugins.volume_restrictions import VolumeRestrictions
+from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
+from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin, behaviour, default_plugins, plugins_in_tree
+
+
+def _no_args() -> PluginArgs:
+    return {}
+
+
+class Registration(NamedTuple):
+    """How a plugin is made, and its arguments where the configuration gives none.
+
+    ``points`` are the extension points that it implements. ``plugin`` is the class of one from outside, and ``source``
+    says where that was found.
+    """
+
+    factory: Callable[[Any, Handle], Plugin]
+    default_args: Callable[[], PluginArgs] = _no_args
+    points: frozenset[str] = frozenset()
+    plugin: type[Plugin] | None = None
+    source: str = ""
+
+
+_FACTORIES: dict[str, Registration] = {
+    "SchedulingGates": Registration(SchedulingGates),
+    "NodeUnschedulable": Registration(NodeUnschedulable),
+    "NodeName": Registration(NodeName),
+    "TaintToleration": Registration(TaintToleration),
+    "NodeAffinity": Registration(NodeAffinity),
+    "NodePorts": Registration(NodePorts),
+    "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
+    "VolumeRestrictions": Registration(VolumeRestrictions),
+    "NodeVolumeLimits": Registration(NodeVolumeLimits),
+    "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args),
+    "VolumeZone": Registration(VolumeZone),
+    "NodeDeclaredFeatures": Registration(NodeDeclaredFeatures),
+    "PodTopologySpread": Registration(PodTopologySpread, pod_topology_spread.default_args),
+    "InterPodAffinity": Registration(InterPodAffinity, inter_pod_affinity.default_args),
+    "DynamicResources": Registration(DynamicResources),
+    "DefaultPreemption": Registration(DefaultPreemption, default_preemption.default_args),
+    "NodeResourcesBalancedAllocation": Registration(
+        NodeResourcesBalancedAllocation, node_resources_balanced_allocation.default_args
+    ),
+    "ImageLocality": Registration(ImageLocality),
+}
+
+Registry = Mapping[str, Registration]
+# The extension points that each plugin in the tree implements.
+IN_TREE = plugins_in_tree()
+# The plugins of kube-scheduler itself that are modelled.
+REGISTRY: Registry = {name: each._replace(points=IN_TREE[name]) for name, each in _FACTORIES.items()}
+
+
+def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
+    """The classes of those of the plugins that are from outside, each once, in the order of ``names``."""
+    found = {name: registry[name].plugin for name in names if name in registry}
+    return {name: plugin for name, plugin in found.items() if plugin is not None}
+
+
+# Modelled without a class: the queues have the order of the one in themselves, and the other comes after the choice.
+WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 
 class PointConfig(msgspec.Struct, frozen=True):
@@ -51,7 +131,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
-    plugins: Sequence[EnabledPlugin] = DEFAULT_PLUGINS
+    plugins: Sequence[EnabledPlugin] = default_plugins(behaviour())
     points: Mapping[str, PointConfig] = {}
     plugin_args: Mapping[str, Any] = {}
     percentage_of_nodes_to_score: int = 0
@@ -65,18 +145,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys([*(plugin.name for plugin in self.plugins), *at_points]))
 
 
-def default_profile(features: FeatureGates) -> Profile:
-    """The profile that a kube-scheduler without configuration runs, under these gates."""
-    return Profile(plugins=default_plugins(features))
-
-
-def default_plugins(features: FeatureGates) -> tuple[EnabledPlugin, ...]:
-    """The plugins that are enabled by default under these gates."""
-    gated = {
-        "DynamicResources": features.dynamic_resource_allocation,
-        "NodeDeclaredFeatures": features.node_declared_features,
-    }
-    return tuple(plugin for plugin in DEFAULT_PLUGINS if gated.get(plugin.name, True))
+def default_profile(facts: Behaviour) -> Profile:
+    """The profile that a kube-scheduler without configuration runs."""
+    return Profile(plugins=default_plugins(facts))
 
 
 def build_plugins(profile: Profile, handle: Handle, registry: Registry = REGISTRY) -> ProfilePlugins:

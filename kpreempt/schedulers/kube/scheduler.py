@@ -1,4 +1,4 @@
-"""kube-scheduler 1.36: a cluster made ready once, and any number of questions about it."""
+"""kube-scheduler: a cluster made ready once, and any number of questions about it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.extender_protocol import HttpExtender
+from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates, gate_names
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     Plugin,
@@ -29,9 +29,16 @@ from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
-from kpreempt.schedulers.kube.profile import Profile, build_plugins, default_profile
+from kpreempt.schedulers.kube.profile import (
+    REGISTRY,
+    Profile,
+    Registry,
+    build_plugins,
+    default_profile,
+    from_outside,
+)
 from kpreempt.schedulers.kube.queueing import queue_rules
-from kpreempt.schedulers.kube.registry import REGISTRY, Registry, from_outside
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.settings import Settings
@@ -49,7 +56,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings
     from kpreempt.schedulers.kube.bulk import LatestTable
 
-ALGORITHM = "kube-1.36"
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
 
@@ -83,14 +89,12 @@ class Prepared:
 
 
 class KubeScheduler:
-    """kube-scheduler 1.36 with its profiles and feature gates."""
-
-    algorithm = ALGORITHM
+    """kube-scheduler with its profiles, as its version and feature gates let it behave."""
 
     def __init__(
         self,
         profiles: Sequence[Profile] | None = None,
-        features: FeatureGates | None = None,
+        behaviour: Behaviour | None = None,
         assumptions: Sequence[Assumption] = (),
         *,
         registry: Registry = REGISTRY,
@@ -107,14 +111,14 @@ class KubeScheduler:
         """
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
-        self.features = features or FeatureGates()
+        self.behaviour = behaviour or versions.behaviour()
+        self.algorithm = f"kube-{self.behaviour.version}"
         self.registry = registry
         self.wanted = wanted
-        self.profiles = list(profiles) if profiles is not None else [default_profile(self.features)]
+        self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
         initial, longest = (timedelta(seconds=each) for each in backoffs) if backoffs else (None, None)
-        gates = {name: getattr(self.features, field) for name, field in gate_names().items()}
-        self.settings = Settings(gates, initial, longest)
+        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest)
 
     @property
     def scheduler_names(self) -> frozenset[str]:
@@ -150,11 +154,11 @@ class KubeScheduler:
         if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
             before = None
         known = before.cluster if before else None
-        state = ClusterState(cluster, self.features, now=now, scheduler_names=names, is_queued=is_queued, before=known)
+        state = ClusterState(cluster, self.behaviour, now=now, scheduler_names=names, is_queued=is_queued, before=known)
         tables = self._tables(state, before.tables if before else None)
         frameworks = {}
         for profile in self.profiles:
-            handle = Handle(state, self.features, profile.parallelism)
+            handle = Handle(state, self.behaviour, profile.parallelism)
             memory = before.memory(profile) if before and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
@@ -205,7 +209,7 @@ class KubeScheduler:
         frame = Verdict(
             algorithm=self.algorithm,
             outcome=Outcome.NOT_SCHEDULED,
-            pod=_summary(pod, self.features),
+            pod=_summary(pod, self.behaviour),
             cluster=ClusterSummary(nodes=len(prepared.cluster.node_infos), pods=prepared.cluster.num_pods),
             assumptions=self.assumptions,
         )
@@ -228,7 +232,7 @@ class KubeScheduler:
             state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
 
         def run(state: CycleState) -> Verdict:
-            return Cycle(framework, profile, self.features, pod, state, frame).run()
+            return Cycle(framework, profile, self.behaviour, pod, state, frame).run()
 
         verdict = run(state)
         return with_volume_choices(verdict, pod, state, framework, run)
@@ -270,8 +274,8 @@ def _reason_not_seen(pod: Pod) -> str:
     return ""
 
 
-def _summary(pod: Pod, features: FeatureGates) -> PodSummary:
-    requests = pod_requests(pod, pod_level=features.pod_level_resources)
+def _summary(pod: Pod, behaviour: Behaviour) -> PodSummary:
+    requests = pod_requests(pod, pod_level=behaviour.pod_level_resources)
     return PodSummary(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,

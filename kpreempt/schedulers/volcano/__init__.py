@@ -1,7 +1,7 @@
 """Volcano 1.8's scheduler: whole sessions, on jobs (pod groups) in queues.
 
-Follows Volcano v1.8.0 (``pkg/scheduler``). The Kubernetes plugins inside it are those of ``schedulers/kube``, told
-apart from 1.36 where 1.25 differs.
+Follows Volcano v1.8.0 (``pkg/scheduler``). The Kubernetes plugins inside it are those of ``schedulers/kube``, as they
+behave in 1.25.
 """
 
 from __future__ import annotations

@@ -15,28 +15,14 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node as ClusterNode
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import Handle
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task
 
-# 1.25 has all of these off, or does not have them.
-FEATURES = FeatureGates(
-    in_place_pod_vertical_scaling=False,
-    in_place_pod_level_resources_vertical_scaling=False,
-    pod_level_resources=False,
-    sidecar_containers=False,
-    dynamic_resource_allocation=False,
-    dra_extended_resource=False,
-    node_declared_features=False,
-    match_label_keys_in_pod_topology_spread=False,
-    node_inclusion_policy_in_pod_topology_spread=False,
-    taint_toleration_comparison_operators=False,
-    storage_capacity_scoring=False,
-    volume_limit_scaling=False,
-    volume_attributes_class=False,
-)
+# Kubernetes' plugins come from 1.25, with its gates as they are by default.
+BEHAVIOUR = behaviour("1.25")
 
 
 class KubeView:
@@ -46,8 +32,8 @@ class KubeView:
         nodes = list(nodes)
         pods = [without_sidecars(task.pod) for node in nodes for task in node.tasks_in_order()]
         seen = msgspec.structs.replace(cluster, nodes=[node.node for node in nodes], pods=pods)
-        self.state = ClusterState(seen, FEATURES, now=now, scheduler_names=frozenset())
-        self.handle = Handle(self.state, FEATURES)
+        self.state = ClusterState(seen, BEHAVIOUR, now=now, scheduler_names=frozenset())
+        self.handle = Handle(self.state, BEHAVIOUR)
         self._spread_images(cluster.nodes)
 
     @property
@@ -63,7 +49,7 @@ class KubeView:
         """A task was given room on its node."""
         node_info = self.state.by_name.get(task.node_name)
         if node_info is not None:
-            node_info.add_pod(PodInfo(without_sidecars(task.pod), FEATURES))
+            node_info.add_pod(PodInfo(without_sidecars(task.pod), BEHAVIOUR))
 
     def remove(self, task: Task) -> None:
         """A task gave its room up."""

@@ -29,13 +29,12 @@ from kpreempt.schedulers.kube.framework.volumes import (
     storage_capacity,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
-    REASON_NODE_AFFINITY,
     ClaimMatches,
     PodVolumes,
     VolumeBinder,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims, sort_claims
-from kpreempt.schedulers.volcano.kube_view import FEATURES
+from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -45,8 +44,6 @@ _Claimed = TypeVar("_Claimed", PersistentVolumeClaim, PersistentVolume)
 _NAMED = 4
 
 REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
-# Where 1.25 has other words than 1.36.
-_REASONS = {REASON_NODE_AFFINITY: "node(s) had volume node affinity conflict"}
 
 
 class VolumeError(Exception):
@@ -91,7 +88,7 @@ class SessionVolumes:
         except PluginError as error:
             raise VolumeError(str(error)) from error
         if found.conflicts:
-            raise VolumeError(",".join(_REASONS.get(reason, reason) for reason in found.reasons))
+            raise VolumeError(",".join(found.reasons))
         if not claims.delayed:
             return
         for claim, volume in found.bindings:
@@ -150,8 +147,8 @@ class SessionVolumes:
                 persistent_volume_claims=[_without_attributes(claim) for claim in claims],
                 persistent_volumes=[_without_attributes(volume) for volume in volumes],
             )
-            cluster = ClusterState(seen, FEATURES, now=self._now, scheduler_names=frozenset())
-            self._known = cluster, VolumeBinder(cluster, FEATURES)
+            cluster = ClusterState(seen, BEHAVIOUR, now=self._now, scheduler_names=frozenset())
+            self._known = cluster, VolumeBinder(cluster, BEHAVIOUR)
         return self._known
 
 

@@ -20,7 +20,8 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.schedulers.kube import KubeScheduler, scheduler_from_configuration
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.play import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod

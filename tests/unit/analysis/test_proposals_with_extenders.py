@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol import FilterAnswer
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import ProposalSearch, Verdict
 from tests.conformance.made_up_extenders import PREDICATES, AsObject, MadeUp
 from tests.factories import NOW, make_node, make_pod

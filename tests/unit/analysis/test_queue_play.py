@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.algorithms import queue_for
 from kpreempt.errors import InputError
-from kpreempt.schedulers.queues import queue_for
 from tests.queue_events import (
     START,
     Event,

@@ -14,7 +14,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from tests.rollouts import Document, nodes, running, workload
 
 QUOTA = ObjectKind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1")

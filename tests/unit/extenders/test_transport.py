@@ -14,7 +14,7 @@ import pytest
 from kpreempt.errors import ConfigurationError, InputError, KpreemptError
 from kpreempt.extenders import connect
 from kpreempt.schedulers.extender_protocol import (
-    V1_36,
+    CURRENT,
     ExtenderError,
     ExtenderSettings,
     ExtenderStatusError,
@@ -317,7 +317,7 @@ def test_a_private_key_never_touches_the_disk(tmp_path: Path, monkeypatch: pytes
 
 def liar(answer: Any, **settings: Any) -> HttpExtender:
     made = ExtenderSettings(filter_verb="f", preempt_verb="p", prioritize_verb="s", **settings)
-    return HttpExtender(made, V1_36, connect(made, environment={}))
+    return HttpExtender(made, CURRENT, connect(made, environment={}))
 
 
 @pytest.mark.parametrize(

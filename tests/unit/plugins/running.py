@@ -9,10 +9,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.plugins import CycleState, Plugin
-from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.configuration import FoundPlugin, scheduler_from_configuration
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.runner import Framework
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Status, Verdict
 from tests.factories import NOW
 

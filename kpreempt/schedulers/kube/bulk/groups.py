@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource, has_only_containers, resource_calculator
+from kpreempt.schedulers.kube.versions import Behaviour
 
 # Of a pod that is in no group.
 NO_GROUP = -1
@@ -45,9 +45,9 @@ class LabelGroups:
 class ResourceGroups:
     """Pods that occupy the same; ``values`` has what the pods of each group occupy."""
 
-    def __init__(self, features: FeatureGates) -> None:
+    def __init__(self, behaviour: Behaviour) -> None:
         self.values: list[PodResource] = []
-        self._calculate = resource_calculator(features).of
+        self._calculate = resource_calculator(behaviour).of
         self._by_containers: dict[int, int] = {}
         self._by_value: dict[int, int] = {}
         # What is known by its identity must not make room for something else; ``values`` keeps the rest.
@@ -97,7 +97,7 @@ class AntiAffinityGroups:
 class Groups:
     """The groups of all pods that a table and those made from it have seen. They only ever grow."""
 
-    def __init__(self, features: FeatureGates) -> None:
+    def __init__(self, behaviour: Behaviour) -> None:
         self.labels = LabelGroups()
-        self.resources = ResourceGroups(features)
+        self.resources = ResourceGroups(behaviour)
         self.anti_affinity = AntiAffinityGroups()

@@ -71,7 +71,7 @@ class PodTable:
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
         if before is None:
             self._allocatable: dict[str, Integers] = {}
-            self._groups = Groups(cluster.features)
+            self._groups = Groups(cluster.behaviour)
             self._take(self._read(self.pods))
             self._fill_requested()
         else:
@@ -217,7 +217,7 @@ class PodTable:
         numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
         for number in np.unique(numbers).tolist():
-            for term in PodInfo(representatives[number], self.cluster.features).required_anti_affinity_terms:
+            for term in PodInfo(representatives[number], self.cluster.behaviour).required_anti_affinity_terms:
                 if is_match(term):
                     counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))
                     counts[number] += 1

@@ -39,7 +39,7 @@ def other_orders(
     found = {}
     for node in np.unique(where[undecided & search.fits[where]]).tolist():
         positions = range(int(search.first[node]), int(search.first[node + 1]))
-        infos = [PodInfo(table.pods[victims[position]], table.cluster.features) for position in positions]
+        infos = [PodInfo(table.pods[victims[position]], table.cluster.behaviour) for position in positions]
         put = [
             Put(PodWithBudgets(info, [], violates[position]), bool(kept[position]))
             for position, info in zip(positions, infos, strict=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from kpreempt.model.durations import SECOND
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT, PLUGIN_ARGS
-from kpreempt.schedulers.kube.framework.features import FeatureGates
-from kpreempt.schedulers.kube.registry import EnabledPlugin
+from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 ALL = "*"
@@ -27,7 +26,7 @@ _LEADER_ELECTION = {
 
 
 def with_defaults(
-    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], features: FeatureGates
+    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behaviour: Behaviour
 ) -> dict[str, Any]:
     """The decoded configuration with everything that it leaves open; ``decoded`` is not changed.
 
@@ -39,7 +38,7 @@ def with_defaults(
         profiles[0].setdefault("schedulerName", DEFAULT_SCHEDULER_NAME)
     for profile in profiles:
         profile["plugins"] = _merged_plugins(default_plugins, profile.get("plugins", {}))
-        profile["pluginConfig"] = _plugin_config(profile, features)
+        profile["pluginConfig"] = _plugin_config(profile, behaviour)
     # Zero values of these count as not given.
     leader_election = {key: value for key, value in decoded.get("leaderElection", {}).items() if value not in ("", 0)}
     if decoded.get("leaderElection", {}).get("leaderElect") is False:
@@ -56,7 +55,7 @@ def with_defaults(
     }
 
 
-def default_args(name: str, args: Mapping[str, Any], features: FeatureGates) -> dict[str, Any]:
+def default_args(name: str, args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
     """The plugin's arguments with their defaults; ``args`` is not changed."""
     filled = dict(args)
     if name == "DefaultPreemption":
@@ -72,7 +71,7 @@ def default_args(name: str, args: Mapping[str, Any], features: FeatureGates) -> 
         filled["defaultingType"] = filled.get("defaultingType") or "System"
     elif name == "VolumeBinding":
         filled.setdefault("bindTimeoutSeconds", 600)
-        if features.storage_capacity_scoring and not filled.get("shape"):
+        if behaviour.storage_capacity_scoring and not filled.get("shape"):
             filled["shape"] = list(_CAPACITY_SHAPE)
     return filled
 
@@ -81,11 +80,11 @@ def _weighted(resources: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     return [{"name": "", **resource, "weight": resource.get("weight") or 1} for resource in resources or _RESOURCES]
 
 
-def _plugin_config(profile: Mapping[str, Any], features: FeatureGates) -> list[dict[str, Any]]:
+def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dict[str, Any]]:
     """The given arguments with their defaults, then those of the plugins that are enabled without any."""
     given = profile.get("pluginConfig", [])
     configs = [
-        {"name": "", **config, "args": default_args(config["name"], config.get("args", {}), features)}
+        {"name": "", **config, "args": default_args(config["name"], config.get("args", {}), behaviour)}
         if config.get("name") in PLUGIN_ARGS
         else {"name": "", **config}
         for config in given
@@ -93,7 +92,7 @@ def _plugin_config(profile: Mapping[str, Any], features: FeatureGates) -> list[d
     configured = {config["name"] for config in configs}
     enabled = {plugin["name"] for plugins in profile["plugins"].values() for plugin in plugins["enabled"]}
     configs += [
-        {"name": name, "args": default_args(name, {}, features)}
+        {"name": name, "args": default_args(name, {}, behaviour)}
         for name in sorted(enabled)
         if name in PLUGIN_ARGS and name not in configured
     ]

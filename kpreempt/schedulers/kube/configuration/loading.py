@@ -8,7 +8,7 @@ from typing import Any
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.extender_protocol import (
-    V1_36,
+    CURRENT,
     Connect,
     HttpExtender,
     read_settings,
@@ -29,10 +29,18 @@ from kpreempt.schedulers.kube.configuration.foreign_plugins import (
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
-from kpreempt.schedulers.kube.framework.features import feature_gates as gates_with
-from kpreempt.schedulers.kube.profile import PointConfig, Profile, default_plugins
-from kpreempt.schedulers.kube.registry import IN_TREE, REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, from_outside
+from kpreempt.schedulers.kube.feature_gates import behaviour_with
+from kpreempt.schedulers.kube.profile import (
+    IN_TREE,
+    REGISTRY,
+    WITHOUT_CLASS,
+    PointConfig,
+    Profile,
+    Registry,
+    from_outside,
+)
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import EnabledPlugin, default_plugins
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -55,15 +63,15 @@ def scheduler_from_configuration(
     refuse to start, with its reason.
     """
     registry = registry_with(plugins)
-    features, not_modelled = gates_with(feature_gates or {})
+    behaviour, not_modelled = behaviour_with(feature_gates or {})
     assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
     asked_for = [each for each in plugins if each.is_asked_for]
     if document is None and not asked_for:
-        return KubeScheduler(features=features, assumptions=assumptions)
+        return KubeScheduler(behaviour=behaviour, assumptions=assumptions)
     decoded = decode_configuration(configuration_running(asked_for) if document is None else document)
     check_asked_for(asked_for, decoded.get("profiles", ()))
-    configuration = with_defaults(decoded, default_plugins(features), features)
-    validate_configuration(configuration, features)
+    configuration = with_defaults(decoded, default_plugins(behaviour), behaviour)
+    validate_configuration(configuration, behaviour)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
     profiles = [_profile(profile, configuration, registry) for profile in configuration["profiles"]]
@@ -74,7 +82,7 @@ def scheduler_from_configuration(
     if connect is None:
         assumptions += [_extender_assumption(index, extender) for index, extender in enumerate(extenders)]
     else:
-        called = [HttpExtender(each, V1_36, connect(each)) for each in with_ignorable_last(settings)]
+        called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
     foreign = from_outside((name for profile in profiles for name in profile.enabled_names), registry).values()
     assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
     wanted = all_wanted(plugin.wants for plugin in foreign)
@@ -83,7 +91,7 @@ def scheduler_from_configuration(
         wanted |= Wanted(pod_annotations=True)
     return KubeScheduler(
         profiles,
-        features,
+        behaviour,
         assumptions,
         registry=registry,
         wanted=wanted,

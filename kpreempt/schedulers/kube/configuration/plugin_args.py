@@ -18,8 +18,8 @@ from kpreempt.schedulers.kube.configuration.field_errors import (
     required,
     unsupported,
 )
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
+from kpreempt.schedulers.kube.versions import Behaviour
 
 Args = Mapping[str, Any]
 
@@ -30,10 +30,10 @@ _FIELD_OPERATORS = ("In", "NotIn")
 _MAX_CUSTOM_SCORE = 10
 
 
-def validate_args(path: str, name: str, args: Args, features: FeatureGates) -> list[str]:
+def validate_args(path: str, name: str, args: Args, behaviour: Behaviour) -> list[str]:
     """What is wrong with a plugin's arguments when a configuration is loaded."""
     if name == "VolumeBinding":
-        return _volume_binding(path, args, features)
+        return _volume_binding(path, args, behaviour)
     validate = _VALIDATORS.get(name)
     return validate(path, args) if validate else []
 
@@ -222,13 +222,13 @@ def _spread_constraint(path: str, constraint: Args) -> list[str]:
     return problems
 
 
-def _volume_binding(path: str, args: Args, features: FeatureGates) -> list[str]:
+def _volume_binding(path: str, args: Args, behaviour: Behaviour) -> list[str]:
     timeout, shape_path = args["bindTimeoutSeconds"], child(path, "shape")
     problems = []
     if timeout < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         problems.append(invalid(child(path, "bindTimeoutSeconds"), timeout, detail))
-    if features.storage_capacity_scoring:
+    if behaviour.storage_capacity_scoring:
         return problems + _shape(shape_path, args.get("shape", []))
     if "shape" in args:
         shape = [

@@ -9,9 +9,9 @@ from kpreempt.model.durations import format_duration
 from kpreempt.schedulers.kube.configuration.field_errors import aggregate, duplicate, invalid, required
 from kpreempt.schedulers.kube.configuration.plugin_args import validate_args
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_ARGS, VERSION
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
+from kpreempt.schedulers.kube.versions import Behaviour
 
 REMOVED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
 
@@ -33,7 +33,7 @@ _CHECKED_POINTS = (
 )
 
 
-def validate_configuration(configuration: Mapping[str, Any], features: FeatureGates) -> None:
+def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviour) -> None:
     """Raise ``ConfigurationError`` with everything that is wrong, in the scheduler's words."""
     profiles = configuration["profiles"]
     problems = _client_connection(configuration.get("clientConnection", {}))
@@ -44,7 +44,7 @@ def validate_configuration(configuration: Mapping[str, Any], features: FeatureGa
     seen: dict[str, int] = {}
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        problems += _profile(path, profile, features)
+        problems += _profile(path, profile, behaviour)
         name = profile.get("schedulerName", "")
         if name in seen:
             # Upstream hands the path of the other profile over as the value, which prints as an empty object.
@@ -90,7 +90,7 @@ def _percentage(path: str, percentage: int | None) -> list[str]:
     return [invalid(path, percentage, "not in valid range [0-100]")]
 
 
-def _profile(path: str, profile: Mapping[str, Any], features: FeatureGates) -> list[str]:
+def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     problems = [] if profile.get("schedulerName") else [required(f"{path}.schedulerName")]
     problems += _percentage(f"{path}.percentageOfNodesToScore", profile.get("percentageOfNodesToScore"))
     problems += [
@@ -108,7 +108,7 @@ def _profile(path: str, profile: Mapping[str, Any], features: FeatureGates) -> l
         if name in REMOVED_PLUGINS:
             problems.append(invalid(where, name, _REMOVED))
         elif name in PLUGIN_ARGS:
-            problems += validate_args(f"{where}.args", name, config["args"], features)
+            problems += validate_args(f"{where}.args", name, config["args"], behaviour)
     return problems
 
 

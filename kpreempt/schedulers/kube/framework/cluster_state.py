@@ -15,10 +15,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.frozen_objects import FrozenObjects
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.pods_by_place import NOMINATED, NOWHERE, Place, add_by_place, regrouped
+from kpreempt.schedulers.kube.versions import Behaviour
 
 # The deprecated label comes first, as in upstream's GetZoneKey.
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -36,7 +36,7 @@ class ClusterState:
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        features: FeatureGates,
+        behaviour: Behaviour,
         *,
         now: datetime,
         scheduler_names: frozenset[str],
@@ -45,7 +45,7 @@ class ClusterState:
     ) -> None:
         self.cluster = cluster
         self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
-        self.features = features
+        self.behaviour = behaviour
         self.now = now
         self.scheduler_names = scheduler_names
         self.is_queued = is_queued
@@ -66,7 +66,7 @@ class ClusterState:
         for pod in groups.get(NOMINATED, ()):
             self._nominate(pod)
         if before is None:
-            self.node_infos = [NodeInfo(node, groups[node.metadata.name], features) for node in nodes]
+            self.node_infos = [NodeInfo(node, groups[node.metadata.name], behaviour) for node in nodes]
             self.by_name = {node_info.name: node_info for node_info in self.node_infos}
             self._spread_images()
         else:
@@ -99,7 +99,7 @@ class ClusterState:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
     def _with_pods(self, node_info: NodeInfo) -> NodeInfo:
-        changed = NodeInfo(node_info.node, self.assigned[node_info.name], self.features)
+        changed = NodeInfo(node_info.node, self.assigned[node_info.name], self.behaviour)
         changed.image_states = node_info.image_states
         return changed
 
@@ -109,7 +109,7 @@ class ClusterState:
         if not self.is_queued:
             self.nominated_outside_queue.append(pod)
             pod = _reference_to(pod)
-        self.nominated_pods.setdefault(node_name, []).append(PodInfo(pod, self.features))
+        self.nominated_pods.setdefault(node_name, []).append(PodInfo(pod, self.behaviour))
 
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).

@@ -19,9 +19,9 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueuedPodInfo
 from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Selection, Status
 from kpreempt.verdict.status import SUCCESS
@@ -303,9 +303,9 @@ class Handle:
     ``snapshot`` is for plugins from outside; those in the tree look at ``cluster``, which it shows, and at the columns.
     """
 
-    def __init__(self, cluster: ClusterState, features: FeatureGates, parallelism: int = DEFAULT_PARALLELISM) -> None:
+    def __init__(self, cluster: ClusterState, behaviour: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
-        self.features = features
+        self.behaviour = behaviour
         self.parallelism = parallelism
         self.framework: FilterRunner | None = None
         # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.

@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 from kpreempt.model.frozen import frozen
 from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod
+from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.framework.affinity_terms import (
     AffinityTerm,
     WeightedAffinityTerm,
     affinity_terms,
     weighted_affinity_terms,
 )
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource, resource_calculator
 from kpreempt.schedulers.kube.framework.resources import Resource
+from kpreempt.schedulers.kube.versions import Behaviour
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _POD_LISTS = _AFFINITY_LISTS | {"pods"}
@@ -34,7 +35,7 @@ class PodInfo:
     """A pod with what is computed from it, each thing once, when first asked for: requests, ports, affinity terms."""
 
     __slots__ = (
-        "_features",
+        "_behaviour",
         "_pod_resource",
         "frozen_pod",
         "host_ports",
@@ -61,11 +62,11 @@ class PodInfo:
     frozen_pod: Pod
     _pod_resource: PodResource
 
-    def __init__(self, pod: Pod, features: FeatureGates) -> None:
+    def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
         self.pod = pod
         self.priority = pod.spec.priority or 0
         self.start = start_of(pod)
-        self._features = features
+        self._behaviour = behaviour
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -88,7 +89,7 @@ class PodInfo:
 
     def compute_resource(self) -> PodResource:
         """What the pod occupies, and how it counts in scores."""
-        return resource_calculator(self._features).of(self.pod)
+        return resource_calculator(self._behaviour).of(self.pod)
 
     @property
     def has_affinity(self) -> bool:
@@ -170,7 +171,7 @@ class NodeInfo:
 
     __slots__ = (
         "_assigned",
-        "_features",
+        "_behaviour",
         "allocatable",
         "frozen_node",
         "image_states",
@@ -196,13 +197,13 @@ class NodeInfo:
     # The node with lists and maps that cannot be changed, for plugins from outside.
     frozen_node: Node
 
-    def __init__(self, node: Node, assigned: Sequence[Pod] = (), features: FeatureGates | None = None) -> None:
+    def __init__(self, node: Node, assigned: Sequence[Pod] = (), behaviour: Behaviour | None = None) -> None:
         self.node = node
         self.allocatable = Resource.from_quantities(node.status.allocatable)
         self.image_states: dict[str, ImageState] = {}
         self.num_pods = len(assigned)
         self._assigned = assigned
-        self._features = features or FeatureGates()
+        self._behaviour = behaviour or versions.behaviour()
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -219,7 +220,7 @@ class NodeInfo:
         return object.__getattribute__(self, name)
 
     def _list_pods(self) -> None:
-        pods = [PodInfo(pod, self._features) for pod in self._assigned]
+        pods = [PodInfo(pod, self._behaviour) for pod in self._assigned]
         self.pods = pods
         self.pods_with_affinity = [info for info in pods if info.has_affinity]
         self.pods_with_required_anti_affinity = [
@@ -244,7 +245,7 @@ class NodeInfo:
         copy = NodeInfo.__new__(NodeInfo)
         copy.node = self.node
         copy._assigned = self._assigned
-        copy._features = self._features
+        copy._behaviour = self._behaviour
         copy.num_pods = self.num_pods
         copy.pods = list(self.pods)
         copy.pods_with_affinity = list(self.pods_with_affinity)

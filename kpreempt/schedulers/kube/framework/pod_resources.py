@@ -6,12 +6,11 @@ Follows ``CalculateResource`` in ``pkg/scheduler/framework/types.go`` of v1.36.3
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import ceil_milli, ceil_units
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     MEMORY,
@@ -20,6 +19,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     non_zero_requests,
     pod_requests,
 )
+from kpreempt.schedulers.kube.versions import Behaviour
 
 
 class PodResource(NamedTuple):
@@ -36,8 +36,10 @@ class ResourceCalculator:
     # Enough for any real cluster; forgotten when full, so that a long batch of many clusters stays small.
     _MOST_KEPT = 65536
 
-    def __init__(self, features: FeatureGates) -> None:
-        self._features = features
+    def __init__(self, *, use_status: bool, pod_level: bool, pod_level_status: bool) -> None:
+        self._use_status = use_status
+        self._pod_level = pod_level
+        self._pod_level_status = pod_level_status
         self._known: dict[Hashable, PodResource] = {}
 
     def of(self, pod: Pod) -> PodResource:
@@ -51,13 +53,9 @@ class ResourceCalculator:
         return known
 
     def _compute(self, pod: Pod) -> PodResource:
-        use_status = self._features.in_place_pod_vertical_scaling
-        pod_level = self._features.pod_level_resources
+        use_status, pod_level = self._use_status, self._pod_level
         requests = pod_requests(
-            pod,
-            use_status=use_status,
-            pod_level=pod_level,
-            pod_level_status=self._features.in_place_pod_level_resources_vertical_scaling,
+            pod, use_status=use_status, pod_level=pod_level, pod_level_status=self._pod_level_status
         )
         non_zero = non_zero_requests(pod, requests, use_status=use_status, pod_level=pod_level)
         return PodResource(
@@ -65,10 +63,18 @@ class ResourceCalculator:
         )
 
 
-@lru_cache(maxsize=8)
-def resource_calculator(features: FeatureGates) -> ResourceCalculator:
-    """The calculator for these gates, shared by all clusters."""
-    return ResourceCalculator(features)
+def resource_calculator(behaviour: Behaviour) -> ResourceCalculator:
+    """The calculator for what holds, shared by all clusters."""
+    return _calculator(
+        behaviour.in_place_pod_vertical_scaling,
+        behaviour.pod_level_resources,
+        behaviour.in_place_pod_level_resources_vertical_scaling,
+    )
+
+
+@cache
+def _calculator(use_status: bool, pod_level: bool, pod_level_status: bool) -> ResourceCalculator:
+    return ResourceCalculator(use_status=use_status, pod_level=pod_level, pod_level_status=pod_level_status)
 
 
 def has_only_containers(pod: Pod) -> bool:

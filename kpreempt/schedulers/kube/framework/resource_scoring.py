@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units, wrap_int64
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -50,27 +50,46 @@ class ResourceScorer:
     """Collects the usage of the configured resources and hands it to a scoring function.
 
     ``use_requested`` counts what pods really ask for; otherwise containers without requests count as 100m and 200Mi.
+    ``rounds_by_container`` is how the incoming pod counted of old: each container's request is rounded up by itself,
+    and overhead counts in whole units, CPU too. An overhead of 250m adds one thousandth of a core.
     """
 
     def __init__(
-        self, weights: list[ResourceWeight], score: UsageScore, *, counts_pod_level: bool, use_requested: bool
+        self,
+        weights: list[ResourceWeight],
+        score: UsageScore,
+        *,
+        counts_pod_level: bool,
+        use_requested: bool,
+        rounds_by_container: bool = False,
     ) -> None:
         self.weights = weights
         self._score = score
         self._counts_pod_level = counts_pod_level
         self._use_requested = use_requested
+        self._rounds_by_container = rounds_by_container
 
     def requests_of(self, pod: Pod) -> list[int]:
         """What the pod asks for, in the order of the resources: milli-CPU, otherwise units."""
+        if self._rounds_by_container:
+            return [self._rounded_request(pod, name) for name, _ in self.weights]
         requests = pod_requests(
             pod,
             pod_level=self._counts_pod_level,
             non_missing=None if self._use_requested else NON_MISSING_REQUESTS,
         )
-        return [
-            ceil_milli(requests.get(name, 0)) if name == CPU else ceil_units(requests.get(name, 0))
-            for name, _ in self.weights
-        ]
+        return [_rounded(name, requests.get(name, 0)) for name, _ in self.weights]
+
+    def _rounded_request(self, pod: Pod, name: str) -> int:
+        missing = 0 if self._use_requested else NON_MISSING_REQUESTS.get(name, 0)
+
+        def of(container: Container) -> int:
+            amount = container.resources.requests.get(name)
+            return _rounded(name, missing if amount is None else amount.nano)
+
+        request = max([sum(map(of, pod.spec.containers)), *map(of, pod.spec.init_containers)])
+        overhead = pod.spec.overhead.get(name)
+        return request if overhead is None else request + overhead.value
 
     def score(self, requests: list[int], node_info: NodeInfo) -> int:
         """The node's score for a pod with ``requests``."""
@@ -189,6 +208,11 @@ def balanced_allocation(usages: Sequence[Usage]) -> int:
     return half + int((half + with_pod - without_pod) / 2)
 
 
+def balance_afterwards(usages: Sequence[Usage]) -> int:
+    """How evenly the resources would be used, without regard to how they are: the score before 1.36."""
+    return balance([usage.requested / usage.allocatable for usage in usages if usage.allocatable])
+
+
 def balance(fractions: list[float]) -> int:
     """100 where all shares are equal, less the more they differ (one standard deviation)."""
     shares = [min(fraction, 1.0) for fraction in fractions]
@@ -205,6 +229,11 @@ def balance(fractions: list[float]) -> int:
             squares += (share - mean) * (share - mean)
         deviation = math.sqrt(squares / len(shares))
     return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def _rounded(name: str, nano: int) -> int:
+    """An exact amount of a resource as it counts: milli-CPU, otherwise units."""
+    return ceil_milli(nano) if name == CPU else ceil_units(nano)
 
 
 def _shape_of(strategy: Mapping[str, object]) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ class ImageLocality(ScorePlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)
+        self._behaviour = handle.behaviour
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """0 below 23 MiB in all, 100 from 1000 MiB a container."""
@@ -32,11 +33,15 @@ class ImageLocality(ScorePlugin):
 
     def containers_of(self, pod: Pod) -> list[Container]:
         """The containers whose images count."""
+        if not self._behaviour.counts_images_of_init_containers:
+            return pod.spec.containers
         return [*pod.spec.init_containers, *pod.spec.containers]
 
     def images_of(self, pod: Pod) -> list[str]:
         """The images that count, as the pod names them."""
         names = [container.image for container in self.containers_of(pod)]
+        if not self._behaviour.counts_image_volumes:
+            return names
         return names + [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
 
     def _scaled_size(self, name: str, node_info: NodeInfo) -> int:

@@ -58,7 +58,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     def __init__(
         self, args: PluginArgs, handle: Handle, features: Mapping[str, Callable[[Pod], bool] | None] = FEATURES
     ) -> None:
-        self._is_enabled = handle.features.node_declared_features
+        self._is_enabled = handle.behaviour.node_declared_features
         self._features = features
         self._known = sorted(features)
 

@@ -13,6 +13,7 @@ from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, Pre
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
+    balance_afterwards,
     balanced_allocation,
     resource_weights,
 )
@@ -32,9 +33,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._scorer = ResourceScorer(
             resource_weights(args.get("resources")),
-            balanced_allocation,
-            counts_pod_level=handle.features.pod_level_resources,
+            balanced_allocation if handle.behaviour.scores_change_of_balance else balance_afterwards,
+            counts_pod_level=handle.behaviour.pod_level_resources,
             use_requested=True,
+            rounds_by_container=handle.behaviour.rounds_requests_by_container,
         )
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:

@@ -52,23 +52,29 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._features = handle.features
+        self._behaviour = handle.behaviour
         self._device_resources = handle.cluster.extended_resources_of_device_classes
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
         score, weights = allocation_scorer(args)
         # Upstream does not hand the pod-level gates on to this scorer, so it never counts pod-level requests.
-        self._scorer = ResourceScorer(weights, score, counts_pod_level=False, use_requested=False)
+        self._scorer = ResourceScorer(
+            weights,
+            score,
+            counts_pod_level=False,
+            use_requested=False,
+            rounds_by_container=self._behaviour.rounds_requests_by_container,
+        )
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Compute what the pod asks for."""
-        if not self._features.sidecar_containers and any(
+        if not self._behaviour.sidecar_containers and any(
             container.restart_policy == "Always" for container in pod.spec.init_containers
         ):
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_SIDECARS_DISABLED])
-        requests = pod_requests(pod, pod_level=self._features.pod_level_resources)
+        requests = pod_requests(pod, pod_level=self._behaviour.pod_level_resources)
         state.write(STATE_KEY, Resource.from_nano(requests))
         return None, SUCCESS
 
@@ -121,7 +127,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def may_be_backed_by_devices(self, name: str) -> bool:
         """Whether a device class stands for the resource on nodes that do not offer it themselves."""
-        return self._features.dra_extended_resource and name in self._device_resources
+        return self._behaviour.dra_extended_resource and name in self._device_resources
 
     def _is_left_to_devices(self, name: str, allocatable: int) -> bool:
         return allocatable <= 0 and self.may_be_backed_by_devices(name)

@@ -20,7 +20,7 @@ class NodeUnschedulable(FilterPlugin):
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._compares_numbers = handle.features.taint_toleration_comparison_operators
+        self._compares_numbers = handle.behaviour.taint_toleration_comparison_operators
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Look at the cordon and the pod's tolerations."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
 
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import (
     DRIVERS,
     IN_TREE_PLUGINS,
+    PORTWORX,
     CSIHandle,
     TranslationError,
     in_tree_plugin,
@@ -32,7 +32,9 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreFilterResult,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resources import ATTACHABLE_VOLUMES_PREFIX
 from kpreempt.schedulers.kube.framework.volumes import (
+    MIGRATED_PLUGINS_ANNOTATION,
     claim_name_of,
     class_of_claim,
     is_ephemeral,
@@ -43,6 +45,12 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 REASON_LIMIT = "node(s) exceed max volume count"
+
+_CSI_PREFIX = f"{ATTACHABLE_VOLUMES_PREFIX}csi-"
+# Names of resources are shorter; what is kept of a driver's name that is not, and of its hash.
+_LONGEST_NAME = 63
+_DRIVER_PART = 23
+_HASH_PART = 16
 
 # Stands before the handle of a volume that does not exist yet; upstream puts 32 random letters there.
 _UNBOUND = "unbound:"
@@ -64,11 +72,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     name = "NodeVolumeLimits"
     is_local = True
-    code_of_missing_claim: ClassVar[Code] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._needs_driver = handle.features.volume_limit_scaling
+        self._behaviour = handle.behaviour
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -86,7 +93,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             missing = self._missing_driver(new, csi_node)
             if missing is not None:
                 return Status(Code.UNSCHEDULABLE, [f"{missing} CSI driver is not installed on the node"])
-            limits = self.limits_of(node_info, csi_node, new)
+            limits = self._limits_of(node_info, csi_node, new)
             if not limits:
                 return SUCCESS
             used: AttachedVolumes = {}
@@ -95,27 +102,42 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                     used |= self._volumes_of(pod_info.pod, csi_node, is_incoming=False)
         except ClaimNotFoundError as error:
             conflict = details.VolumeConflict(claim=error.claim, problem="does not exist")
-            return Status(self.code_of_missing_claim, [str(error)], detail=conflict)
+            is_refused = self._behaviour.refuses_pods_for_missing_limited_claims
+            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_refused else Code.ERROR
+            return Status(code, [str(error)], detail=conflict)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
         return self._compare(limits, new, used, node_info.name)
 
-    def limits_of(self, node_info: NodeInfo, csi_node: CSINode | None, new: AttachedVolumes) -> dict[str, int]:
-        """How many volumes drivers take on the node, those of the pod's ``new`` volumes in any case."""
-        return volume_limits(csi_node)
+    def _limits_of(self, node_info: NodeInfo, csi_node: CSINode | None, new: AttachedVolumes) -> dict[str, int]:
+        """How many volumes drivers take on the node, those of the pod's ``new`` volumes in any case.
 
-    def attached_to(self, node_name: str) -> AttachedVolumes:
-        """The volumes that are attached to the node, or to be attached, whether or not a pod there has them."""
-        return self._attachments.get(node_name, {})
+        Where the node's allocatable counts, the CSINode goes before it, and limits of other kinds of volumes are there
+        under their own names.
+        """
+        limits = _volume_limits(csi_node)
+        if not self._behaviour.reads_volume_limits_of_allocatable:
+            return limits
+        of_node = {
+            name: amount
+            for name, amount in node_info.allocatable.scalar.items()
+            if name.startswith(ATTACHABLE_VOLUMES_PREFIX)
+        }
+        of_drivers = {driver: of_node[key] for driver in new.values() if (key := attach_limit_key(driver)) in of_node}
+        return {**of_node, **of_drivers, **limits}
 
-    def is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
+    def _is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
         """Whether an in-tree plugin's volumes are CSI volumes in truth on the node."""
-        return csi_node is not None
+        if csi_node is None or (plugin == PORTWORX and not self._behaviour.csi_migration_portworx):
+            return False
+        if not self._behaviour.migrates_volumes_by_annotation:
+            return True
+        return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
 
     def _compare(self, limits: dict[str, int], new: AttachedVolumes, used: AttachedVolumes, node_name: str) -> Status:
         """Volumes that are attached without a pod count too, even those that the incoming pod brings, as upstream."""
         counts = Counter(used.values())
-        attached = self.attached_to(node_name)
+        attached = self._attachments.get(node_name, {})
         counts.update(driver for name, driver in attached.items() if name not in used)
         requested = Counter(driver for name, driver in new.items() if name not in used)
         for driver, count in requested.items():
@@ -157,7 +179,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         if volume.spec.csi is not None:
             return CSIHandle(volume.spec.csi.driver, volume.spec.csi.volume_handle)
         plugin = in_tree_plugin(volume.spec)
-        if plugin is None or not self.is_migrated(plugin, csi_node):
+        if plugin is None or not self._is_migrated(plugin, csi_node):
             return None
         try:
             return translate_volume(volume)
@@ -167,7 +189,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
         """An in-line disk as a CSI volume, on nodes that take it for one."""
         plugin = in_tree_plugin(volume)
-        if plugin is None or not self.is_migrated(plugin, csi_node):
+        if plugin is None or not self._is_migrated(plugin, csi_node):
             return None
         try:
             return translate_inline(volume)
@@ -180,14 +202,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return None
         driver = storage_class.provisioner
         if driver in IN_TREE_PLUGINS:
-            if driver not in DRIVERS or not self.is_migrated(driver, csi_node):
+            if driver not in DRIVERS or not self._is_migrated(driver, csi_node):
                 return None
             driver = DRIVERS[driver]
         return CSIHandle(driver, f"{_UNBOUND}{claim.key}")
 
     def _missing_driver(self, new: AttachedVolumes, csi_node: CSINode | None) -> str | None:
         """A driver that the node must have and has not, where the gate VolumeLimitScaling asks for it."""
-        if not self._needs_driver:
+        if not self._behaviour.volume_limit_scaling:
             return None
         installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
         for name in new.values():
@@ -198,8 +220,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     @cached_property
     def _attachments(self) -> dict[str, AttachedVolumes]:
-        """The volumes that are attached to each node, or to be attached."""
+        """The volumes that are attached to each node, or to be attached, whether or not a pod there has them."""
         by_node: dict[str, AttachedVolumes] = {}
+        if not self._behaviour.counts_volume_attachments:
+            return by_node
         for attachment in self._cluster.cluster.volume_attachments:
             attacher = attachment.spec.attacher
             volume = self._cluster.persistent_volumes.get(attachment.spec.source.persistent_volume_name or "")
@@ -209,13 +233,24 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return by_node
 
 
-def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
+def _volume_limits(csi_node: CSINode | None) -> dict[str, int]:
     """How many volumes each driver takes on the node; drivers without a limit are left out."""
     return {
         driver.name: driver.allocatable.count
         for driver in (csi_node.spec.drivers if csi_node else [])
         if driver.allocatable is not None and driver.allocatable.count is not None
     }
+
+
+def attach_limit_key(driver: str) -> str:
+    """The resource that stands for a CSI driver's volumes (``GetCSIAttachLimitKey``, ``pkg/volume/util``)."""
+    key = f"{_CSI_PREFIX}{driver}"
+    if len(key.encode()) < _LONGEST_NAME:
+        return key
+    import hashlib  # noqa: PLC0415 - only old versions need it
+
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return f"{_CSI_PREFIX}{driver[:_DRIVER_PART]}{digest[:_HASH_PART]}"
 
 
 def _may_be_attached(volume: Volume) -> bool:

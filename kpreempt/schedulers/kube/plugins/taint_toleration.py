@@ -37,7 +37,8 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._compares_numbers = handle.features.taint_toleration_comparison_operators
+        self._compares_numbers = handle.behaviour.taint_toleration_comparison_operators
+        self._names_taint = handle.behaviour.names_untolerated_taint
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node for its first taint that is not tolerated."""
@@ -49,11 +50,11 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         )
         if taint is None:
             return SUCCESS
-        return Status(
-            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-            [REASON_UNTOLERATED_TAINT],
-            detail=details.UntoleratedTaint(taint.key, taint.value, taint.effect),
-        )
+        reason = REASON_UNTOLERATED_TAINT
+        if self._names_taint:
+            reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+        detail = details.UntoleratedTaint(taint.key, taint.value, taint.effect)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Keep the tolerations that can cover soft taints."""

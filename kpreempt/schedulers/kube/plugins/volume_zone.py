@@ -38,12 +38,19 @@ class VolumeTopology(NamedTuple):
     key: str
     values: frozenset[str]
 
-    def admits(self, node_labels: Mapping[str, str]) -> bool:
+    def admits(self, node_labels: Mapping[str, str], *, finds_stable: bool) -> bool:
         """Whether the node has one of the values, under the label itself or the stable one in its place."""
         value = node_labels.get(self.key)
-        if value is None:
+        if value is None and finds_stable:
             value = node_labels.get(_STABLE_LABELS.get(self.key, self.key))
         return value is not None and value in self.values
+
+
+class _Wanted(NamedTuple):
+    """What the pod's claims want of nodes in a zone; ``problem`` is that of the first claim that suits none."""
+
+    topologies: list[VolumeTopology]
+    problem: Status | None
 
 
 _STATE_KEY = TreeKey("VolumeZone")
@@ -57,20 +64,21 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
+        self._behaviour = handle.behaviour
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Collect the labels of the volumes behind the pod's claims; skip where there are none."""
-        topologies, problem = self.topologies_of(pod)
-        if problem is not None:
+        topologies, problem = self._topologies_of(pod)
+        if problem is not None and self._behaviour.refuses_pods_for_zone_claims:
             return None, problem
-        if not topologies:
+        if not topologies and problem is None:
             return None, SKIP
-        state.write(_STATE_KEY, topologies)
+        state.write(_STATE_KEY, _Wanted(topologies, problem))
         return None, SUCCESS
 
-    def topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
+    def _topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
         """The topology labels of the volumes behind the pod's claims, up to the first claim that refuses the pod."""
         topologies: list[VolumeTopology] = []
         for each in pod.spec.volumes:
@@ -108,26 +116,16 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         return None if storage_class.volume_binding_mode == "WaitForFirstConsumer" else "PersistentVolume had no name"
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all volumes."""
+        """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all pods."""
         labels = node_info.node.labels
-        if not has_topology(labels):
+        if not any(label in labels for label in _TOPOLOGY_LABELS):
             return SUCCESS
-        topologies = state.read(_STATE_KEY)
-        assert isinstance(topologies, list)
-        for topology in topologies:
-            if not topology.admits(labels):
-                return out_of_zone(topology, labels)
-        return SUCCESS
-
-
-def has_topology(labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels is in any zone or region."""
-    return any(label in labels for label in _TOPOLOGY_LABELS)
-
-
-def out_of_zone(topology: VolumeTopology, labels: Mapping[str, str]) -> Status:
-    """The refusal of a node with these labels, which lack the volume's."""
-    return _refused(REASON_ZONE, _conflict(topology, labels))
+        wanted = state.read(_STATE_KEY)
+        assert isinstance(wanted, _Wanted)
+        for topology in wanted.topologies:
+            if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
+                return _refused(REASON_ZONE, _conflict(topology, labels))
+        return wanted.problem or SUCCESS
 
 
 def _topologies(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:

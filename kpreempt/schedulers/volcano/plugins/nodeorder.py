@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
-from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.kube_plugins.images import Images
-from kpreempt.schedulers.volcano.kube_plugins.pod_affinity import PodAffinity
-from kpreempt.schedulers.volcano.kube_plugins.resource_scores import (
-    balanced,
-    least_requested,
-    most_requested,
+from kpreempt.schedulers.kube.framework.resource_scoring import (
+    ResourceScorer,
+    ResourceWeight,
+    balance_afterwards,
+    least_allocated,
+    most_allocated,
+    weighted,
 )
-from kpreempt.schedulers.volcano.kube_plugins.selector_spread import SelectorSpread
-from kpreempt.schedulers.volcano.kube_plugins.taints import Taints
-from kpreempt.schedulers.volcano.kube_plugins.topology_spread import TopologySpread
-from kpreempt.schedulers.volcano.kube_view import without_sidecars
+from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
+from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.kube.plugins.taint_toleration import SOFT_EFFECT, TaintToleration
+from kpreempt.schedulers.volcano.configuration import PluginOption
+from kpreempt.schedulers.volcano.kube_plugins import PodAffinity, SelectorSpread
+from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR, without_sidecars
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import ScoreError, Session
 from kpreempt.schedulers.volcano.task import Task
 from kpreempt.schedulers.volcano.votes import Vote
 
 NAME = "nodeorder"
+_ROUNDS_BY_CONTAINER = BEHAVIOUR.rounds_requests_by_container
 
 
 class _Turn(NamedTuple):
@@ -50,19 +54,24 @@ class NodeOrder:
         self._view = session.view
         handle = session.view.handle
         scorers = [
-            (least_requested(), option.integer("leastrequested.weight", 1)),
-            (most_requested(), option.integer("mostrequested.weight", 0)),
-            (balanced(), option.integer("balancedresource.weight", 1)),
+            (_by_share(50, least_allocated), option.integer("leastrequested.weight", 1)),
+            (_by_share(1, most_allocated), option.integer("mostrequested.weight", 0)),
+            (_balanced(), option.integer("balancedresource.weight", 1)),
         ]
         self._scorers = [(scorer, weight) for scorer, weight in scorers if weight]
-        self._images, self._images_weight = Images(handle), option.integer("imagelocality.weight", 1)
+        self._images, self._images_weight = ImageLocality({}, handle), option.integer("imagelocality.weight", 1)
         self._affinity, self._affinity_weight = NodeAffinity({}, handle), option.integer("nodeaffinity.weight", 2)
         # With what all nodes score where the plugin has nothing to say of the pod.
         self._batch: list[tuple[ScorePlugin, int, int]] = [
             (PodAffinity(handle), option.integer("podaffinity.weight", 2), 0),
-            (Taints(handle), option.integer("tainttoleration.weight", 3), MAX_NODE_SCORE),
-            (TopologySpread(handle), option.integer("podtopologyspread.weight", 2), MAX_NODE_SCORE),
+            (PodTopologySpread({}, handle), option.integer("podtopologyspread.weight", 2), MAX_NODE_SCORE),
         ]
+        # What every node scores for its taints as long as none of them is soft.
+        self._untainted = option.integer("tainttoleration.weight", 3) * MAX_NODE_SCORE
+        nodes = (node_info.node for node_info in handle.cluster.node_infos)
+        if any(taint.effect == SOFT_EFFECT for node in nodes for taint in node.spec.taints):
+            self._batch.append((TaintToleration({}, handle), self._untainted // MAX_NODE_SCORE, MAX_NODE_SCORE))
+            self._untainted = 0
         if weight := option.integer("selectorspread.weight", 0):
             self._batch.append((SelectorSpread(handle), weight, 0))
         self._turn: tuple[Pod, _Turn] | None = None
@@ -96,7 +105,7 @@ class NodeOrder:
 
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
         """What nodes score beside each other; raises ``ScoreError``."""
-        totals = dict.fromkeys((node.name for node in nodes), 0.0)
+        totals = dict.fromkeys((node.name for node in nodes), float(self._untainted))
         node_infos = [self._view.node_info(node.name) for node in nodes]
         pod = without_sidecars(task.pod)
         for plugin, weight, without in self._batch:
@@ -122,6 +131,27 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Vote.NODE_ORDER, NAME, plugin.score)
     session.register(Vote.BATCH_NODE_ORDER, NAME, plugin.score_batch)
     session.on_change(plugin.forget, plugin.forget)
+
+
+def _by_share(weight: int, rate: Callable[[int, int], int]) -> ResourceScorer:
+    """A score of the shares of CPU and memory, which count alike."""
+    weights = [ResourceWeight(CPU, weight), ResourceWeight(MEMORY, weight)]
+    score = weighted(weights, rate)
+    return ResourceScorer(
+        weights, score, counts_pod_level=False, use_requested=False, rounds_by_container=_ROUNDS_BY_CONTAINER
+    )
+
+
+def _balanced() -> ResourceScorer:
+    """How evenly CPU, memory and, where the pod wants any, GPUs would be used."""
+    weights = [ResourceWeight(name, 1) for name in (CPU, MEMORY, "nvidia.com/gpu")]
+    return ResourceScorer(
+        weights,
+        balance_afterwards,
+        counts_pod_level=False,
+        use_requested=True,
+        rounds_by_container=_ROUNDS_BY_CONTAINER,
+    )
 
 
 def _normalized(plugin: ScorePlugin, pod: Pod, nodes: Sequence[NodeInfo], without: int) -> list[int]:

@@ -11,11 +11,11 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
 from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
+from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
+from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.kube_plugins.pod_affinity import PodAffinity
-from kpreempt.schedulers.volcano.kube_plugins.taints import Taints
-from kpreempt.schedulers.volcano.kube_plugins.topology_spread import TopologySpread
-from kpreempt.schedulers.volcano.kube_plugins.volume_filters import VolumeLimits, VolumeZones
+from kpreempt.schedulers.volcano.kube_plugins import PodAffinity, VolumeLimits
 from kpreempt.schedulers.volcano.kube_view import without_sidecars
 from kpreempt.schedulers.volcano.node import Node
 from kpreempt.schedulers.volcano.session import PredicateError, Session
@@ -45,18 +45,18 @@ class Predicates:
         if option.boolean("predicate.NodeAffinityEnable", True):
             self._stable.append(NodeAffinity({}, handle))
         if option.boolean("predicate.TaintTolerationEnable", True):
-            self._stable.append(Taints(handle))
+            self._stable.append(TaintToleration({}, handle))
         self._others: list[FilterPlugin] = []
         if option.boolean("predicate.NodePortsEnable", True):
             self._others.append(NodePorts({}, handle))
         if option.boolean("predicate.PodAffinityEnable", True):
             self._others.append(PodAffinity(handle))
         if option.boolean("predicate.NodeVolumeLimitsEnable", True):
-            self._others.append(VolumeLimits(handle))
+            self._others.append(VolumeLimits({}, handle))
         if option.boolean("predicate.VolumeZoneEnable", True):
-            self._others.append(VolumeZones(handle))
+            self._others.append(VolumeZone({}, handle))
         if option.boolean("predicate.PodTopologySpreadEnable", True):
-            self._others.append(TopologySpread(handle))
+            self._others.append(PodTopologySpread({}, handle))
         self._state = CycleState()
         self._pod = Pod()
         self._names_nodes = False

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from kpreempt.model.pod import Container, ContainerPort, Pod, ResourceRequirements, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.extender_protocol import (
+    CURRENT,
     V1_8,
     V1_13,
     V1_18,
-    V1_36,
     Dialect,
     ExtenderError,
     ExtenderSettings,
@@ -30,7 +30,7 @@ from kpreempt.snapshot import decode_object
 from tests.factories import make_node, make_pod
 from tests.strategies import incoming_pods
 
-DIALECTS = {"1.8": V1_8, "1.13": V1_13, "1.18": V1_18, "1.36": V1_36}
+DIALECTS = {"1.8": V1_8, "1.13": V1_13, "1.18": V1_18, "1.36": CURRENT}
 ALL = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
 WITH_PREEMPTION = [pytest.param(DIALECTS[name], id=name) for name in ("1.13", "1.18", "1.36")]
 PREFIX = "http://me:s3cret@extender.example/v1/"
@@ -139,7 +139,7 @@ def test_which_part_of_the_answer_counts(dialect: Dialect, cached: bool, answer:
 
 
 def test_a_node_comes_back_as_it_was_sent() -> None:
-    asked, _ = extender(V1_36, {"Nodes": {"items": [{"metadata": {"name": "n1", "labels": {"new": "label"}}}]}})
+    asked, _ = extender(CURRENT, {"Nodes": {"items": [{"metadata": {"name": "n1", "labels": {"new": "label"}}}]}})
     [node] = asked.filter(POD, NODES).passing
     assert node.returned is not None
     assert node.returned.labels == {"new": "label"}
@@ -159,7 +159,7 @@ def test_a_name_that_was_not_asked_about(dialect: Dialect) -> None:
 
 def test_reasons_of_both_kinds() -> None:
     answer = {"failedNodes": {"n1": "full", "n2": "x"}, "failedAndUnresolvableNodes": {"n2": "no GPU"}}
-    found = extender(V1_36, answer)[0].filter(POD, NODES)
+    found = extender(CURRENT, answer)[0].filter(POD, NODES)
     assert (found.failed, found.unresolvable) == ({"n1": "full", "n2": "x"}, {"n2": "no GPU"})
     assert extender(V1_18, answer)[0].filter(POD, NODES).unresolvable == {}
 
@@ -179,7 +179,7 @@ def test_without_a_verb_nobody_is_asked(dialect: Dialect) -> None:
         pytest.param(V1_8, f"Failed filter with extender at URL {SHOWN}, code 503", id="1.8 names the prefix"),
         pytest.param(V1_13, f"Failed filter with extender at URL {SHOWN}filter, code 503", id="1.13"),
         pytest.param(V1_18, f"Failed filter with extender at URL {SHOWN}filter, code 503", id="1.18"),
-        pytest.param(V1_36, f"failed filter with extender at URL {SHOWN}filter, code 503", id="1.36"),
+        pytest.param(CURRENT, f"failed filter with extender at URL {SHOWN}filter, code 503", id="1.36"),
     ],
 )
 def test_another_status(dialect: Dialect, message: str) -> None:
@@ -198,7 +198,7 @@ def test_another_status(dialect: Dialect, message: str) -> None:
     ],
 )
 def test_an_error_of_its_own_is_taken_for_a_format_before_1_36(text: str, formatted: str) -> None:
-    for dialect, message in ((V1_18, formatted), (V1_36, text)):
+    for dialect, message in ((V1_18, formatted), (CURRENT, text)):
         with pytest.raises(ExtenderError) as refused:
             names(dialect, {"error": text, "nodenames": ["n1"]})
         assert str(refused.value) == message
@@ -237,14 +237,14 @@ def test_what_a_preemption_call_sends(dialect: Dialect, cached: bool) -> None:
     uid, violations, of = ("uid", "numPDBViolations", "pods") if old else ("UID", "NumPDBViolations", "Pods")
     found = [pod[uid] if cached else pod["metadata"]["uid"] for pod in sent["n1"][of]]
     assert found == ["1", "3"]
-    assert [each[violations] for each in sent.values()] == ([0, 0] if cached and dialect is not V1_36 else [1, 2])
+    assert [each[violations] for each in sent.values()] == ([0, 0] if cached and dialect is not CURRENT else [1, 2])
     assert len(body) == (2 if old else 3)
 
 
 @pytest.mark.parametrize("dialect", WITH_PREEMPTION)
 def test_victims_are_found_by_their_uids(dialect: Dialect) -> None:
     """TestConvertToVictims (v1.36.3)."""
-    counted = dialect is V1_36
+    counted = dialect is CURRENT
     answer = {"n1": meta("3", "1", violations=1), "n2": meta("2", violations=-2)}
     assert preempt(dialect, answer) == {
         "n2": (["2"], -2 if counted else 0),
@@ -283,7 +283,7 @@ def test_a_pod_that_is_not_on_the_node(dialect: Dialect) -> None:
             id="1.13",
         ),
         pytest.param(V1_18, 'nodeinfo not found for node name "zz"', id="1.18"),
-        pytest.param(V1_36, 'nodeinfo not found for node name "zz"', id="1.36"),
+        pytest.param(CURRENT, 'nodeinfo not found for node name "zz"', id="1.36"),
     ],
 )
 def test_a_node_that_there_is_not(dialect: Dialect, message: str) -> None:
@@ -295,14 +295,14 @@ def test_a_node_that_there_is_not(dialect: Dialect, message: str) -> None:
 def test_pods_without_a_uid_go_by_their_names() -> None:
     made = [make_pod("a"), make_pod("b")]
     victims = [replace(pod, metadata=replace(pod.metadata, uid="")) for pod in made]
-    asked, said = extender(V1_36, {"NodeNameToMetaVictims": {"n1": meta("shop/b")}}, node_cache_capable=True)
+    asked, said = extender(CURRENT, {"NodeNameToMetaVictims": {"n1": meta("shop/b")}}, node_cache_capable=True)
     found = asked.process_preemption(POD, {"n1": NodeVictims(victims)}, {"n1": victims}.get)
     assert [pod.key for pod in found["n1"].pods] == ["shop/b"]
     assert said.asked[0][1]["NodeNameToMetaVictims"]["n1"]["Pods"] == [{"UID": "shop/a"}, {"UID": "shop/b"}]
 
 
 def test_scores() -> None:
-    asked, said = extender(V1_36, [{"Host": "n2", "Score": 7}])
+    asked, said = extender(CURRENT, [{"Host": "n2", "Score": 7}])
     assert asked.prioritize(POD, NODES) == [("n2", 7)]
     assert said.asked[0][0].endswith("/v1/prioritize")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.extender_protocol import (
-    V1_36,
+    CURRENT,
     ExtenderSettings,
     HttpExtender,
     TlsSettings,
@@ -157,4 +157,4 @@ def test_nothing_before_the_host_is_ever_shown(user: str, password: str, host: s
 
 
 def test_an_extender_without_an_address_goes_by_its_place() -> None:
-    assert HttpExtender(ExtenderSettings(index=2), V1_36, lambda *_: b"").name == "extenders[2]"
+    assert HttpExtender(ExtenderSettings(index=2), CURRENT, lambda *_: b"").name == "extenders[2]"

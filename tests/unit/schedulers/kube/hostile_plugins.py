@@ -26,8 +26,8 @@ from kpreempt.plugins import (
 )
 from kpreempt.plugins import PreemptionPlugin as Preempting
 from kpreempt.report import RenderOptions
-from kpreempt.schedulers.kube import KubeScheduler, scheduler_from_configuration
-from kpreempt.schedulers.kube.configuration import FoundPlugin
+from kpreempt.schedulers.kube.configuration import FoundPlugin, scheduler_from_configuration
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
 

@@ -13,7 +13,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import NodeSelectorRequirement as Requirement
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
-from kpreempt.schedulers.kube import KubeScheduler, scheduler_from_configuration
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
 

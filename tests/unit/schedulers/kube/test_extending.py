@@ -20,16 +20,14 @@ from kpreempt.model.pod import Container, Pod, ResourceRequirements
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES
-from kpreempt.schedulers.extender_protocol import V1_36, ExtenderError, ExtenderSettings, HttpExtender
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.extender_protocol import CURRENT, ExtenderError, ExtenderSettings, HttpExtender
 from kpreempt.schedulers.kube.configuration.loading import scheduler_from_configuration
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
 from kpreempt.schedulers.kube.profile import PointConfig, Profile
-from kpreempt.schedulers.kube.registry import EnabledPlugin
-from kpreempt.schedulers.kube.scheduler import MIN_PODS_OF_TABLE
+from kpreempt.schedulers.kube.scheduler import MIN_PODS_OF_TABLE, KubeScheduler
+from kpreempt.schedulers.kube.versions import EnabledPlugin, behaviour
 from kpreempt.verdict import Code, Outcome, Status, Verdict
 from tests.conformance.made_up_extenders import (
     PREDICATES,
@@ -202,7 +200,7 @@ def test_find_nodes_that_pass_extenders(made_up: list[MadeUp], nodes: str, statu
     filtered = NodeToStatus()
     filtered.absent = PRE_FILTER
     state = ClusterState(
-        ClusterSnapshot(nodes=[make_node(name) for name in nodes]), FeatureGates(), now=NOW, scheduler_names=frozenset()
+        ClusterSnapshot(nodes=[make_node(name) for name in nodes]), behaviour(), now=NOW, scheduler_names=frozenset()
     )
     with reached(made_up, way) as extenders:
         passing = Extending(extenders, state, make_pod("p"), NO_PHASES).filter(list(state.node_infos), filtered)
@@ -271,7 +269,7 @@ class Answering(HttpExtender):
         self._answers = list(answers)
         verbs = {"filter_verb": "filter", "prioritize_verb": "", "preempt_verb": "", "node_cache_capable": True}
         stated = ExtenderSettings(**{"url_prefix": "http://x", "weight": 1, **verbs, **settings})
-        super().__init__(stated, V1_36, self._said)
+        super().__init__(stated, CURRENT, self._said)
 
     def _said(self, _: str, body: bytes) -> bytes:
         self.asked.append(json.loads(body))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.errors import UsageError
-from kpreempt.schedulers.kube import FeatureGates, feature_gates, parse_feature_gates, scheduler_from_configuration
-from kpreempt.schedulers.kube.framework.features import NOT_MODELLED, gate_names
-from kpreempt.schedulers.kube.framework.irrelevant_gates import IRRELEVANT, REASONS
-from kpreempt.schedulers.kube.framework.known_gates import DEFAULTS, DEPENDENCIES, LOCKED_OFF, LOCKED_ON
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
+from kpreempt.schedulers.kube.feature_gates import behaviour_with, parse_feature_gates
+from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.versions import NEWEST, behaviour, gates_of, known_gates, needed_gates
+
+GATES = known_gates()
 
 
 @pytest.mark.parametrize(
@@ -71,13 +73,13 @@ def test_the_option_is_refused_with_the_schedulers_reason(text: str, reason: str
 )
 def test_settings_are_refused_with_the_schedulers_reason(settings: dict[str, bool], reason: str) -> None:
     with pytest.raises(UsageError) as raised:
-        feature_gates(settings)
+        behaviour_with(settings)
     assert raised.value.message == f"--feature-gates: {reason}"
 
 
 def test_a_gate_in_wrong_case_is_hinted_at() -> None:
     with pytest.raises(UsageError) as raised:
-        feature_gates({"podlevelresources": True})
+        behaviour_with({"podlevelresources": True})
     assert raised.value.hint == "PodLevelResources"
 
 
@@ -92,21 +94,21 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
     ],
 )
 def test_what_is_not_modelled_is_named(settings: dict[str, bool], not_modelled: list[str]) -> None:
-    assert feature_gates(settings)[1] == not_modelled
+    assert behaviour_with(settings)[1] == not_modelled
 
 
 def test_no_settings_give_the_defaults() -> None:
-    assert feature_gates({}) == (FeatureGates(), [])
+    assert behaviour_with({}) == (behaviour(), [])
 
 
 def test_all_alpha_switches_every_gate_of_that_stage_but_those_that_are_set() -> None:
-    gates, _ = feature_gates({"AllAlpha": True, "VolumeLimitScaling": False})
+    gates, _ = behaviour_with({"AllAlpha": True, "VolumeLimitScaling": False})
     assert gates.storage_capacity_scoring
     assert not gates.volume_limit_scaling
 
 
 def test_all_beta_switches_off_what_is_on_by_default() -> None:
-    gates, _ = feature_gates({"AllBeta": False, "PodLevelResources": True})
+    gates, _ = behaviour_with({"AllBeta": False, "PodLevelResources": True})
     assert not gates.dra_extended_resource
     assert gates.pod_level_resources
     assert gates.dynamic_resource_allocation
@@ -117,27 +119,24 @@ def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None
     assert assumption.field == "feature gate DRADeviceTaints"
 
 
-def test_every_gate_is_modelled_or_is_told_or_can_change_nothing() -> None:
-    modelled, locked = set(gate_names()), set(LOCKED_ON | LOCKED_OFF)
-    settable = set(DEFAULTS) - locked
-    assert settable == (modelled - locked) | NOT_MODELLED | IRRELEVANT
-    assert sum(map(len, REASONS.values())) == len(IRRELEVANT)
-    assert not IRRELEVANT & (NOT_MODELLED | modelled)
-    assert not NOT_MODELLED & modelled
+def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:
+    tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
+    assert sum(len(gates_of(NEWEST, table)) for table in tables) == len(GATES)
+    assert {gate.stage for gate in gates_of(NEWEST, LOCKED).values()} == {"locked"}
 
 
-@pytest.mark.parametrize("name", sorted(NOT_MODELLED))
+@pytest.mark.parametrize("name", sorted(gates_of(NEWEST, NOT_MODELLED)))
 def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> None:
     needed = {}
     pending = [name]
     while pending:
         each = pending.pop()
-        needed |= {other: True for other in DEPENDENCIES.get(each, ()) if other not in needed}
-        pending += [other for other in DEPENDENCIES.get(each, ()) if not DEFAULTS[other]]
-    if DEFAULTS[name]:
-        dependents = {other: False for other, others in DEPENDENCIES.items() if name in others}
+        needed |= {other: True for other in needed_gates().get(each, ()) if other not in needed}
+        pending += [other for other in needed_gates().get(each, ()) if not GATES[other].default]
+    if GATES[name].default:
+        dependents = {other: False for other, others in needed_gates().items() if name in others}
         settings = {**dependents, name: False}
     else:
         settings = {**needed, name: True}
-    assert name in feature_gates(settings)[1]
-    assert feature_gates({name: DEFAULTS[name]})[1] == []
+    assert name in behaviour_with(settings)[1]
+    assert behaviour_with({name: GATES[name].default})[1] == []

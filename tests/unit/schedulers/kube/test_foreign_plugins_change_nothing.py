@@ -20,7 +20,7 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from tests.factories import make_node, make_pod
 from tests.unit.schedulers.kube.hostile_plugins import (
     RAISING,

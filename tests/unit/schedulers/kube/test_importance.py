@@ -9,9 +9,9 @@ import pytest
 
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod, PodSpec, PodStatus
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance
+from kpreempt.schedulers.kube.versions import behaviour
 from tests.conformance.cases import read_lines
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -26,7 +26,7 @@ def pod_info(name: str, priority: int, started: int | None) -> PodInfo:
         spec=PodSpec(priority=priority),
         status=PodStatus(start_time=start),
     )
-    return PodInfo(pod, FeatureGates())
+    return PodInfo(pod, behaviour())
 
 
 @pytest.mark.parametrize(

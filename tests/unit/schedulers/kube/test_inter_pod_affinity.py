@@ -19,8 +19,8 @@ from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Namespace
-from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.profile import Profile
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Code, Status, Verdict
 from kpreempt.verdict.details import AffinityConflict
 from tests.factories import NOW, decide, make_node, make_pod

@@ -12,10 +12,10 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, Toleration, Volume
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.framework.memory import MOST_LIKENESSES, MOST_OUTDATED, Memory, likeness
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from tests.factories import NOW, make_node, make_pod
 
 NODES = [make_node(f"n{index}") for index in range(4)]

@@ -7,7 +7,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PersistentVolumeClaimVolume, Pod, Volume
 from kpreempt.model.taints import Taint
-from kpreempt.schedulers.kube import KubeScheduler
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import NodeEvaluation
 from tests.factories import NOW, make_node, make_pod
 

@@ -9,8 +9,8 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube import KubeScheduler
-from kpreempt.schedulers.kube.framework.features import FeatureGates
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 
@@ -199,7 +199,7 @@ def test_scores_of_storage_are_not_remembered() -> None:
     asked = pod_of(pod("asked", volumes=USES_CLAIM, affinity=near("podAntiAffinity")))
     # A pod on the one node keeps the other one from being scored, until it is gone.
     first, second = following(rest, [pod("x", on="n1")], [])
-    _, again, anew = decided(first, second, asked, features=gates)
+    _, again, anew = decided(first, second, asked, behaviour=gates)
     assert again == anew
     assert {scores["VolumeBinding"] for scores in again.plugin_scores.values()} != {0}
 
@@ -217,10 +217,10 @@ def decided(
     second: ClusterSnapshot,
     asked: Pod,
     then: Pod | None = None,
-    features: FeatureGates | None = None,
+    behaviour: Behaviour | None = None,
 ) -> tuple[Verdict, Verdict, Verdict]:
     """The verdict on the first cluster, once it is remembered; on the second with that memory, and without it."""
-    kube = KubeScheduler(features=features)
+    kube = KubeScheduler(behaviour=behaviour)
     prepared = None
     for _ in range(4):
         prepared = kube.prepare(first, now=NOW, before=prepared)

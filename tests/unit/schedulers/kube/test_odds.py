@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.schedulers.kube import scheduler_from_configuration
+from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, outcomes_in_any_order, search_order
 from kpreempt.verdict import Code, Odds, Outcome, Sampling, SearchOrder, Status, Verdict

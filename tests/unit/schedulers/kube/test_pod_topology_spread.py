@@ -24,12 +24,12 @@ from kpreempt.model.workloads import (
     StatefulSet,
     WorkloadSpec,
 )
-from kpreempt.schedulers.kube import KubeScheduler
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import MAX_DOMAINS
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.logarithm import natural_log
 from kpreempt.schedulers.kube.profile import Profile
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Code, Verdict
 from kpreempt.verdict.details import SpreadConflict
 from tests.factories import NOW, decide, make_node, make_pod
@@ -241,7 +241,7 @@ def test_the_minimum_follows_the_pods_that_are_taken_away_and_put_back() -> None
 
 def test_match_label_keys_are_ignored_without_their_gate() -> None:
     old = [web(name, "a", labels={"app": "web", "version": "1"}) for name in ("one", "two")]
-    scheduler = KubeScheduler(features=FeatureGates(match_label_keys_in_pod_topology_spread=False))
+    scheduler = KubeScheduler(behaviour=behaviour(gates={"MatchLabelKeysInPodTopologySpread": False}))
     prepared = scheduler.prepare(cluster(*old), now=NOW)
     verdict = scheduler.decide(prepared, new(**spread(match_label_keys=["version"])))
     assert reasons(verdict) == {"a": SKEW, "b": SKEW, "d": MISSING}

@@ -9,11 +9,11 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
 from kpreempt.schedulers.kube.preemption.selection import select_nodes, usual_criteria
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
 
@@ -60,7 +60,7 @@ def test_a_single_candidate_is_chosen_without_a_round() -> None:
 
 def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> None:
     budgets = BudgetIndex([make_budget("none", {"app": "web"}, 0), make_budget("one", {"tier": "x"}, 1)])
-    pods = [PodInfo(make_pod(name, labels={"app": "web", "tier": "x"}), FeatureGates()) for name in "ab"]
+    pods = [PodInfo(make_pod(name, labels={"app": "web", "tier": "x"}), behaviour()) for name in "ab"]
     first, second = budgets.count(pods)
     assert [(use.budget, use.left) for use in first.budgets] == [("shop/none", -1), ("shop/one", 0)]
     assert [(use.budget, use.left) for use in second.budgets] == [("shop/none", -2), ("shop/one", -1)]
@@ -77,7 +77,7 @@ def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> No
     ],
 )
 def test_budgets_that_do_not_count_a_pod(budget: object) -> None:
-    (counted,) = BudgetIndex([budget]).count([PodInfo(make_pod("a", labels={"app": "web"}), FeatureGates())])  # type: ignore[list-item]  # the table's column is of one type
+    (counted,) = BudgetIndex([budget]).count([PodInfo(make_pod("a", labels={"app": "web"}), behaviour())])  # type: ignore[list-item]  # the table's column is of one type
     assert counted.budgets == []
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kpreempt.analysis.algorithms import queue_for
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queue_rules import QueuedPodInfo, QueueRules
-from kpreempt.schedulers.queues import SchedulingQueue, queue_for
+from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.verdict import MoverKind, QueuedPod
 from tests.queue_events import (
     START,

@@ -25,8 +25,8 @@ from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec
 from kpreempt.model.taints import Taint
 from kpreempt.model.workloads import Namespace
+from kpreempt.schedulers.kube.plugins.node_volume_limits import attach_limit_key
 from kpreempt.schedulers.volcano import configuration_of
-from kpreempt.schedulers.volcano.kube_plugins.volume_filters import attach_limit_key
 from kpreempt.verdict.volcano import AttemptOutcome
 from tests.factories import make_node
 from tests.volcano_factories import attempt_of, bound, make_task, play, refusals

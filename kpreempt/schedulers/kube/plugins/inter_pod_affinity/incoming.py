@@ -1,9 +1,8 @@
 """The incoming pod with its affinity terms ready to match (``plugins/interpodaffinity/plugin.go``, v1.36.3).
 
-The namespaces that a term's selector picks are looked up once and added to the term. Upstream means to drop the
-selector then, but drops it on a copy: it stays, and is matched against no labels at all. So a selector that holds for
-a namespace without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace, and so it does
-here, unless a caller wants it dropped.
+The namespaces that a term's selector picks are looked up once and added to the term, and the selector is dropped. Some
+versions drop it on a copy: it stays, and is matched against no labels at all. So a selector that holds for a namespace
+without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace there.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from kpreempt.model.workloads import Namespace
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.versions import Behaviour
 
 _Term = TypeVar("_Term", bound=AffinityTerm)
 
@@ -32,29 +32,29 @@ class IncomingPod:
         namespaces: Sequence[Namespace],
         namespace_labels: Mapping[str, str],
         *,
-        drops_selectors: bool = False,
+        keeps_selectors: bool,
     ) -> None:
         self.pod = pod_info.pod
         self.affinity_terms = with_selected_namespaces(
-            pod_info.required_affinity_terms, namespaces, drops_selectors=drops_selectors
+            pod_info.required_affinity_terms, namespaces, keeps_selectors=keeps_selectors
         )
         self.anti_affinity_terms = with_selected_namespaces(
-            pod_info.required_anti_affinity_terms, namespaces, drops_selectors=drops_selectors
+            pod_info.required_anti_affinity_terms, namespaces, keeps_selectors=keeps_selectors
         )
         self.namespace_labels = namespace_labels
 
 
 def with_selected_namespaces(
-    terms: Sequence[_Term], namespaces: Sequence[Namespace], *, drops_selectors: bool = False
+    terms: Sequence[_Term], namespaces: Sequence[Namespace], *, keeps_selectors: bool
 ) -> list[_Term]:
     """The terms, each with the namespaces that its selector picks added to those that it names.
 
-    ``drops_selectors`` leaves nothing but these names, as upstream means to.
+    Unless the version ``keeps_selectors``, nothing is left but these names.
     """
-    return [_with_selected_namespaces(term, namespaces, drops_selectors) for term in terms]
+    return [_with_selected_namespaces(term, namespaces, keeps_selectors) for term in terms]
 
 
-def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace], drops_selector: bool) -> _Term:
+def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace], keeps_selector: bool) -> _Term:
     selector = term.namespace_selector
     if selector is None or selector.is_empty():
         return term
@@ -62,7 +62,7 @@ def _with_selected_namespaces(term: _Term, namespaces: Sequence[Namespace], drop
     merged.namespaces = term.namespaces | {
         namespace.metadata.name for namespace in namespaces if selector.matches(namespace.metadata.labels)
     }
-    if drops_selector:
+    if not keeps_selector:
         merged.namespace_selector = None
     return merged
 
@@ -72,7 +72,7 @@ def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
     return bool(terms) and all(term.matches(pod, None) for term in terms)
 
 
-def parse_error(pod: Pod) -> str | None:
+def parse_error(pod: Pod, behaviour: Behaviour) -> str | None:
     """What upstream says of a pod with a selector in its terms that cannot be parsed (``PodInfo.Update``)."""
     affinity = pod.spec.affinity
     wanted = affinity.pod_affinity if affinity else None
@@ -86,7 +86,8 @@ def parse_error(pod: Pod) -> str | None:
     errors = []
     for group, terms in groups.items():
         selectors = (selector for term in terms for selector in (term.label_selector, term.namespace_selector))
-        error = next((error for selector in selectors if (error := selector_error(selector))), None)
+        found = (selector_error(selector, as_json=behaviour.tells_selectors_as_json) for selector in selectors)
+        error = next(filter(None, found), None)
         if error is not None:
             errors.append(f"{group}: {error}")
     if not errors:

@@ -6,7 +6,6 @@ Follows ``plugins/interpodaffinity`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
@@ -41,8 +40,6 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
 
     name = "InterPodAffinity"
-    # Whether a term of the incoming pod keeps but the names of the namespaces that its selector picks.
-    drops_namespace_selectors: ClassVar[bool] = False
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         weight = args.get("hardPodAffinityWeight", 1)
@@ -51,21 +48,21 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignores_preferences_of_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._handle = handle
         self._cluster = handle.cluster
-        self._features = handle.features
+        self._behaviour = handle.behaviour
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Count matching pods per topology; Skip where the pod requires nothing and nobody refuses it."""
-        error = parse_error(pod)
+        error = parse_error(pod, self._behaviour)
         if error is not None:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"parsing pod: {error}"])
         namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
         incoming = IncomingPod(
-            PodInfo(pod, self._features),
+            PodInfo(pod, self._behaviour),
             self._cluster.cluster.namespaces,
             namespace_labels,
-            drops_selectors=self.drops_namespace_selectors,
+            keeps_selectors=self._behaviour.keeps_namespace_selectors,
         )
         counts = FilterState(incoming, Evidence(incoming, nodes, state.findings))
         if state.findings is not None:
@@ -102,15 +99,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         own = has_preferences(pod)
         if self._ignores_preferences_of_existing and not own:
             return SKIP
-        error = parse_error(pod)
+        error = parse_error(pod, self._behaviour)
         if error is not None:
             return Status(Code.ERROR, [f"failed to parse pod: {error}"])
         preferences = Preferences(
-            PodInfo(pod, self._features),
+            PodInfo(pod, self._behaviour),
             self._cluster.cluster.namespaces,
             self._cluster.namespace_labels(pod.metadata.namespace),
             self._hard_affinity_weight,
-            drops_selectors=self.drops_namespace_selectors,
+            keeps_selectors=self._behaviour.keeps_namespace_selectors,
         )
         nodes = self._cluster.node_infos
         preferences.add_all(

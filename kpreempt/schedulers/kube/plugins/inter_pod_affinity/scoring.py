@@ -35,15 +35,15 @@ class Preferences:
         namespace_labels: Mapping[str, str],
         hard_affinity_weight: int,
         *,
-        drops_selectors: bool = False,
+        keeps_selectors: bool,
     ) -> None:
         self.weights: TopologyWeights = {}
         self._pod = pod_info.pod
         self._wanted = with_selected_namespaces(
-            pod_info.preferred_affinity_terms, namespaces, drops_selectors=drops_selectors
+            pod_info.preferred_affinity_terms, namespaces, keeps_selectors=keeps_selectors
         )
         self._unwanted = with_selected_namespaces(
-            pod_info.preferred_anti_affinity_terms, namespaces, drops_selectors=drops_selectors
+            pod_info.preferred_anti_affinity_terms, namespaces, keeps_selectors=keeps_selectors
         )
         self._namespace_labels = namespace_labels
         self._hard_affinity_weight = hard_affinity_weight

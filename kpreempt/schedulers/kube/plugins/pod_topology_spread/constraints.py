@@ -9,10 +9,10 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.taints import find_untolerated_taint
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
+from kpreempt.schedulers.kube.versions import Behaviour
 
 Action = Literal["DoNotSchedule", "ScheduleAnyway"]
 
@@ -47,32 +47,32 @@ class SpreadConstraint(NamedTuple):
 
 
 def constraints_for(
-    stated: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: Action, features: FeatureGates
+    stated: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: Action, behaviour: Behaviour
 ) -> list[SpreadConstraint]:
     """The constraints with this action, for a pod with these labels.
 
     Raises ``PluginError`` with upstream's words where a selector cannot be parsed.
     """
-    return [_constraint(each, labels, features) for each in stated if each.when_unsatisfiable == action]
+    return [_constraint(each, labels, behaviour) for each in stated if each.when_unsatisfiable == action]
 
 
-def _constraint(
-    stated: TopologySpreadConstraint, labels: Mapping[str, str], features: FeatureGates
-) -> SpreadConstraint:
-    error = selector_error(stated.label_selector)
+def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], behaviour: Behaviour) -> SpreadConstraint:
+    error = selector_error(stated.label_selector, as_json=behaviour.tells_selectors_as_json)
     if error is not None:
         raise PluginError(error)
     selector = stated.label_selector
-    if selector is not None and features.match_label_keys_in_pod_topology_spread:
+    if selector is not None and behaviour.match_label_keys_in_pod_topology_spread:
         selector = narrowed(selector, {key: labels[key] for key in stated.match_label_keys if key in labels})
-    is_policy_read = features.node_inclusion_policy_in_pod_topology_spread
+    is_policy_read = behaviour.node_inclusion_policy_in_pod_topology_spread
+    counts_domains = behaviour.min_domains_in_pod_topology_spread
     return SpreadConstraint(
         max_skew=stated.max_skew,
         topology_key=stated.topology_key,
         selector=selector,
-        min_domains=1 if stated.min_domains is None else stated.min_domains,
+        min_domains=stated.min_domains if counts_domains and stated.min_domains is not None else 1,
         honors_node_affinity=not (is_policy_read and stated.node_affinity_policy == "Ignore"),
         honors_taints=is_policy_read and stated.node_taints_policy == "Honor",
+        counts_all=behaviour.counts_pods_for_empty_selectors,
     )
 
 
@@ -111,10 +111,10 @@ def _counts_none(constraint: SpreadConstraint) -> bool:
 class NodeInclusion:
     """Which nodes' pods and domains count for a pod: by its node affinity, its tolerations and the policies."""
 
-    def __init__(self, pod: Pod, features: FeatureGates) -> None:
+    def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
         self._pod = pod
-        self._reads_policies = features.node_inclusion_policy_in_pod_topology_spread
-        self._compares_numbers = features.taint_toleration_comparison_operators
+        self._reads_policies = behaviour.node_inclusion_policy_in_pod_topology_spread
+        self._compares_numbers = behaviour.taint_toleration_comparison_operators
 
     def is_node_included(self, node: Node) -> bool:
         """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""

@@ -56,7 +56,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         )
         self._handle = handle
         self._cluster = handle.cluster
-        self._features = handle.features
+        self._behaviour = handle.behaviour
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -65,10 +65,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         try:
             constraints = self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
-            return None, Status(Code.ERROR, [f"get constraints from pod: {error}"])
+            where = "get constraints from pod: " if self._behaviour.tells_where_constraints_fail else ""
+            return None, Status(Code.ERROR, [f"{where}{error}"])
         if not constraints:
             return None, SKIP
-        counts = FilterState(pod, constraints, NodeInclusion(pod, self._features))
+        counts = FilterState(pod, constraints, NodeInclusion(pod, self._behaviour))
         counts.add_all(nodes, self._handle.pod_table, state.findings)
         state.write(PRE_FILTER_KEY, counts)
         return None, SUCCESS
@@ -96,7 +97,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         # The system's defaults score nodes that lack one of the labels too.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
         scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys, findings=state.findings)
-        scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._features))
+        scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._behaviour))
         state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS
 
@@ -114,11 +115,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         kind = "hard" if action == "DoNotSchedule" else "soft"
         if stated:
             try:
-                return constraints_for(stated, labels, action, self._features)
+                return constraints_for(stated, labels, action, self._behaviour)
             except PluginError as error:
                 raise PluginError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
         try:
-            constraints = constraints_for(self._defaults, labels, action, self._features)
+            constraints = constraints_for(self._defaults, labels, action, self._behaviour)
         except PluginError as error:
             raise PluginError(f"setting default {kind} topology spread constraints: {error}") from error
         if not constraints:

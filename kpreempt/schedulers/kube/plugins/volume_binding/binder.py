@@ -13,7 +13,6 @@ from kpreempt.model.node import Node
 from kpreempt.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.csi_translation import TranslationError, in_tree_plugin, translated_nodes
-from kpreempt.schedulers.kube.framework.features import FeatureGates
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.volumes import (
     MIGRATED_PLUGINS_ANNOTATION,
@@ -33,14 +32,16 @@ from kpreempt.schedulers.kube.plugins.volume_binding.capacity import (
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import PodClaims
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import SuitableVolumes
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict.details import VolumeConflict
 
 REASON_NODE_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
+REASON_NODE_AFFINITY_OLD = "node(s) had volume node affinity conflict"
 REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 REASON_NO_SPACE = "node(s) did not have enough free storage"
 REASON_VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 # The order in which upstream reports them.
-_REASONS = (REASON_NODE_AFFINITY, REASON_NO_VOLUME, REASON_NO_SPACE, REASON_VOLUME_MISSING)
+_REASONS = (REASON_NODE_AFFINITY, REASON_NODE_AFFINITY_OLD, REASON_NO_VOLUME, REASON_NO_SPACE, REASON_VOLUME_MISSING)
 
 
 class Binding(NamedTuple):
@@ -87,25 +88,25 @@ class ClaimMatches:
         self._suitable: dict[str, SuitableVolumes] = {}
 
     def suitable(
-        self, claim: PersistentVolumeClaim, volumes: list[PersistentVolume], features: FeatureGates
+        self, claim: PersistentVolumeClaim, volumes: list[PersistentVolume], behaviour: Behaviour
     ) -> SuitableVolumes:
         """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
         if claim.key not in self._suitable:
             if self._rank:
                 last = len(self._rank)
                 volumes = sorted(volumes, key=lambda volume: self._rank.get(volume.metadata.name, last))
-            self._suitable[claim.key] = SuitableVolumes(
-                claim, volumes, has_attributes_classes=features.volume_attributes_class
-            )
+            self._suitable[claim.key] = SuitableVolumes(claim, volumes, behaviour)
         return self._suitable[claim.key]
 
 
 class VolumeBinder:
     """Finds volumes for the claims of pods in one cluster."""
 
-    def __init__(self, cluster: ClusterState, features: FeatureGates) -> None:
+    def __init__(self, cluster: ClusterState, behaviour: Behaviour) -> None:
         self._cluster = cluster
-        self._features = features
+        self._behaviour = behaviour
+        is_old = behaviour.tells_volume_node_affinity_conflict
+        self._reason_node_affinity = REASON_NODE_AFFINITY_OLD if is_old else REASON_NODE_AFFINITY
         self._capacities = StorageCapacities(cluster)
 
     @cached_property
@@ -121,7 +122,7 @@ class VolumeBinder:
 
     def suitable(self, matches: ClaimMatches, claim: PersistentVolumeClaim) -> SuitableVolumes:
         """The volumes that suit a claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
-        return matches.suitable(claim, self.volumes_of_class(class_of_claim(claim)), self._features)
+        return matches.suitable(claim, self.volumes_of_class(class_of_claim(claim)), self._behaviour)
 
     def find_pod_volumes(
         self, matches: ClaimMatches, node: Node, picks: Sequence[PersistentVolume | None] | None = None
@@ -175,7 +176,7 @@ class VolumeBinder:
                     raise PluginError(f"could not translate pv: {error}") from error
             if selector is not None and not is_reachable(selector, node.labels):
                 problem = f"can be reached from {format_selector(selector)}"
-                conflicts[REASON_NODE_AFFINITY] = VolumeConflict(claim.key, volume.metadata.name, problem)
+                conflicts[self._reason_node_affinity] = VolumeConflict(claim.key, volume.metadata.name, problem)
                 return
 
     def _migrated_plugins(self, node_name: str) -> list[str]:

@@ -22,6 +22,7 @@ from kpreempt.schedulers.kube.framework.volumes import (
     required_nodes,
     storage_capacity,
 )
+from kpreempt.schedulers.kube.versions import Behaviour
 
 _FILESYSTEM = "Filesystem"
 
@@ -31,15 +32,13 @@ class SuitableVolumes:
 
     __slots__ = ("_available", "prebound")
 
-    def __init__(
-        self, claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], *, has_attributes_classes: bool
-    ) -> None:
+    def __init__(self, claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], behaviour: Behaviour) -> None:
         """Choose among the volumes of the claim's storage class.
 
-        ``has_attributes_classes`` is the gate VolumeAttributesClass. Raises ``PluginError`` where the claim cannot be
-        matched at all.
+        Raises ``PluginError`` where the claim cannot be matched at all.
         """
-        _check(claim, has_attributes_classes)
+        has_attributes_classes = behaviour.volume_attributes_class
+        _check(claim, behaviour)
         suitable = [volume for volume in volumes if _suits(volume, claim, has_attributes_classes)]
         self.prebound = [volume for volume in suitable if is_bound_to(volume, claim)]
         available = [volume for volume in suitable if volume.spec.claim_ref is None and _is_available(volume, claim)]
@@ -129,13 +128,13 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return not reference.uid or reference.uid == claim.metadata.uid
 
 
-def _check(claim: PersistentVolumeClaim, has_attributes_classes: bool) -> None:
-    if not has_attributes_classes and claim.spec.volume_attributes_class_name:
+def _check(claim: PersistentVolumeClaim, behaviour: Behaviour) -> None:
+    if not behaviour.volume_attributes_class and claim.spec.volume_attributes_class_name:
         raise PluginError(
             f"unsupported volumeAttributesClassName is set on claim {claim.key} "
             "when the feature-gate VolumeAttributesClass is disabled"
         )
-    error = selector_error(claim.spec.selector)
+    error = selector_error(claim.spec.selector, as_json=behaviour.tells_selectors_as_json)
     if error is not None:
         raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
 

@@ -58,8 +58,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._binder = VolumeBinder(handle.cluster, handle.features)
-        self._shape = shape_of(args) if handle.features.storage_capacity_scoring else None
+        self._binder = VolumeBinder(handle.cluster, handle.behaviour)
+        self._shape = shape_of(args) if handle.behaviour.storage_capacity_scoring else None
         # Scores are made of what Filter found in this very cycle.
         self.is_local = self._shape is None
 

@@ -1,4 +1,4 @@
-"""The scheduling queue of Kubernetes 1.36: active, backing off, unschedulable.
+"""The scheduling queue: active, backing off, unschedulable.
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
 queueing hints (which cannot be turned off any more). Of the tree's own PreEnqueue plugins there is SchedulingGates
@@ -15,22 +15,26 @@ from enum import IntEnum
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
-from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.nominated import Nominator, identity
-from kpreempt.schedulers.queues.ticks import Ticker
-from kpreempt.schedulers.queues.v1_36.backoff import DEFAULT_INITIAL_BACKOFF, DEFAULT_MAX_BACKOFF, BackoffQueue
-from kpreempt.schedulers.queues.v1_36.cluster_events import (
+from kpreempt.schedulers.kube.queue.backoff import (
+    BackoffQueue,
+    QueuedPodInfo,
+    comes_first,
+)
+from kpreempt.schedulers.kube.queue.events import (
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_UPDATE,
     ClusterEvent,
+    Happening,
+    InFlight,
     pod_changes,
 )
-from kpreempt.schedulers.queues.v1_36.hints import SCHEDULING_GATES, is_of_interest, registrations_of
-from kpreempt.schedulers.queues.v1_36.in_flight import Happening, InFlight
-from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo, comes_first
+from kpreempt.schedulers.kube.queue.hints import SCHEDULING_GATES, is_of_interest, registrations_of
+from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.schedulers.queues.heap import Heap
+from kpreempt.schedulers.queues.nominated import Nominator, identity
+from kpreempt.schedulers.queues.ticks import Ticker
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
 FLUSH_PERIOD = timedelta(seconds=30)
@@ -57,10 +61,10 @@ class PriorityQueue:
         self,
         started: datetime,
         *,
-        initial_backoff: timedelta = DEFAULT_INITIAL_BACKOFF,
-        max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
-        pops_from_backoff: bool = True,
-        rules: QueueRules = NO_RULES,
+        initial_backoff: timedelta,
+        max_backoff: timedelta,
+        pops_from_backoff: bool,
+        rules: QueueRules,
     ) -> None:
         """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
 

@@ -1,17 +1,20 @@
-"""What happens in a cluster, as today's scheduling queue tells events apart.
+"""What happens in a cluster, as the scheduling queue tells events apart, and what happens while pods are in flight.
 
-Follows ``framework/types.go`` of ``k8s.io/kube-scheduler`` v0.36.3 (``ActionType``), and ``pkg/scheduler/framework``
-of v1.36.3: ``types.go`` (``MatchClusterEvents``) and ``events.go`` (which changes an update makes).
+Follows ``framework/types.go`` of ``k8s.io/kube-scheduler`` v0.36.3 (``ActionType``), and ``pkg/scheduler`` of v1.36.3:
+``framework/types.go`` (``MatchClusterEvents``), ``framework/events.go`` (which changes an update makes) and
+``backend/queue/active_queue.go`` (``inFlightPods``, ``inFlightEvents``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntFlag, auto
 from typing import NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.queues.requests import requests_of
+from kpreempt.schedulers.kube.framework.resources import pod_requests
+from kpreempt.schedulers.queues.nominated import identity
 
 WILD_CARD = "*"
 POD = "Pod"
@@ -85,7 +88,7 @@ def name_of(action: Action) -> str:
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
     """The events that a pod's update makes (``PodSchedulingPropertiesChange``); a general one where none is special."""
     resource = ASSIGNED_POD if new.spec.node_name else UNSCHEDULABLE_POD
-    before, after = requests_of(old), requests_of(new)
+    before, after = pod_requests(old), pod_requests(new)
     changes = (
         (Action.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
         (Action.UPDATE_POD_SCALE_DOWN, any(after.get(name, -1) < amount for name, amount in before.items())),
@@ -116,3 +119,54 @@ def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
         (Action.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
     )
     return [ClusterEvent(NODE, action) for action, has_changed in changes if has_changed]
+
+
+class Happening(NamedTuple):
+    """An event with the object before and after."""
+
+    event: ClusterEvent
+    old: Pod | Node | None = None
+    new: Pod | Node | None = None
+
+
+class InFlight:
+    """Pods that are being scheduled, and what may help them when they come back.
+
+    One list of pods and events in the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[str | Happening] = []
+
+    def __contains__(self, pod: Pod) -> bool:
+        return identity(pod) in self._entries
+
+    def __bool__(self) -> bool:
+        return any(isinstance(entry, str) for entry in self._entries)
+
+    @property
+    def last_event(self) -> ClusterEvent | None:
+        """What happened last, if no pod was popped since."""
+        last = self._entries[-1] if self._entries else None
+        return last.event if isinstance(last, Happening) else None
+
+    def begin(self, pod: Pod) -> None:
+        """The pod was popped."""
+        self._entries.append(identity(pod))
+
+    def record(self, happenings: Iterable[Happening]) -> None:
+        """Something happened; nobody needs to know where no pod is in flight."""
+        if self:
+            self._entries.extend(happenings)
+
+    def since(self, pod: Pod) -> list[Happening]:
+        """What happened since the pod was popped."""
+        start = self._entries.index(identity(pod))
+        return [entry for entry in self._entries[start:] if isinstance(entry, Happening)]
+
+    def end(self, pod: Pod) -> None:
+        """The pod is not in flight any more; what only it needed to know is forgotten."""
+        if pod in self:
+            self._entries.remove(identity(pod))
+        first = next((index for index, entry in enumerate(self._entries) if isinstance(entry, str)), len(self._entries))
+        del self._entries[:first]

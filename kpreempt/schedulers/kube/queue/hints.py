@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.queues.v1_36 import node_hints, pod_hints
-from kpreempt.schedulers.queues.v1_36.cluster_events import NODE, POD, Action, ClusterEvent
+from kpreempt.schedulers.kube.queue import hint_functions as helps
+from kpreempt.schedulers.kube.queue.events import NODE, POD, Action, ClusterEvent
 
 # A pod that was refused, and the object that changed before and after; whether to try the pod again.
 Hint = Callable[[Pod, Pod | Node | None, Pod | Node | None], bool]
@@ -54,25 +54,25 @@ def _on(resource: str, action: Action, *, is_modelled: bool = False) -> Registra
 
 
 REGISTRATIONS: dict[str, tuple[Registration, ...]] = {
-    SCHEDULING_GATES: (_on_pod(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, pod_hints.is_own),),
+    SCHEDULING_GATES: (_on_pod(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, helps.is_own),),
     "NodeUnschedulable": (
-        _on_node(Action.ADD | Action.UPDATE_NODE_TAINT, node_hints.is_opened),
-        _on_pod(Action.UPDATE_POD_TOLERATION, pod_hints.is_own),
+        _on_node(Action.ADD | Action.UPDATE_NODE_TAINT, helps.is_opened),
+        _on_pod(Action.UPDATE_POD_TOLERATION, helps.is_own),
     ),
     "NodeName": (_on_node(Action.ADD),),
     "TaintToleration": (
-        _on_node(Action.ADD | Action.UPDATE_NODE_TAINT, node_hints.is_tolerated_now),
-        _on_pod(Action.UPDATE_POD_TOLERATION, pod_hints.is_own),
+        _on_node(Action.ADD | Action.UPDATE_NODE_TAINT, helps.is_tolerated_now),
+        _on_pod(Action.UPDATE_POD_TOLERATION, helps.is_own),
     ),
-    "NodeAffinity": (_on_node(Action.ADD | Action.UPDATE_NODE_LABEL, node_hints.is_selected_now),),
-    "NodePorts": (_on_pod(Action.DELETE, pod_hints.frees_a_port), _on_node(Action.ADD)),
+    "NodeAffinity": (_on_node(Action.ADD | Action.UPDATE_NODE_LABEL, helps.is_selected_now),),
+    "NodePorts": (_on_pod(Action.DELETE, helps.frees_a_port), _on_node(Action.ADD)),
     "NodeResourcesFit": (
-        _on_pod(Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, pod_hints.frees_resources),
-        _on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, node_hints.has_more_room),
+        _on_pod(Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, helps.frees_resources),
+        _on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, helps.has_more_room),
         _on("DeviceClass", _WRITTEN),
     ),
     "VolumeRestrictions": (
-        _on_pod(Action.DELETE, pod_hints.is_of_namespace, is_modelled=False),
+        _on_pod(Action.DELETE, helps.is_of_namespace, is_modelled=False),
         _on_node(Action.ADD),
         _on("PersistentVolumeClaim", Action.ADD),
     ),
@@ -101,28 +101,28 @@ REGISTRATIONS: dict[str, tuple[Registration, ...]] = {
     "PodTopologySpread": (
         _on_pod(
             Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE,
-            pod_hints.changes_spread,
+            helps.pod_changes_spread,
         ),
         _on_node(
-            Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT, node_hints.changes_spread
+            Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT, helps.node_changes_spread
         ),
     ),
     "InterPodAffinity": (
-        _on_pod(Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, pod_hints.changes_affinity),
-        _on_node(Action.ADD | Action.UPDATE_NODE_LABEL, node_hints.changes_topology),
+        _on_pod(Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, helps.changes_affinity),
+        _on_node(Action.ADD | Action.UPDATE_NODE_LABEL, helps.changes_topology),
     ),
     "DynamicResources": (
         _on_node(Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
         _on("ResourceClaim", _WRITTEN),
-        _on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, pod_hints.is_own, is_modelled=False),
+        _on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, helps.is_own, is_modelled=False),
         _on("DeviceClass", _WRITTEN, is_modelled=True),
         _on("ResourceSlice", _WRITTEN, is_modelled=True),
     ),
     "NodeDeclaredFeatures": (
-        _on_node(Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, node_hints.declares_otherwise),
-        _on_pod(Action.UPDATE, pod_hints.is_own, is_modelled=False),
+        _on_node(Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, helps.declares_otherwise),
+        _on_pod(Action.UPDATE, helps.is_own, is_modelled=False),
     ),
-    "DefaultPreemption": (_on_pod(Action.DELETE, pod_hints.never),),
+    "DefaultPreemption": (_on_pod(Action.DELETE, helps.never),),
 }
 # What a plugin that says nothing waits for: everything.
 _EVERYTHING = tuple(

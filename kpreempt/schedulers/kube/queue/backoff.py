@@ -1,6 +1,6 @@
-"""How long a pod waits before it is tried again, and the queue of those that do.
+"""What the queue remembers of a pod, how long it waits before it is tried again, and the queue of those that do.
 
-Follows ``pkg/scheduler/backend/queue/backoff_queue.go`` of v1.36.3.
+Follows ``pkg/scheduler/framework/types.go`` (``QueuedPodInfo``) and ``backend/queue/backoff_queue.go`` of v1.36.3.
 """
 
 from __future__ import annotations
@@ -8,12 +8,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.v1_36.pod_info import QueuedPodInfo, comes_first
 
 DEFAULT_INITIAL_BACKOFF = timedelta(seconds=1)
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 NO_BACKOFF = datetime.min.replace(tzinfo=UTC)
+
+
+class QueuedPodInfo:
+    """A pod with its attempts.
+
+    ``timestamp`` is when it came into the queue, or was last given back. ``unschedulable_count`` counts attempts in
+    which plugins refused it, ``consecutive_errors_count`` those since that ended with an error. ``gating_plugin`` keeps
+    it out of the active queue. ``backoff_expiration`` is set when it is first asked for, and cleared by an attempt.
+    """
+
+    def __init__(self, pod: Pod, timestamp: datetime) -> None:
+        self.pod = pod
+        self.timestamp = timestamp
+        self.attempts = 0
+        self.unschedulable_count = 0
+        self.consecutive_errors_count = 0
+        self.backoff_expiration: datetime | None = None
+        self.unschedulable_plugins: set[str] = set()
+        self.pending_plugins: set[str] = set()
+        self.gating_plugin = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return self.pod.key
+
+    @property
+    def rejector_plugins(self) -> set[str]:
+        """The plugins that refused the pod when it was last tried, or that hold it back."""
+        return self.unschedulable_plugins | self.pending_plugins
+
+
+def comes_first(left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
+    """The order of plugin PrioritySort: the higher priority, then the earlier timestamp."""
+    return (-left.pod.priority, left.timestamp) < (-right.pod.priority, right.timestamp)
 
 
 class BackoffQueue:
