@@ -73,15 +73,16 @@ def quantity(text: str) -> Quantity:
 
 def ceil_units(nano: int) -> int:
     """Whole units of an exact amount, rounded up, wrapped to int64 as upstream's big numbers are."""
-    return _wrap_int64(-(-nano // NANO_PER_UNIT))
+    return wrapped(-(-nano // NANO_PER_UNIT))
 
 
 def ceil_milli(nano: int) -> int:
     """Thousandths of a unit of an exact amount, rounded up, wrapped to int64."""
-    return _wrap_int64(-(-nano // NANO_PER_MILLI))
+    return wrapped(-(-nano // NANO_PER_MILLI))
 
 
-def _wrap_int64(number: int) -> int:
+def wrapped(number: int) -> int:
+    """The number as Go has it in 64 bits with a sign where nobody checks that it fits: it goes round."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -92,7 +93,7 @@ def _divide_away_from_zero(number: int, divisor: int) -> int:
 
 def _scaled_decimal(nano: int, digits: int) -> int:
     """``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals."""
-    return _wrap_int64(-(-nano // 10**digits))
+    return wrapped(-(-nano // 10**digits))
 
 
 def _parse(text: str) -> tuple[int, tuple[int, int] | None]:

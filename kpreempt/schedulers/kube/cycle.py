@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import wrapped
 from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.kube.assumptions import (
     asked_about_more,
@@ -21,7 +22,7 @@ from kpreempt.schedulers.kube.assumptions import (
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
-from kpreempt.schedulers.kube.extending import Extending, int64
+from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
@@ -204,7 +205,7 @@ class Cycle:
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
         # Without plugins that score and without extenders every node's total is 1.
         base = 0 if self._framework.plugins.scores or extending is not None else 1
-        scores = {node: int64(base + sum(by_plugin.values())) for node, by_plugin in plugin_scores.items()}
+        scores = {node: wrapped(base + sum(by_plugin.values())) for node, by_plugin in plugin_scores.items()}
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import wrapped
 from kpreempt.phases import Phases
 from kpreempt.schedulers.extender_protocol import ExtenderError, FilterAnswer, HttpExtender, NodeVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -123,7 +124,7 @@ class Extending:
             for each in given:
                 if each.host in names:
                     of_node = scores[each.host]
-                    of_node[extender.name] = int64(of_node.get(extender.name, 0) + each.score * factor)
+                    of_node[extender.name] = wrapped(of_node.get(extender.name, 0) + each.score * factor)
             scored = {each.host: each.score for each in given if each.host in names}
             self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
         return scores
@@ -190,11 +191,6 @@ class Extending:
             if is_ignored:
                 return None
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
-
-
-def int64(number: int) -> int:
-    """A number as Go has it where nobody checks that it fits: it goes round."""
-    return (number + 2**63) % 2**64 - 2**63
 
 
 def _keys(victims: NodeVictims | None) -> list[str] | None:

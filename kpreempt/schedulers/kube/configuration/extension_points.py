@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.model.quantity import MAX_INT64, wrapped
 from kpreempt.schedulers.kube.configuration.defaults import ALL
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT
 from kpreempt.schedulers.kube.configuration.validation import REMOVED_PLUGINS
 
 _MAX_SCORE = 100
-_MAX_TOTAL_SCORE = 2**63 - 1
 
 Plugins = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 Points = Mapping[str, frozenset[str]]
@@ -91,11 +91,6 @@ def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, 
             continue
         seen.add(name)
         highest = (plugin["weight"] or 1) * _MAX_SCORE
-        if highest > _wrapped(_MAX_TOTAL_SCORE - total):
+        if highest > wrapped(MAX_INT64 - total):
             raise ConfigurationError(f"{kind} plugins: total score of Score plugins could overflow")
-        total = _wrapped(total + highest)
-
-
-def _wrapped(number: int) -> int:
-    """The number as 64 bits with a sign hold it."""
-    return (number + 2**63) % 2**64 - 2**63
+        total = wrapped(total + highest)
