@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
@@ -19,6 +18,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
+from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
 from kpreempt.schedulers.kube.profile import REGISTRY, PointConfig, Profile, Registry, build_plugins
@@ -127,7 +127,7 @@ def run_is_fit(case: Case) -> list[str]:
 def run_scores(case: Case) -> list[str]:
     """PreScore, Score, and where the case asks for it NormalizeScore; or what is wrong with the arguments."""
     if "configErrors" in case["expect"]:
-        problems = validate_node_resources_fit("", case["config"]["NodeResourcesFit"])
+        problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"])
         return [
             f"no problem with {error['field']} among {problems}"
             for error in case["expect"]["configErrors"]
@@ -164,7 +164,9 @@ def run_post_filter(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
     filtered = node_to_status(case["input"]["filteredNodeStatuses"])
-    result, status = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, filtered)
+    result, status = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(
+        state, pod, filtered
+    )
     found = differ("result", _expected_nomination(case["expect"]["result"]), _nomination(result))
     want = case["expect"]["status"]
     return found if same_status(want, status) else [*found, f"status: want {want}, got {status}"]
@@ -200,7 +202,7 @@ def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
     state = CycleState()
     bench.framework.run_pre_filter(state, pod)
     filtered = all_refused()
-    result, _ = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, filtered)
+    result, _ = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(state, pod, filtered)
     assert result is not None
     return result
 
@@ -271,7 +273,7 @@ def run_eligibility(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     filtered = NodeToStatus()
     filtered.statuses = {pod.status.nominated_node_name: status_of(case["input"]["nominatedNodeStatus"])}
-    got = DefaultPreemption(default_args(), bench.handle).eligibility(CycleState(), pod, filtered)
+    got = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).eligibility(CycleState(), pod, filtered)
     return differ("eligible", case["expect"]["eligible"], got.eligible) + differ(
         "reason", case["observed"]["message"], got.reason
     )

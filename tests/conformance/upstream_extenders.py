@@ -113,7 +113,9 @@ def run_preempt(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
     state.extending = _extending(bench, case, extenders)
-    result, status = DefaultPreemption(default_args(), bench.handle).post_filter(state, pod, all_refused())
+    result, status = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(
+        state, pod, all_refused()
+    )
     nominated = ((result.nominated_node_names if result else None) or [""])[0]
     candidates = result.evidence.candidates if result and result.evidence else []
     victims = next((each.victims for each in candidates if each.node == nominated), [])

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.model.node import Node
-from kpreempt.model.quantity import Quantity, quantity
+from kpreempt.model.quantity import MAX_INT64, Quantity, quantity
 from kpreempt.schedulers.extender_protocol.go_syntax import problem_of
 
-_MAX_INT64 = 2**63 - 1
 # Longer numbers fit no type that there is; they are kept as text.
 _LONGEST_NUMBER = 64
 
@@ -215,7 +214,7 @@ def _int64(value: Any, path: str) -> int:
 
 
 def _fits(number: int) -> bool:
-    return -_MAX_INT64 - 1 <= number <= _MAX_INT64
+    return -MAX_INT64 - 1 <= number <= MAX_INT64
 
 
 def _mismatch(value: Any, path: str, go_type: str) -> ExtenderError:

@@ -18,7 +18,6 @@ from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
     Plugin,
-    PluginArgs,
     PluginError,
     PostFilterPlugin,
     PreEnqueuePlugin,
@@ -30,6 +29,8 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
 from kpreempt.schedulers.kube.plugins import (
     default_preemption,
+    dynamic_resources,
+    node_affinity,
     node_resources_balanced_allocation,
     node_resources_fit,
 )
@@ -57,19 +58,24 @@ from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
 from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin, behaviour, default_plugins, plugins_in_tree
 
 
-def _no_args() -> PluginArgs:
-    return {}
+def _as_given(args: Mapping[str, Any], _: Behaviour) -> dict[str, Any]:
+    return dict(args)
+
+
+def _no_problems(*_: object) -> list[str]:
+    return []
 
 
 class Registration(NamedTuple):
-    """How a plugin is made, and its arguments where the configuration gives none.
+    """How a plugin is made, what loading fills into its arguments, and what is wrong with them then.
 
     ``points`` are the extension points that it implements. ``plugin`` is the class of one from outside, and ``source``
     says where that was found.
     """
 
     factory: Callable[[Any, Handle], Plugin]
-    default_args: Callable[[], PluginArgs] = _no_args
+    default_args: Callable[[Mapping[str, Any], Behaviour], dict[str, Any]] = _as_given
+    arg_problems: Callable[[str, Mapping[str, Any], Behaviour], list[str]] = _no_problems
     points: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
     source: str = ""
@@ -80,20 +86,28 @@ _FACTORIES: dict[str, Registration] = {
     "NodeUnschedulable": Registration(NodeUnschedulable),
     "NodeName": Registration(NodeName),
     "TaintToleration": Registration(TaintToleration),
-    "NodeAffinity": Registration(NodeAffinity),
+    "NodeAffinity": Registration(NodeAffinity, arg_problems=node_affinity.arg_problems),
     "NodePorts": Registration(NodePorts),
     "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
     "VolumeRestrictions": Registration(VolumeRestrictions),
     "NodeVolumeLimits": Registration(NodeVolumeLimits),
-    "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args),
+    "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args, volume_binding.arg_problems),
     "VolumeZone": Registration(VolumeZone),
     "NodeDeclaredFeatures": Registration(NodeDeclaredFeatures),
-    "PodTopologySpread": Registration(PodTopologySpread, pod_topology_spread.default_args),
-    "InterPodAffinity": Registration(InterPodAffinity, inter_pod_affinity.default_args),
-    "DynamicResources": Registration(DynamicResources),
-    "DefaultPreemption": Registration(DefaultPreemption, default_preemption.default_args),
+    "PodTopologySpread": Registration(
+        PodTopologySpread, pod_topology_spread.default_args, pod_topology_spread.arg_problems
+    ),
+    "InterPodAffinity": Registration(
+        InterPodAffinity, inter_pod_affinity.default_args, inter_pod_affinity.arg_problems
+    ),
+    "DynamicResources": Registration(DynamicResources, arg_problems=dynamic_resources.arg_problems),
+    "DefaultPreemption": Registration(
+        DefaultPreemption, default_preemption.default_args, default_preemption.arg_problems
+    ),
     "NodeResourcesBalancedAllocation": Registration(
-        NodeResourcesBalancedAllocation, node_resources_balanced_allocation.default_args
+        NodeResourcesBalancedAllocation,
+        node_resources_balanced_allocation.default_args,
+        node_resources_balanced_allocation.arg_problems,
     ),
     "ImageLocality": Registration(ImageLocality),
 }
@@ -208,7 +222,7 @@ def weights_of(profile: Profile) -> dict[str, int]:
 def _made(name: str, registration: Registration, profile: Profile, handle: Handle) -> Plugin:
     given = profile.plugin_args.get(name)
     if registration.plugin is None:
-        return registration.factory(given or registration.default_args(), handle)
+        return registration.factory(given or registration.default_args({}, handle.behaviour), handle)
     try:
         with speaking(name):
             return ForeignPlugin(name, registration.factory(given, handle), handle.cluster)

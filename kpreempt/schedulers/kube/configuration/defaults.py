@@ -7,13 +7,12 @@ from typing import Any
 
 from kpreempt.model.durations import SECOND
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT, PLUGIN_ARGS
+from kpreempt.schedulers.kube.profile import REGISTRY
 from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 ALL = "*"
 
-_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1})
-_CAPACITY_SHAPE = ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 0})
 _LEADER_ELECTION = {
     "leaderElect": True,
     "leaseDuration": 15 * SECOND,
@@ -55,36 +54,15 @@ def with_defaults(
     }
 
 
-def default_args(name: str, args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
-    """The plugin's arguments with their defaults; ``args`` is not changed."""
-    filled = dict(args)
-    if name == "DefaultPreemption":
-        return {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100, **filled}
-    if name == "InterPodAffinity":
-        return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **filled}
-    if name == "NodeResourcesBalancedAllocation":
-        filled["resources"] = _weighted(filled.get("resources"))
-    elif name == "NodeResourcesFit":
-        strategy = dict(filled.get("scoringStrategy", {"type": "LeastAllocated"}))
-        filled["scoringStrategy"] = {"type": "", **strategy, "resources": _weighted(strategy.get("resources"))}
-    elif name == "PodTopologySpread":
-        filled["defaultingType"] = filled.get("defaultingType") or "System"
-    elif name == "VolumeBinding":
-        filled.setdefault("bindTimeoutSeconds", 600)
-        if behaviour.storage_capacity_scoring and not filled.get("shape"):
-            filled["shape"] = list(_CAPACITY_SHAPE)
-    return filled
-
-
-def _weighted(resources: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    return [{"name": "", **resource, "weight": resource.get("weight") or 1} for resource in resources or _RESOURCES]
+def _default_args(name: str, args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    return REGISTRY[name].default_args(args, behaviour)
 
 
 def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dict[str, Any]]:
     """The given arguments with their defaults, then those of the plugins that are enabled without any."""
     given = profile.get("pluginConfig", [])
     configs = [
-        {"name": "", **config, "args": default_args(config["name"], config.get("args", {}), behaviour)}
+        {"name": "", **config, "args": _default_args(config["name"], config.get("args", {}), behaviour)}
         if config.get("name") in PLUGIN_ARGS
         else {"name": "", **config}
         for config in given
@@ -92,7 +70,7 @@ def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dic
     configured = {config["name"] for config in configs}
     enabled = {plugin["name"] for plugins in profile["plugins"].values() for plugin in plugins["enabled"]}
     configs += [
-        {"name": name, "args": default_args(name, {}, behaviour)}
+        {"name": name, "args": _default_args(name, {}, behaviour)}
         for name in sorted(enabled)
         if name in PLUGIN_ARGS and name not in configured
     ]

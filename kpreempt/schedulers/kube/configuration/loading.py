@@ -17,7 +17,6 @@ from kpreempt.schedulers.extender_protocol import (
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 from kpreempt.schedulers.kube.configuration.defaults import with_defaults
 from kpreempt.schedulers.kube.configuration.extension_points import Plugins, check_plugins
-from kpreempt.schedulers.kube.configuration.field_errors import aggregate
 from kpreempt.schedulers.kube.configuration.foreign_plugins import (
     FoundPlugin,
     check_asked_for,
@@ -26,10 +25,11 @@ from kpreempt.schedulers.kube.configuration.foreign_plugins import (
     not_run,
     registry_with,
 )
-from kpreempt.schedulers.kube.configuration.plugin_args import validate_node_resources_fit
 from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLUGIN_ARGS
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
+from kpreempt.schedulers.kube.framework.field_errors import aggregate
+from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.profile import (
     IN_TREE,
     REGISTRY,
@@ -124,7 +124,7 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any], regis
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
     if _FIT in enabled:
-        aggregate(validate_node_resources_fit("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
+        aggregate(node_resources_fit.arg_problems("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
     try:
         check_plugins(plugins, name, IN_TREE | {each: registry[each].points for each in registry})
     except ConfigurationError as error:

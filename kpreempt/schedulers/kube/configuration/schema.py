@@ -63,20 +63,11 @@ _PLUGIN_SET = Struct("PluginSet", {"enabled": ListOf(_PLUGIN), "disabled": ListO
 
 # Extension points in the order in which the framework fills them, each with the interface that a plugin implements.
 EXTENSION_POINTS: dict[str, str] = {
-    "preFilter": "PreFilterPlugin",
-    "filter": "FilterPlugin",
-    "postFilter": "PostFilterPlugin",
-    "reserve": "ReservePlugin",
-    "preScore": "PreScorePlugin",
-    "score": "ScorePlugin",
-    "preBind": "PreBindPlugin",
-    "bind": "BindPlugin",
-    "postBind": "PostBindPlugin",
-    "permit": "PermitPlugin",
-    "preEnqueue": "PreEnqueuePlugin",
-    "queueSort": "QueueSortPlugin",
-    "placementGenerate": "PlacementGeneratePlugin",
-    "placementScore": "PlacementScorePlugin",
+    point: f"{point[0].upper()}{point[1:]}Plugin"
+    for point in (
+        *("preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit"),
+        *("preEnqueue", "queueSort", "placementGenerate", "placementScore"),
+    )
 }
 MULTI_POINT = "multiPoint"
 

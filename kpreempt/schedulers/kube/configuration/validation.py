@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kpreempt.model.durations import format_duration
-from kpreempt.schedulers.kube.configuration.field_errors import aggregate, duplicate, invalid, required
-from kpreempt.schedulers.kube.configuration.plugin_args import validate_args
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_ARGS, VERSION
+from kpreempt.schedulers.kube.framework.field_errors import aggregate, duplicate, invalid, required
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
+from kpreempt.schedulers.kube.profile import REGISTRY
 from kpreempt.schedulers.kube.versions import Behaviour
 
 REMOVED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
@@ -108,7 +108,7 @@ def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> lis
         if name in REMOVED_PLUGINS:
             problems.append(invalid(where, name, _REMOVED))
         elif name in PLUGIN_ARGS:
-            problems += validate_args(f"{where}.args", name, config["args"], behaviour)
+            problems += REGISTRY[name].arg_problems(f"{where}.args", config["args"], behaviour)
     return problems
 
 

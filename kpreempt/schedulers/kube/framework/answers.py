@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kpreempt.model.quantity import MAX_INT64
 from kpreempt.schedulers.kube.framework.interface import PluginError, PreemptionEvidence
 from kpreempt.verdict import SUCCESS, Code, Eligibility, Status
 from kpreempt.verdict.details import PluginFinding
@@ -16,7 +17,6 @@ from kpreempt.verdict.status import SKIP
 _T = TypeVar("_T")
 
 LONGEST_TEXT = 1000
-_MAX_INT64 = 2**63 - 1
 
 _REFUSALS = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 # The codes that mean something at an extension point; upstream takes every other one for an error.
@@ -40,7 +40,7 @@ def integer(value: object, point: str) -> int:
     """The value. Raises ``NonsenseError`` where it is none that Go's int64 holds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise NonsenseError(f"{point} gave {shown(value)}, not an integer")
-    if not -_MAX_INT64 <= value <= _MAX_INT64:
+    if not -MAX_INT64 <= value <= MAX_INT64:
         raise NonsenseError(f"{point} gave an integer of more than 64 bits")
     return int(value)
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units, wrap_int64
+from kpreempt.schedulers.kube.framework.field_errors import invalid, required
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import (
@@ -135,6 +136,12 @@ def resource_weights(resources: object) -> list[ResourceWeight]:
     return [ResourceWeight(str(spec["name"]), int(spec.get("weight") or 1)) for spec in resources]
 
 
+def weighted_resources(resources: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """Resources of a plugin's arguments with what configuration loading fills in; without any, CPU and memory."""
+    given = resources or ({"name": CPU}, {"name": MEMORY})
+    return [{"name": "", **resource, "weight": resource.get("weight") or 1} for resource in given]
+
+
 def weighted(weights: list[ResourceWeight], rate: Callable[[int, int], int]) -> UsageScore:
     """The weighted mean of each resource's rating."""
 
@@ -242,3 +249,23 @@ def _shape_of(strategy: Mapping[str, object]) -> list[tuple[int, int]]:
     assert isinstance(points, list)
     scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
     return [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]
+
+
+def shape_problems(path: str, shape: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with a configured shape at ``path``."""
+    if not shape:
+        return [required(path, "at least one point must be specified")]
+    points = [(point.get("utilization", 0), point.get("score", 0)) for point in shape]
+    problems = []
+    for index in range(1, len(points)):
+        if points[index - 1][0] >= points[index][0]:
+            where = f"{path}[{index}].utilization"
+            problems.append(invalid(where, points[index][0], "values must be sorted in increasing order"))
+            break
+    for index, (utilization, score) in enumerate(points):
+        if not 0 <= utilization <= 100:
+            problems.append(invalid(f"{path}[{index}].utilization", utilization, "not in valid range [0, 100]"))
+        if not 0 <= score <= MAX_CUSTOM_PRIORITY_SCORE:
+            detail = f"not in valid range [0, {MAX_CUSTOM_PRIORITY_SCORE}]"
+            problems.append(invalid(f"{path}[{index}].score", score, detail))
+    return problems

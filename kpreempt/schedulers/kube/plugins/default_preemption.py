@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kpreempt.schedulers.kube.framework.interface import PluginArgs
+from collections.abc import Mapping
+from typing import Any
+
+from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.rules import MIN_CANDIDATE_NODES_ABSOLUTE, MIN_CANDIDATE_NODES_PERCENTAGE
+from kpreempt.schedulers.kube.versions import Behaviour
 
 
 class DefaultPreemption(PreemptionPlugin):
@@ -19,9 +23,27 @@ class DefaultPreemption(PreemptionPlugin):
         return num_candidates(num_nodes, args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"])
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in."""
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     return {
         "minCandidateNodesPercentage": MIN_CANDIDATE_NODES_PERCENTAGE,
         "minCandidateNodesAbsolute": MIN_CANDIDATE_NODES_ABSOLUTE,
+        **args,
     }
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    percentage, absolute = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
+    percentage_path = child(path, "minCandidateNodesPercentage")
+    absolute_path = child(path, "minCandidateNodesAbsolute")
+    problems = []
+    if not 0 <= percentage <= 100:
+        problems.append(invalid(percentage_path, percentage, "not in valid range [0, 100]"))
+    if absolute < 0:
+        problems.append(invalid(absolute_path, absolute, "not in valid range [0, inf)"))
+    if percentage == 0 and absolute == 0:
+        same = "cannot be zero at the same time as"
+        problems.append(invalid(percentage_path, 0, f"{same} minCandidateNodesAbsolute"))
+        problems.append(invalid(absolute_path, 0, f"{same} minCandidateNodesPercentage"))
+    return problems

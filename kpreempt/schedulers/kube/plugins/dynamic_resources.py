@@ -7,10 +7,13 @@ says that there are no claims to deallocate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from kpreempt.model.durations import SECOND, format_duration
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     NodeToStatus,
@@ -22,6 +25,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -66,3 +70,16 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
     def _check_state(self, state: CycleState) -> None:
         if state.read(_STATE_KEY) is None:
             raise PluginError(REASON_NO_STATE)
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    problems = []
+    filter_timeout, binding_timeout = args.get("filterTimeout"), args.get("bindingTimeout")
+    if filter_timeout is not None and filter_timeout < 0:
+        shown = format_duration(filter_timeout)
+        problems.append(invalid(child(path, "filterTimeout"), shown, "must be zero or positive"))
+    if binding_timeout is not None and binding_timeout < SECOND:
+        shown = format_duration(binding_timeout)
+        problems.append(invalid(child(path, "bindingTimeout"), shown, "must be at least 1 second"))
+    return problems

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -18,10 +19,11 @@ from kpreempt.model.affinity import (
 from kpreempt.model.affinity import (
     NodeAffinity as NodeAffinityRules,
 )
-from kpreempt.model.labels import format_requirement
+from kpreempt.model.labels import format_requirement, parse_int64
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, invalid, unsupported
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -32,9 +34,14 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
     normalize_to_max,
 )
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems, label_value_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
+
+_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS = ("In", "NotIn")
 
 REASON_POD = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -166,3 +173,61 @@ def _format_term(term: NodeSelectorTerm) -> str:
 
 def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    affinity = args.get("addedAffinity", {})
+    path = child(path, "addedAffinity")
+    required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
+    preferred_path = child(path, "preferredDuringSchedulingIgnoredDuringExecution")
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
+    problems = [
+        problem for index, term in enumerate(terms) for problem in _node_term(f"{required_path}[{index}]", term)
+    ]
+    for index, preferred in enumerate(affinity.get("preferredDuringSchedulingIgnoredDuringExecution", [])):
+        if preferred.get("weight"):
+            problems += _node_term(f"{preferred_path}[{index}]", preferred.get("preference", {}))
+    return problems
+
+
+def _node_term(path: str, term: Mapping[str, Any]) -> list[str]:
+    problems = []
+    for index, requirement in enumerate(term.get("matchExpressions", [])):
+        problems += _node_expression(f"{path}.matchExpressions[{index}]", requirement)
+    for index, requirement in enumerate(term.get("matchFields", [])):
+        where = f"{path}.matchFields[{index}]"
+        values = requirement.get("values")
+        operator = requirement.get("operator", "")
+        if operator not in _FIELD_OPERATORS:
+            problems.append(unsupported(child(where, "operator"), operator, _FIELD_OPERATORS))
+        elif len(values or ()) != 1:
+            problems.append(invalid(child(where, "values"), values, "must have one element"))
+    return problems
+
+
+def _node_expression(path: str, requirement: Mapping[str, Any]) -> list[str]:
+    operator, key = requirement.get("operator", ""), requirement.get("key", "")
+    if operator not in _NODE_OPERATORS:
+        return [unsupported(child(path, "operator"), operator, _NODE_OPERATORS)]
+    given = requirement.get("values")
+    values: list[str] = given or []
+    values_path = child(path, "values")
+    key_problems = label_key_problems(key)
+    problems = [invalid(child(path, "key"), key, "; ".join(key_problems))] if key_problems else []
+    if operator in ("In", "NotIn") and not values:
+        problems.append(invalid(values_path, given, "for 'in', 'notin' operators, values set can't be empty"))
+    if operator in ("Exists", "DoesNotExist") and values:
+        problems.append(invalid(values_path, given, "values set must be empty for exists and does not exist"))
+    if operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            problems.append(invalid(values_path, given, "for 'Gt', 'Lt' operators, exactly one value is required"))
+        problems += [
+            invalid(f"{values_path}[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+            for index, value in enumerate(values)
+            if parse_int64(value) is None
+        ]
+    for index, value in enumerate(values):
+        if value_problems := label_value_problems(value):
+            problems.append(invalid(f"{values_path}[{index}][{key}]", value, "; ".join(value_problems)))
+    return problems

@@ -5,10 +5,12 @@ Follows ``plugins/noderesources/balanced_allocation.go`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
@@ -16,8 +18,9 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
     balance_afterwards,
     balanced_allocation,
     resource_weights,
+    weighted_resources,
 )
-from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Status
 from kpreempt.verdict.status import SKIP
 
@@ -58,6 +61,20 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return self._scorer.score(requests, node_info)
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in."""
-    return {"resources": [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}]}
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    return {**args, "resources": weighted_resources(args.get("resources"))}
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    problems = []
+    seen: set[str] = set()
+    for index, resource in enumerate(args["resources"]):
+        where = f"{child(path, 'resources')}[{index}]"
+        if resource["name"] in seen:
+            problems.append(duplicate(child(where, "name"), resource["name"]))
+        seen.add(resource["name"])
+        if resource["weight"] != 1:
+            problems.append(invalid(child(where, "weight"), resource["weight"], "must be 1"))
+    return problems

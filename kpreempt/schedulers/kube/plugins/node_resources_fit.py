@@ -5,10 +5,12 @@ Follows ``plugins/noderesources/fit.go`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, forbidden, invalid, required, unsupported
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -19,11 +21,13 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
-    ResourceWeight,
     allocation_scorer,
+    shape_problems,
+    weighted_resources,
 )
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
@@ -34,8 +38,11 @@ from kpreempt.schedulers.kube.framework.resources import (
     is_extended_resource,
     pod_requests,
 )
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.details import Shortfall
+
+_STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 REASON_TOO_MANY_PODS = "Too many pods"
 REASON_SIDECARS_DISABLED = "Pod has a restartable init container and the SidecarContainers feature is disabled"
@@ -144,14 +151,48 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in."""
-    return {
-        "scoringStrategy": {
-            "type": "LeastAllocated",
-            "resources": [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}],
-        }
-    }
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    strategy = dict(args.get("scoringStrategy", {"type": "LeastAllocated"}))
+    strategy = {"type": "", **strategy, "resources": weighted_resources(strategy.get("resources"))}
+    return {**args, "scoringStrategy": strategy}
+
+
+def arg_problems(path: str, args: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the arguments at ``path``, which upstream looks at only when the plugin is made.
+
+    It lists the plugin under a name that none has.
+    """
+    problems = [
+        invalid(f"{child(path, 'ignoredResources')}[{index}]", name, problem)
+        for index, name in enumerate(args.get("ignoredResources", []))
+        for problem in label_key_problems(name)
+    ]
+    for index, group in enumerate(args.get("ignoredResourceGroups", [])):
+        where = f"{child(path, 'ignoredResourceGroups')}[{index}]"
+        if "/" in group:
+            problems.append(invalid(where, group, "resource group name can't contain '/'"))
+        problems += [invalid(where, group, problem) for problem in label_key_problems(group)]
+    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"])
+
+
+def _scoring_strategy(path: str, strategy: Mapping[str, Any]) -> list[str]:
+    kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
+    problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
+    for index, resource in enumerate(strategy["resources"]):
+        name, weight = resource.get("name", ""), resource.get("weight", 0)
+        if not 0 < weight <= 100:
+            detail = f"resource weight of {name} not in valid range (0, 100]"
+            problems.append(invalid(f"{path}.resources[{index}].weight", weight, detail))
+    ratio = strategy.get("requestedToCapacityRatio")
+    if kind != "RequestedToCapacityRatio":
+        if ratio is not None:
+            problems.append(forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio"))
+    elif ratio is None:
+        problems.append(required(ratio_path, "must be specified when type is RequestedToCapacityRatio"))
+    else:
+        problems += shape_problems(child(ratio_path, "shape"), ratio.get("shape", []))
+    return problems
 
 
 def _reason(resource: str) -> str:
@@ -160,6 +201,3 @@ def _reason(resource: str) -> str:
 
 def _strings(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
-
-
-__all__ = ["NodeResourcesFit", "ResourceWeight", "default_args"]

@@ -5,10 +5,12 @@ Follows ``plugins/interpodaffinity`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -29,6 +31,7 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.scoring import (
     node_weight,
     normalized,
 )
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -130,9 +133,17 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return normalized(scores)
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in."""
-    return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **args}
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    weight = args["hardPodAffinityWeight"]
+    if 0 <= weight <= 100:
+        return []
+    return [invalid(child(path, "hardPodAffinityWeight"), weight, "not in valid range [0, 100]")]
 
 
 def filter_state_of(state: CycleState) -> FilterState:

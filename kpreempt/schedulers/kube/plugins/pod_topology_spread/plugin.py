@@ -5,13 +5,15 @@ Follows ``plugins/podtopologyspread`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
+from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -22,6 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
+from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
     SYSTEM_DEFAULTS,
@@ -32,8 +35,11 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
 )
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState, check_node
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
+
+_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
 PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
@@ -130,9 +136,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return [constraint._replace(selector=selector) for constraint in constraints]
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in."""
-    return {"defaultingType": "System"}
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    return {**args, "defaultingType": args.get("defaultingType") or "System"}
 
 
 def filter_state_of(state: CycleState) -> FilterState:
@@ -148,3 +154,42 @@ def _score_state(state: CycleState) -> ScoreState:
     if not isinstance(scoring, ScoreState):
         raise PluginError(f'error reading "{PRE_SCORE_KEY}" from cycleState: not found')
     return scoring
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    kind, constraints = args["defaultingType"], args.get("defaultConstraints", [])
+    problems = []
+    if kind not in ("System", "List"):
+        problems.append(unsupported(child(path, "defaultingType"), kind, ("System", "List")))
+    elif kind == "System" and constraints:
+        problems.append(invalid(child(path, "defaultingType"), kind, "when .defaultConstraints are not empty"))
+    seen: set[tuple[str, str]] = set()
+    for index, constraint in enumerate(constraints):
+        where = f"{child(path, 'defaultConstraints')}[{index}]"
+        problems += _spread_constraint(where, constraint)
+        identity = (constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", ""))
+        if identity in seen:
+            problems.append(duplicate(where, f"{{{identity[0]}, {identity[1]}}}"))
+        seen.add(identity)
+    return problems
+
+
+def _spread_constraint(path: str, constraint: Mapping[str, Any]) -> list[str]:
+    max_skew, key = constraint.get("maxSkew", 0), constraint.get("topologyKey", "")
+    action = constraint.get("whenUnsatisfiable", "")
+    problems = []
+    if max_skew <= 0:
+        problems.append(invalid(child(path, "maxSkew"), max_skew, "not in valid range (0, inf)"))
+    if key:
+        problems += [invalid(child(path, "topologyKey"), key, problem) for problem in label_key_problems(key)]
+    else:
+        problems.append(required(child(path, "topologyKey"), "can not be empty"))
+    if not action:
+        problems.append(required(child(path, "whenUnsatisfiable"), "can not be empty"))
+    elif action not in _ACTIONS:
+        problems.append(unsupported(child(path, "whenUnsatisfiable"), action, _ACTIONS))
+    if "labelSelector" in constraint:
+        detail = "constraint must not define a selector, as they deduced for each pod"
+        problems.append(forbidden(child(path, "labelSelector"), detail))
+    return problems

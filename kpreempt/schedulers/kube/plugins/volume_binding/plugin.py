@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -18,6 +20,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.resource_scoring import shape_problems
 from kpreempt.schedulers.kube.plugins.volume_binding.binder import ClaimMatches, PodVolumes, VolumeBinder
 from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
     IllegalClaimError,
@@ -28,6 +31,7 @@ from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.orders import OtherOrders, VolumeChoices, other_orders
 from kpreempt.schedulers.kube.plugins.volume_binding.scoring import score, shape_of, storage_use
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.status import SKIP
@@ -130,9 +134,30 @@ def set_order(state: CycleState, volumes: Sequence[str]) -> None:
     state.write(_ORDER_KEY, tuple(volumes))
 
 
-def default_args() -> PluginArgs:
-    """The arguments that configuration loading fills in; it gives the shape only with the gate on."""
-    return {"bindTimeoutSeconds": 600}
+def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    filled = {**args, "bindTimeoutSeconds": args.get("bindTimeoutSeconds", 600)}
+    if behaviour.storage_capacity_scoring and not filled.get("shape"):
+        filled["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+    return filled
+
+
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    timeout, shape_path = args["bindTimeoutSeconds"], child(path, "shape")
+    problems = []
+    if timeout < 0:
+        detail = "invalid BindTimeoutSeconds, should not be a negative value"
+        problems.append(invalid(child(path, "bindTimeoutSeconds"), timeout, detail))
+    if behaviour.storage_capacity_scoring:
+        return problems + shape_problems(shape_path, args.get("shape", []))
+    if "shape" in args:
+        shape = [
+            {"Utilization": point.get("utilization", 0), "Score": point.get("score", 0)} for point in args["shape"]
+        ]
+        detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+        problems.append(invalid(shape_path, shape, detail))
+    return problems
 
 
 def _state_of(state: CycleState) -> BindingState:
