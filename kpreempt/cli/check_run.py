@@ -19,7 +19,8 @@ from kpreempt.analysis.rollout.shape import prepared
 from kpreempt.cli.answering import AnswerRequest, understand_outputs
 from kpreempt.cli.change_files import read_change
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
-from kpreempt.cli.gate_settings import GateFlags, gate_settings
+from kpreempt.cli.gate_options import GateFlags
+from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.schedulers import read_scheduler

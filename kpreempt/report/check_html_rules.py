@@ -21,7 +21,7 @@ from kpreempt.report.check_html_markup import (
     within,
 )
 from kpreempt.report.check_html_words import STANDINGS, clock, place
-from kpreempt.report.check_words import finding_text, rule_title
+from kpreempt.report.check_words import finding_text
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.play import Displaced
 
@@ -42,7 +42,7 @@ def rules(check: Check) -> Html:
 
 
 def _row(rule: RuleResult) -> list[str]:
-    words = rule_title(rule.rule)
+    words = rule.rule.row.promise
     title = join([words[:1].upper() + words[1:], " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
     if not rule.is_on:
         return [title, badge("off", "dim"), "", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check_facts import (
     change_phrase,
@@ -22,7 +23,6 @@ from kpreempt.report.check_play_sections import (
     add_timeline,
     add_workloads,
 )
-from kpreempt.report.check_rules import RULES
 from kpreempt.report.check_words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.durations import format_duration
@@ -30,7 +30,7 @@ from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import names
-from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleId
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding
 
 _INDENT = 2
 _BODY = 4
@@ -83,12 +83,12 @@ def _add_failures(page: Page, check: Check, options: RenderOptions) -> None:
     for rule, findings in by_rule.items():
         page.blank()
         words = limits.get(rule, (str(rule),))
-        page.paragraph(Span("✗ ", "bad"), strong(str(words[0])), *words[1:], Span(f"  {RULES[rule].title}", "dim"))
+        page.paragraph(Span("✗ ", "bad"), strong(str(words[0])), *words[1:], Span(f"  {rule.row.promise}", "dim"))
         shown = findings if options.verbose else findings[:_FINDINGS_SHOWN]
         for finding in shown:
             _add_finding(page, finding, options)
         _add_rest(page, len(findings) - len(shown), "more finding", indent=_INDENT)
-        page.paragraph(Span("what helps: ", "good"), RULES[rule].advice, indent=_INDENT, hanging=_INDENT)
+        page.paragraph(Span("what helps: ", "good"), rule.row.advice, indent=_INDENT, hanging=_INDENT)
 
 
 def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> None:
@@ -160,7 +160,7 @@ def _add_other_rules(page: Page, check: Check, options: RenderOptions) -> None:
     page.paragraph(Span("RULES", "heading"), f"  {count(len(held), 'rule')} kept{f', {len(off):,} off' if off else ''}")
     if options.verbose:
         rows: list[tuple[Phrase, ...]] = [
-            ((Span("✓ ", "good"), *rule_phrase(result)), (Span(RULES[result.rule].title, "dim"),)) for result in held
+            ((Span("✓ ", "good"), *rule_phrase(result)), (Span(result.rule.row.promise, "dim"),)) for result in held
         ]
         if rows:
             page.table(rows, aligns=("left", "left"), indent=_INDENT)

@@ -4,9 +4,6 @@ from kpreempt.analysis.gate.baseline import Accepted, Baseline, baseline_text, r
 from kpreempt.analysis.gate.evaluate import Excuses, evaluate, measured, passes
 from kpreempt.analysis.gate.facts import Facts, PodFacts
 from kpreempt.analysis.gate.rules import (
-    NOT_KNOWN,
-    OVERRIDABLE,
-    SWITCHES,
     ForbiddenVictims,
     GateRules,
     Override,
@@ -16,9 +13,6 @@ from kpreempt.analysis.gate.several import Judged, least, together
 from kpreempt.analysis.gate.waivers import WAIVE, WAIVE_REASON, Waiver, waiver_of_option, waivers_of_object
 
 __all__ = [
-    "NOT_KNOWN",
-    "OVERRIDABLE",
-    "SWITCHES",
     "WAIVE",
     "WAIVE_REASON",
     "Accepted",

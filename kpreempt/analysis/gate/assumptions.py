@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.check import RuleId
 
 _BUDGETS = "PodDisruptionBudget"
 _RULES = {

@@ -9,8 +9,9 @@ from typing import Annotated
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import API_VERSION
-from kpreempt.verdict.check import GateFinding, GateStanding, RuleId
+from kpreempt.verdict.check import GateFinding, GateStanding
 
 _KIND = "CheckBaseline"
 # What JSON holds as a number everywhere.

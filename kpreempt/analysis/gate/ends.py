@@ -11,8 +11,9 @@ from kpreempt.analysis.gate.facts import Facts
 from kpreempt.analysis.gate.measures import CLUSTER, Measure, Part, Tally, tallied
 from kpreempt.analysis.gate.rules import GateRules
 from kpreempt.analysis.gate.victims import Victims
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Change, ChangeKind, RuleId
+from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.play import Play, PlayEnd, StepKind, StrandedKind, Waiting
 from kpreempt.verdict.unread import LIST
 
@@ -73,7 +74,6 @@ def pending(play: Play, attribution: Attribution, rules: GateRules, victims: Vic
             subject=workload,
             parts=tally.parts(),
             group=rules.group_of(RuleId.MAX_PENDING, namespace_of(workload), workload),
-            pooled=True,
             since=min(since.get(each.pod, 0.0) for each in own),
             detail=next((each.message for each in own if each.message), ""),
         )
@@ -98,7 +98,6 @@ def stranded(play: Play, attribution: Attribution, rules: GateRules, victims: Vi
             aspect=kind,
             parts=tally.parts(),
             group=rules.group_of(RuleId.MAX_STRANDED, namespace_of(subject), subject),
-            pooled=True,
             since=since[subject, kind],
         )
 
@@ -113,7 +112,6 @@ def deletions(changes: Sequence[Change], rules: GateRules) -> Iterator[Measure]:
             subject=each.object,
             parts=[Part(change=each.deleted_with, amount=1, pods=each.pods)],
             group=rules.group_of(RuleId.MAX_DELETIONS, namespace_of(each.object), each.object),
-            pooled=True,
         )
 
 
@@ -127,7 +125,6 @@ def refusals(play: Play, attribution: Attribution, rules: GateRules) -> Iterator
             aspect=each.quota,
             parts=[part],
             group=rules.group_of(RuleId.QUOTA_REFUSALS, namespace_of(each.workload), each.workload),
-            pooled=True,
             since=each.since,
             detail=each.message,
         )

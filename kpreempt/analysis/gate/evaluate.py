@@ -22,7 +22,7 @@ from kpreempt.analysis.gate.ends import (
 )
 from kpreempt.analysis.gate.facts import Facts
 from kpreempt.analysis.gate.measures import Measure, Part
-from kpreempt.analysis.gate.rules import NOT_KNOWN, SWITCHES, GateRules
+from kpreempt.analysis.gate.rules import GateRules
 from kpreempt.analysis.gate.victims import (
     Victims,
     all_victims,
@@ -33,7 +33,8 @@ from kpreempt.analysis.gate.victims import (
     violations,
 )
 from kpreempt.analysis.gate.waivers import Waiver
-from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.gate_rules import RuleId
+from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.play import Play
 
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
@@ -79,7 +80,7 @@ def evaluate(
     pools: dict[object, list[Measure]] = {}
     amounts: dict[RuleId, int] = {}
     for measure in _measures(play, changes, facts, rules):
-        key: object = (measure.rule, measure.group) if measure.pooled else len(pools)
+        key: object = (measure.rule, measure.group) if measure.rule.row.is_pooled else len(pools)
         pools.setdefault(key, []).append(measure)
     findings: list[GateFinding] = []
     for pool in pools.values():
@@ -104,7 +105,7 @@ def measured(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRul
     """
     found: dict[str, int] = {}
     for measure in _measures(play, changes, facts, rules):
-        if measure.rule in NOT_KNOWN or measure.rule is RuleId.MAX_SNAPSHOT_AGE:
+        if measure.rule.row.about_input:
             continue
         for part in measure.parts:
             fingerprint = measure.part_fingerprint(part)
@@ -266,7 +267,7 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
     return RuleResult(
         rule=rule,
         is_on=rules.is_on(rule),
-        limit=None if rule in SWITCHES else rules.general(rule),
+        limit=rules.general(rule) if rule.row.has_limit else None,
         amount=amount,
         failures=own.count(GateStanding.FAILS),
         waived=own.count(GateStanding.WAIVED),

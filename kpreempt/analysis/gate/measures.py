@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from kpreempt.verdict.check import RuleId
+from kpreempt.gate_rules import RuleId
 
 CLUSTER = "cluster"
 _FINGERPRINT_LENGTH = 32
@@ -25,15 +25,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """A subject under a rule.
 
-    ``group`` is the override that sets the limit, -1 for none. Rules that are ``pooled`` limit the sum of a group.
-    ``is_broken`` where it is too much whatever the limit is. ``aspect`` tells apart what is of one subject.
+    ``group`` is the override that sets the limit, -1 for none. ``is_broken`` where it is too much whatever the
+    limit is. ``aspect`` tells apart what is of one subject.
     """
 
     rule: RuleId
     subject: str
     parts: list[Part]
     group: int = -1
-    pooled: bool = False
     is_broken: bool = False
     aspect: str = ""
     chain: list[str] = []

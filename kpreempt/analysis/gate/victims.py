@@ -9,7 +9,7 @@ from kpreempt.analysis.gate.facts import Facts, PodFacts
 from kpreempt.analysis.gate.measures import CLUSTER, Measure, Part, Tally
 from kpreempt.analysis.gate.patterns import matches
 from kpreempt.analysis.gate.rules import ForbiddenVictims, GateRules
-from kpreempt.verdict.check import RuleId
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.play import Displaced, Play, StepKind
 
 
@@ -60,7 +60,6 @@ def violations(victims: Victims, rules: GateRules) -> Iterator[Measure]:
             subject=f"PodDisruptionBudget {budget}",
             parts=tally.parts(),
             group=rules.group_of(RuleId.MAX_PDB_VIOLATIONS, namespace_of(budget), ""),
-            pooled=True,
             since=since.get(budget, 0.0),
         )
 
@@ -161,7 +160,6 @@ def lost_pods(victims: Victims, rules: GateRules) -> Iterator[Measure]:
             subject=workload,
             parts=tally.parts(),
             group=rules.group_of(RuleId.LOST_PODS, namespace_of(workload), workload),
-            pooled=True,
             since=since[workload],
         )
 

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.gate.patterns import matches
 from kpreempt.analysis.gate.rules import rule_named
 from kpreempt.errors import InputError, UsageError
-from kpreempt.verdict.check import RuleId
+from kpreempt.gate_rules import RuleId
 
 WAIVE = "kpreempt.io/waive"
 WAIVE_REASON = "kpreempt.io/waive-reason"

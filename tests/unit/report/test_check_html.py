@@ -17,7 +17,7 @@ from kpreempt.report.check_html_markup import Html, join, table, tag, text, with
 from kpreempt.report.check_html_series import WIDTH, Scale, ready_path, ready_series, scale_of
 from kpreempt.report.check_html_style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
 from kpreempt.report.check_html_words import STANDINGS
-from kpreempt.report.check_words import finding_text, rule_title
+from kpreempt.report.check_words import finding_text
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
 from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
@@ -147,7 +147,7 @@ def test_rules_say_whether_they_hold() -> None:
 
 @pytest.mark.parametrize("rule", RuleId)
 def test_every_rule_has_a_title(rule: RuleId) -> None:
-    assert rule_title(rule)
+    assert rule.row.promise
 
 
 def test_every_victim_is_there_at_its_depth_and_with_what_comes_of_it() -> None:
