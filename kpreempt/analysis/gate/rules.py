@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 import msgspec
 
-from kpreempt.analysis.gate.patterns import matches
 from kpreempt.errors import UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.labels import LabelSelector
@@ -93,3 +92,21 @@ def rule_named(name: str, where: str) -> RuleId:
     except ValueError:
         near = get_close_matches(name, list(RuleId), n=1)
         raise UsageError(f'{where}: there is no rule "{name}"', hint=near[0] if near else ", ".join(RuleId)) from None
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the whole ``text`` is what ``pattern`` says; ``*`` stands for any characters, also none or a slash."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *middle, last = others
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        # The earliest place is as good as any other: what follows then has the most room.
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
