@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.gate_rules import RuleId, Takes
-from kpreempt.report.check_facts import outcome_phrase, replicas_text, verdict_phrase
-from kpreempt.report.check_places import nearest_place, place_of
-from kpreempt.report.check_words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
+from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
+from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
 from kpreempt.report.layout import Span, plain
 from kpreempt.report.play_words import tell_in_short, tell_step_by_step
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare

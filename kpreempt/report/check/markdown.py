@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.check_facts import (
+from kpreempt.report.check.facts import (
     change_phrase,
     failing,
     forgiven,
     outcome_phrase,
+    place_of,
     stranded_phrase,
     tally,
     verdict_phrase,
 )
-from kpreempt.report.check_places import place_of
-from kpreempt.report.check_words import finding_phrase, standing_phrase
+from kpreempt.report.check.words import finding_phrase, standing_phrase
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span

@@ -7,9 +7,8 @@ from typing import Any
 
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.check_facts import tally
-from kpreempt.report.check_places import nearest_place, place_of
-from kpreempt.report.check_words import finding_text, standing_phrase
+from kpreempt.report.check.facts import nearest_place, place_of, tally
+from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions

@@ -6,9 +6,8 @@ from html import escape
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
-from kpreempt.report.check_facts import tally
-from kpreempt.report.check_places import place_of
-from kpreempt.report.check_words import chain_phrase, finding_text, standing_phrase
+from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
