@@ -1,7 +1,8 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, outputs and tables in docs/writing-plugins.md, the completions, and the JSON Schema of a verdict.
+docs/algorithms.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules in docs/gate.md,
+and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
@@ -24,9 +26,13 @@ ROOT = Path(__file__).parent.parent
 # Files with examples.
 SHOWING = (ROOT / "README.md", ROOT / "docs" / "volcano.md")
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
+GATE = ROOT / "docs" / "gate.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the block of code after it that shows the command and what it prints.
 _EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
+
+# The head of the table of rules, and its rows.
+_RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
 def kpreempt(arguments: list[str], **environment: str) -> str:
@@ -58,12 +64,19 @@ def with_examples(text: str) -> str:
     return _EXAMPLE.sub(example, text)
 
 
+def with_rules(text: str) -> str:
+    """docs/gate.md with a row for each rule."""
+    rows = "".join(f"| `{rule}` | {rule.row.default_text} | {rule.row.meaning} |\n" for rule in RuleId)
+    return _RULES.sub(lambda match: f"{match[1]}{rows}", text)
+
+
 def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
     files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
     files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
     files[WRITING_PLUGINS] = with_outputs(WRITING_PLUGINS.read_text(encoding="utf-8"))
+    files[GATE] = with_rules(GATE.read_text(encoding="utf-8"))
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 

@@ -7,26 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from kpreempt.cli.connection_options import connects
-from kpreempt.cli.gate_options import (
-    BaselineFile,
-    Config,
-    Expires,
-    ForbidLoops,
-    ForbidVictims,
-    LostPods,
-    MaxCascadeDepth,
-    MaxDeletions,
-    MaxPdbViolations,
-    MaxPending,
-    MaxSnapshotAge,
-    MaxStranded,
-    MaxVictims,
-    MaxVictimsPerWorkload,
-    QuotaRefusals,
-    RequireSchedulable,
-    Waive,
-    WriteBaseline,
-)
+from kpreempt.cli.gate_options import GateFlags, gated
 from kpreempt.cli.options import (
     AnyAlgorithm,
     CallExtenders,
@@ -49,6 +30,7 @@ if TYPE_CHECKING:
 Texts = list[str] | None
 
 
+@gated
 @connects
 def check(
     *,
@@ -96,24 +78,7 @@ def check(
     max_plays: Annotated[
         int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
     ] = 100,
-    config: Config = None,
-    max_pdb_violations: MaxPdbViolations = None,
-    max_victims: MaxVictims = None,
-    max_victims_per_workload: MaxVictimsPerWorkload = None,
-    forbid_victims: ForbidVictims = None,
-    require_schedulable: RequireSchedulable = None,
-    max_cascade_depth: MaxCascadeDepth = None,
-    max_pending: MaxPending = None,
-    max_stranded: MaxStranded = None,
-    lost_pods: LostPods = None,
-    max_deletions: MaxDeletions = None,
-    quota_refusals: QuotaRefusals = None,
-    forbid_loops: ForbidLoops = None,
-    max_snapshot_age: MaxSnapshotAge = None,
-    waive: Waive = None,
-    baseline: BaselineFile = None,
-    write_baseline: WriteBaseline = None,
-    expires: Expires = None,
+    gate: GateFlags,
     output: Annotated[
         Texts,
         Option(
@@ -141,7 +106,6 @@ def check(
     """
     from kpreempt.cli.check_run import CheckRequest, run_check
     from kpreempt.cli.extensions import Extensions
-    from kpreempt.cli.gate_settings import GateFlags
 
     return run_check(
         CheckRequest(
@@ -161,26 +125,7 @@ def check(
             runs=runs,
             worst_case=worst_case,
             max_plays=max_plays,
-            gate=GateFlags(
-                config=config,
-                max_pdb_violations=max_pdb_violations,
-                max_victims=max_victims,
-                max_victims_per_workload=max_victims_per_workload,
-                forbid_victims=forbid_victims or [],
-                require_schedulable=require_schedulable,
-                max_cascade_depth=max_cascade_depth,
-                max_pending=max_pending,
-                max_stranded=max_stranded,
-                lost_pods=lost_pods,
-                max_deletions=max_deletions,
-                quota_refusals=quota_refusals,
-                forbid_loops=forbid_loops,
-                max_snapshot_age=max_snapshot_age,
-                waive=waive or [],
-                baseline=baseline,
-                write_baseline=write_baseline,
-                expires=expires,
-            ),
+            gate=gate,
             outputs=output or [],
             verbose=verbose,
             colour=color,

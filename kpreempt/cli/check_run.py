@@ -18,16 +18,22 @@ from kpreempt.analysis.rollout.plan import plan_change
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.rollout.shape import prepared
 from kpreempt.cli.answering import AnswerRequest, understand_outputs
-from kpreempt.cli.change_files import read_change
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, usual_namespace
-from kpreempt.cli.gate_settings import GateFlags, gate_settings
+from kpreempt.cli.clusters import (
+    live_connection,
+    load_cluster,
+    single_use_of_stdin,
+    standard_input,
+    usual_namespace,
+)
+from kpreempt.cli.gate_options import GateFlags
+from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.process import EXIT_GATE, complain
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.schedulers import read_scheduler
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
-from kpreempt.snapshot import decode_object, name_of, object_decoder
+from kpreempt.snapshot import decode_object, name_of, object_decoder, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
@@ -113,6 +119,18 @@ def run_check(request: CheckRequest) -> int:
     gate.save_baseline(answer.findings)
     asked.write_once(answer, answer.at, stopwatch)
     return 0 if answer.passed else EXIT_GATE
+
+
+def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
+    """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
+
+    Raises ``InputError`` for what cannot be read, and where a path has no objects.
+    """
+    return [
+        ManifestDocument(each.document, each.source, each.line, each.origin)
+        for path in paths
+        for each in read_manifest(path, stdin=standard_input() if path == "-" else None)
+    ]
 
 
 def _refuse_contradictions(request: CheckRequest) -> None:

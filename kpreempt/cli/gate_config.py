@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.gate import OVERRIDABLE, ForbiddenVictims, Override, Waiver, rule_named
+from kpreempt.analysis.gate import ForbiddenVictims, Override, Waiver, rule_named
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError
+from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.labels import LabelSelector
-from kpreempt.verdict.check import RuleId
 
 CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
@@ -27,19 +27,11 @@ LARGEST_LIMIT = 2**31 - 1
 _LARGEST_FILE = 32 << 20
 _SHOWN = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_NUMBERS = (
-    RuleId.MAX_PDB_VIOLATIONS,
-    RuleId.MAX_VICTIMS,
-    RuleId.MAX_VICTIMS_PER_WORKLOAD,
-    RuleId.MAX_CASCADE_DEPTH,
-    RuleId.MAX_PENDING,
-    RuleId.MAX_STRANDED,
-    RuleId.LOST_PODS,
-    RuleId.MAX_DELETIONS,
-    RuleId.QUOTA_REFUSALS,
+# In the order in which a mistake lists them.
+_LIMITS = tuple(
+    rule for takes in (Takes.NUMBER, Takes.SWITCH, Takes.TIME) for rule in RuleId if rule.row.takes is takes
 )
-_ON_OR_OFF = (RuleId.REQUIRE_SCHEDULABLE, RuleId.FORBID_LOOPS)
-_LIMITS = (*_NUMBERS, *_ON_OR_OFF, RuleId.MAX_SNAPSHOT_AGE)
+_OVERRIDABLE = tuple(rule for rule in RuleId if rule.row.is_overridable)
 _LISTS = ("override", "forbid-victims", "waive")
 
 
@@ -174,13 +166,13 @@ def _limits(table: _Table, rules: Collection[RuleId]) -> Iterator[tuple[RuleId, 
 
 def _limit(table: _Table, rule: RuleId) -> int | None:
     value = table.value(rule)
-    if rule in _ON_OR_OFF:
+    if rule.row.takes is Takes.SWITCH:
         if not isinstance(value, bool):
             raise table.bad(rule, f"{_shown(value)} is not true or false")
         return 0 if value else None
     if value == OFF:
         return None
-    if rule is RuleId.MAX_SNAPSHOT_AGE:
+    if rule.row.takes is Takes.TIME:
         seconds = seconds_in(value) if isinstance(value, str) else None
         if seconds is None:
             raise table.bad(rule, f'{_shown(value)} is not a time such as "30m" or "12h", or "{OFF}"')
@@ -191,13 +183,13 @@ def _limit(table: _Table, rule: RuleId) -> int | None:
 
 
 def _override(table: _Table) -> Override:
-    table.allow(("namespace", "workload", *OVERRIDABLE))
+    table.allow(("namespace", "workload", *_OVERRIDABLE))
     namespace, workload = table.text("namespace"), table.text("workload")
-    limits = dict(_limits(table, OVERRIDABLE))
+    limits = dict(_limits(table, _OVERRIDABLE))
     if not namespace and not workload:
         raise table.bad("", "says neither namespace nor workload", 'workload = "Deployment shop/api"')
     if not limits:
-        raise table.bad("", "sets no limit", ", ".join(OVERRIDABLE))
+        raise table.bad("", "sets no limit", ", ".join(_OVERRIDABLE))
     if workload and RuleId.MAX_PDB_VIOLATIONS in limits:
         raise table.bad(
             RuleId.MAX_PDB_VIOLATIONS, "budgets are of a namespace, and of no workload", 'namespace = "shop"'

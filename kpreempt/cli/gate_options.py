@@ -1,99 +1,96 @@
-"""The options of a gate, each declared once."""
+"""The options of a gate, declared once and given to a command by ``@gated``: one for each rule, and those for files."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
-import typer
+from typer import Option
 
-Config = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="The rules' file, not the kpreempt.toml of this folder or of one above it in the repository.",
-    ),
-]
-MaxPdbViolations = Annotated[
-    str | None,
-    typer.Option(
-        "--max-pdb-violations",
-        metavar="N|off",
-        help="So many victims may go against their PodDisruptionBudgets.  [0]",
-    ),
-]
-MaxVictims = Annotated[
-    str | None, typer.Option("--max-victims", metavar="N|off", help="So many pods may be evicted in all.  [off]")
-]
-MaxVictimsPerWorkload = Annotated[
-    str | None,
-    typer.Option("--max-victims-per-workload", metavar="N|off", help="So many of each workload.  [off]"),
-]
-ForbidVictims = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--forbid-victims",
-        metavar="WHAT=VALUE",
-        help="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * is any text. "
-        "Repeatable.",
-    ),
-]
-RequireSchedulable = Annotated[
-    bool | None,
-    typer.Option(
-        "--require-schedulable/--no-require-schedulable", help="Every pod of the change must find a node.  [on]"
-    ),
-]
-MaxCascadeDepth = Annotated[
-    str | None,
-    typer.Option("--max-cascade-depth", metavar="N|off", help="So many evictions may follow from one another.  [1]"),
-]
-MaxPending = Annotated[
-    str | None,
-    typer.Option("--max-pending", metavar="N|off", help="So many pods that ran may have no node in the end.  [0]"),
-]
-MaxStranded = Annotated[
-    str | None,
-    typer.Option("--max-stranded", metavar="N|off", help="So much may be left without something that it needs.  [0]"),
-]
-LostPods = Annotated[
-    str | None,
-    typer.Option("--lost-pods", metavar="N|off", help="So many pods may have to go that nothing makes again.  [0]"),
-]
-MaxDeletions = Annotated[
-    str | None,
-    typer.Option("--max-deletions", metavar="N|off", help="So many workloads may go along with what is deleted.  [0]"),
-]
-QuotaRefusals = Annotated[
-    str | None,
-    typer.Option("--quota-refusals", metavar="N|off", help="So many pods may a ResourceQuota refuse.  [0]"),
-]
-ForbidLoops = Annotated[
-    bool | None,
-    typer.Option("--forbid-loops/--no-forbid-loops", help="Evictions must come to an end.  [on]"),
-]
-MaxSnapshotAge = Annotated[
-    str | None,
-    typer.Option(
-        "--max-snapshot-age", metavar="TIME|off", help="How old the snapshot may be: 30m, 12h; unknown fails.  [off]"
-    ),
-]
-Waive = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--waive",
-        metavar="RULE[=SUBJECT]",
-        help="Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
-    ),
-]
-BaselineFile = Annotated[
-    str | None, typer.Option("--baseline", metavar="FILE", help="What is accepted, as --write-baseline wrote it.")
-]
-WriteBaseline = Annotated[
-    str | None,
-    typer.Option("--write-baseline", metavar="FILE", help="Write what fails now to FILE, to be accepted until then."),
-]
-Expires = Annotated[
-    str | None,
-    typer.Option("--expires", metavar="DATE", help="The last day on which the new baseline counts: 2026-12-31."),
-]
+from kpreempt.gate_rules import RuleId, Takes
+
+Command = Callable[..., int]
+
+_Text = str | None
+_Texts = list[str] | None
+
+
+class GateFlags(NamedTuple):
+    """The options as they were given; ``rules`` has what is given of rules: a text, whether it is on, or a list."""
+
+    config: str | None = None
+    rules: Mapping[RuleId, Any] = {}
+    waive: Sequence[str] = ()
+    baseline: str | None = None
+    write_baseline: str | None = None
+    expires: str | None = None
+
+
+def gate_flags(values: dict[str, Any]) -> GateFlags:
+    """The flags among the values of a command's parameters, from which they are taken."""
+    given = {name: value for name in _OPTIONS if (value := values.pop(name, None)) is not None}
+    rules = {rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}
+    return GateFlags(rules=rules, **given)
+
+
+def gated(command: Command) -> Command:
+    """Give a command the options of a gate in place of its parameter ``gate``, which gets the ``GateFlags``."""
+
+    def run(**values: Any) -> int:
+        return command(gate=gate_flags(values), **values)
+
+    own = inspect.signature(command)
+    parameters = [each for one in own.parameters.values() for each in (_parameters() if one.name == "gate" else [one])]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def _parameters() -> Iterator[inspect.Parameter]:
+    for name, option in _OPTIONS.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+
+
+def _option(rule: RuleId) -> Any:
+    """The option of a rule as Typer reads it off a parameter."""
+    row = rule.row
+    if row.takes is Takes.PODS:
+        return Annotated[_Texts, Option(f"--{rule}", metavar=row.takes.value, help=row.option)]
+    words = f"{row.option}  [{row.default_text}]"
+    if row.takes is Takes.SWITCH:
+        return Annotated[bool | None, Option(f"--{rule}/--no-{rule}", help=words)]
+    return Annotated[_Text, Option(f"--{rule}", metavar=row.takes.value, help=words)]
+
+
+_PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not Takes.NOTHING}
+_OPTIONS: dict[str, Any] = {
+    "config": Annotated[
+        _Text,
+        Option(
+            "--config",
+            metavar="FILE",
+            help="The rules' file, not the kpreempt.toml of this folder or of one above it in the repository.",
+        ),
+    ],
+    **{name: _option(rule) for rule, name in _PARAMETERS.items()},
+    "waive": Annotated[
+        _Texts,
+        Option(
+            "--waive",
+            metavar="RULE[=SUBJECT]",
+            help="Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
+        ),
+    ],
+    "baseline": Annotated[
+        _Text, Option("--baseline", metavar="FILE", help="What is accepted, as --write-baseline wrote it.")
+    ],
+    "write_baseline": Annotated[
+        _Text,
+        Option("--write-baseline", metavar="FILE", help="Write what fails now to FILE, to be accepted until then."),
+    ],
+    "expires": Annotated[
+        _Text, Option("--expires", metavar="DATE", help="The last day on which the new baseline counts: 2026-12-31.")
+    ],
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,33 +30,12 @@ from kpreempt.cli.gate_config import (
     read_file,
     seconds_in,
 )
+from kpreempt.cli.gate_options import GateFlags
 from kpreempt.cli.output import whole_file
 from kpreempt.errors import InputError, UsageError
+from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.snapshot import name_of
-from kpreempt.verdict.check import GateFinding, RuleId
-
-
-class GateFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``kpreempt.cli.gate_options``, as they were given; ``None`` where not."""
-
-    config: str | None = None
-    max_pdb_violations: str | None = None
-    max_victims: str | None = None
-    max_victims_per_workload: str | None = None
-    forbid_victims: Sequence[str] = ()
-    require_schedulable: bool | None = None
-    max_cascade_depth: str | None = None
-    max_pending: str | None = None
-    max_stranded: str | None = None
-    lost_pods: str | None = None
-    max_deletions: str | None = None
-    quota_refusals: str | None = None
-    forbid_loops: bool | None = None
-    max_snapshot_age: str | None = None
-    waive: Sequence[str] = ()
-    baseline: str | None = None
-    write_baseline: str | None = None
-    expires: str | None = None
+from kpreempt.verdict.check import GateFinding
 
 
 class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +70,8 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
     Raises ``UsageError`` for options and ``InputError`` for files that are wrong.
     """
     today = now.astimezone(UTC).date()
-    limits = dict(_limits(flags))
-    forbidden = [_forbidden(text) for text in flags.forbid_victims]
+    limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
+    forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
     waivers = [waiver_of_option(text) for text in flags.waive]
     expires = _expires(flags, today)
     name, config = _config(flags, folder)
@@ -125,40 +105,22 @@ def _config(flags: GateFlags, folder: Path | None) -> tuple[str, GateConfig]:
     return found.name, parse_config(read_file(str(found.path), found.name), found.name)
 
 
-def _limits(flags: GateFlags) -> Iterable[tuple[RuleId, int | None]]:
-    numbers = {
-        RuleId.MAX_PDB_VIOLATIONS: flags.max_pdb_violations,
-        RuleId.MAX_VICTIMS: flags.max_victims,
-        RuleId.MAX_VICTIMS_PER_WORKLOAD: flags.max_victims_per_workload,
-        RuleId.MAX_CASCADE_DEPTH: flags.max_cascade_depth,
-        RuleId.MAX_PENDING: flags.max_pending,
-        RuleId.MAX_STRANDED: flags.max_stranded,
-        RuleId.LOST_PODS: flags.lost_pods,
-        RuleId.MAX_DELETIONS: flags.max_deletions,
-        RuleId.QUOTA_REFUSALS: flags.quota_refusals,
-    }
-    for rule, text in numbers.items():
-        if text is not None:
-            yield rule, _number(rule, text)
-    for rule, is_on in (
-        (RuleId.REQUIRE_SCHEDULABLE, flags.require_schedulable),
-        (RuleId.FORBID_LOOPS, flags.forbid_loops),
-    ):
-        if is_on is not None:
-            yield rule, 0 if is_on else None
-    if (age := flags.max_snapshot_age) is not None:
-        seconds = None if age == OFF else seconds_in(age)
-        if seconds is None and age != OFF:
-            raise UsageError(f"--{RuleId.MAX_SNAPSHOT_AGE} {age}: this is not a time", hint=f"30m, 12h or {OFF}")
-        yield RuleId.MAX_SNAPSHOT_AGE, seconds
-
-
-def _number(rule: RuleId, text: str) -> int | None:
-    if text == OFF:
+def _limit(rule: RuleId, value: Any) -> int | None:
+    """The limit that an option sets, ``None`` where it switches the rule off."""
+    takes = rule.row.takes
+    if takes is Takes.SWITCH:
+        return 0 if value else None
+    if value == OFF:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_LIMIT)) and int(text) <= LARGEST_LIMIT):
-        raise UsageError(f"--{rule} {text}: this is not a number from 0 to {LARGEST_LIMIT}", hint=f"--{rule} {OFF}")
-    return int(text)
+    if takes is Takes.TIME:
+        seconds = seconds_in(value)
+        if seconds is None:
+            raise UsageError(f"--{rule} {value}: this is not a time", hint=f"30m, 12h or {OFF}")
+        return seconds
+    is_number = value.isascii() and value.isdigit() and len(value) <= len(str(LARGEST_LIMIT))
+    if not is_number or int(value) > LARGEST_LIMIT:
+        raise UsageError(f"--{rule} {value}: this is not a number from 0 to {LARGEST_LIMIT}", hint=f"--{rule} {OFF}")
+    return int(value)
 
 
 def _forbidden(text: str) -> ForbiddenVictims:

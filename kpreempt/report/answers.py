@@ -34,13 +34,13 @@ Answer = (
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 # What only the answer of check has a module of its own for.
 _CHECK_MODULES = {
-    "text": "kpreempt.report.check_text",
-    "markdown": "kpreempt.report.check_markdown",
-    "html": "kpreempt.report.check_html",
-    "junit": "kpreempt.report.check_junit",
-    "sarif": "kpreempt.report.check_sarif",
-    "github": "kpreempt.report.check_github",
-    "gitlab": "kpreempt.report.check_gitlab",
+    "text": "kpreempt.report.check.text",
+    "markdown": "kpreempt.report.check.markdown",
+    "html": "kpreempt.report.check.html",
+    "junit": "kpreempt.report.check.junit",
+    "sarif": "kpreempt.report.check.sarif",
+    "github": "kpreempt.report.check.github",
+    "gitlab": "kpreempt.report.check.gitlab",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK_MODULES)))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.document import KIND
 from kpreempt.verdict import (
     API_VERSION,
@@ -51,6 +52,8 @@ def verdict_schema() -> dict[str, Any]:
     for definition in definitions.values():
         if "description" in definition:
             definition["description"] = cleandoc(definition["description"])
+    rules = "\n".join(f"``{rule}``: {rule.row.meaning}" for rule in RuleId)
+    definitions["RuleId"]["description"] = f"A rule, by its name, which stays from version to version.\n\n{rules}"
     for record, kind in _DOCUMENTS.items():
         _fix_kind(definitions[record.__name__], kind)
     return {

@@ -5,45 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.play import Play
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 
 
-class RuleId(StrEnum):
-    """What a rule limits; the values stay as they are from version to version.
-
-    ``max-pdb-violations``: victims that their budget does not allow to go. ``max-victims``: pods that have to go, all
-    in all. ``max-victims-per-workload``: of one workload. ``forbid-victims``: pods that must not be victims, by
-    namespace, label or priority class. ``require-schedulable``: every pod of the change finds a node.
-    ``max-cascade-depth``: how many evictions follow from one another. ``max-pending``: pods that ran, and wait in the
-    end. ``max-stranded``: what is left without something that it needs. ``forbid-loops``: the play comes to an end.
-    ``lost-pods``: pods that had to go and that nothing makes again. ``max-deletions``: workloads that go along with
-    something that is deleted. ``quota-refusals``: pods that a ResourceQuota refuses, if only for a while.
-    ``max-snapshot-age``: how old the snapshot may be, in seconds.
-
-    The last four are about what is not known: ``budgets-unreadable``: the budgets could not be read.
-    ``objects-set-aside``: bad objects were left out. ``fields-not-modelled``: something in the input is not evaluated.
-    ``outcome-uncertain``: what becomes of a pod cannot be told.
-    """
-
-    MAX_PDB_VIOLATIONS = "max-pdb-violations"
-    MAX_VICTIMS = "max-victims"
-    MAX_VICTIMS_PER_WORKLOAD = "max-victims-per-workload"
-    FORBID_VICTIMS = "forbid-victims"
-    REQUIRE_SCHEDULABLE = "require-schedulable"
-    MAX_CASCADE_DEPTH = "max-cascade-depth"
-    MAX_PENDING = "max-pending"
-    MAX_STRANDED = "max-stranded"
-    LOST_PODS = "lost-pods"
-    MAX_DELETIONS = "max-deletions"
-    QUOTA_REFUSALS = "quota-refusals"
-    FORBID_LOOPS = "forbid-loops"
-    MAX_SNAPSHOT_AGE = "max-snapshot-age"
-    BUDGETS_UNREADABLE = "budgets-unreadable"
-    OBJECTS_SET_ASIDE = "objects-set-aside"
-    FIELDS_NOT_MODELLED = "fields-not-modelled"
-    OUTCOME_UNCERTAIN = "outcome-uncertain"
 
 
 class ChangeKind(StrEnum):

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from kpreempt.report.check_html import render as render_check_html
+from kpreempt.report.check.html import render as render_check_html
 from kpreempt.report.options import RenderOptions
 from tests.browser.chromium import Chromium
 from tests.html_pages import HOSTILE, big_check, hostile_check, parse, whole_check

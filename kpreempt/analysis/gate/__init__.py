@@ -1,24 +1,22 @@
-"""The gate of a check: rules, what breaks them, and what lets it pass all the same."""
+"""The gate of a check: limits, what breaks them, and what lets it pass all the same."""
 
-from kpreempt.analysis.gate.baseline import Accepted, Baseline, baseline_text, read_baseline
-from kpreempt.analysis.gate.evaluate import Excuses, evaluate, measured, passes
-from kpreempt.analysis.gate.facts import Facts, PodFacts
-from kpreempt.analysis.gate.rules import (
-    NOT_KNOWN,
-    OVERRIDABLE,
-    SWITCHES,
-    ForbiddenVictims,
-    GateRules,
-    Override,
-    rule_named,
+from kpreempt.analysis.gate.case import Facts, PodFacts
+from kpreempt.analysis.gate.evaluate import Judged, evaluate, least, measured, passes, together
+from kpreempt.analysis.gate.excuses import (
+    WAIVE,
+    WAIVE_REASON,
+    Accepted,
+    Baseline,
+    Excuses,
+    Waiver,
+    baseline_text,
+    read_baseline,
+    waiver_of_option,
+    waivers_of_object,
 )
-from kpreempt.analysis.gate.several import Judged, least, together
-from kpreempt.analysis.gate.waivers import WAIVE, WAIVE_REASON, Waiver, waiver_of_option, waivers_of_object
+from kpreempt.analysis.gate.rules import ForbiddenVictims, GateRules, Override, rule_named
 
 __all__ = [
-    "NOT_KNOWN",
-    "OVERRIDABLE",
-    "SWITCHES",
     "WAIVE",
     "WAIVE_REASON",
     "Accepted",

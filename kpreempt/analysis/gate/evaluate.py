@@ -1,71 +1,38 @@
-"""Puts the rules to a play, and says what each finding counts for."""
+"""Puts the rules to a play, or to several of which any may come about, and says what each finding counts for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.gate.attribution import Attribution
-from kpreempt.analysis.gate.baseline import Baseline
-from kpreempt.analysis.gate.ends import (
-    deletions,
-    loops,
-    not_known,
-    pending,
-    refusals,
-    snapshot_age,
-    stranded,
-    unscheduled,
-)
-from kpreempt.analysis.gate.facts import Facts
-from kpreempt.analysis.gate.measures import Measure, Part
-from kpreempt.analysis.gate.rules import NOT_KNOWN, SWITCHES, GateRules
-from kpreempt.analysis.gate.victims import (
-    Victims,
-    all_victims,
-    cascades,
-    forbidden_victims,
-    lost_pods,
-    victims_by_workload,
-    violations,
-)
-from kpreempt.analysis.gate.waivers import Waiver
-from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.analysis.gate import ends, victims
+from kpreempt.analysis.gate.case import Case, Facts, Measure
+from kpreempt.analysis.gate.excuses import Excuse, Excuses, accepted, excuse_of, excuses_together
+from kpreempt.analysis.gate.rules import GateRules
+from kpreempt.gate_rules import RuleId
+from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.play import Play
 
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
+_MEASURES = (*victims.MEASURES, *ends.MEASURES)
 
 
-class Excuses(msgspec.Struct, frozen=True, kw_only=True):
-    """What lets findings pass: waivers, the baseline, and ``base``, which is what there is without the change.
+class Judged(msgspec.Struct, frozen=True):
+    """The rules as they fare in one play, what breaks them, and how likely the play is beside the others."""
 
-    ``base`` is what ``measured`` says of the play of the manifests before. ``today`` decides what is over.
-    """
-
-    today: date
-    waivers: Sequence[Waiver] = ()
-    baseline: Baseline = Baseline()
-    base: Mapping[str, int] = {}
+    results: Sequence[RuleResult]
+    findings: Sequence[GateFinding]
+    likelihood: float = 1.0
 
 
-class _Excuse(NamedTuple):
-    """Why something does not count, and who says so."""
-
-    standing: GateStanding
-    reason: str = ""
-    by: str = ""
-    expires: str = ""
-
-
-class _Judged(NamedTuple):
+class _Measured(NamedTuple):
     """A finding, how much of it counts, and what excuses the rest of one that fails."""
 
     finding: GateFinding
     left: int
-    excuse: _Excuse | None
+    excuse: Excuse | None
 
 
 def evaluate(
@@ -79,7 +46,7 @@ def evaluate(
     pools: dict[object, list[Measure]] = {}
     amounts: dict[RuleId, int] = {}
     for measure in _measures(play, changes, facts, rules):
-        key: object = (measure.rule, measure.group) if measure.pooled else len(pools)
+        key: object = (measure.rule, measure.group) if measure.rule.row.is_pooled else len(pools)
         pools.setdefault(key, []).append(measure)
     findings: list[GateFinding] = []
     for pool in pools.values():
@@ -104,7 +71,7 @@ def measured(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRul
     """
     found: dict[str, int] = {}
     for measure in _measures(play, changes, facts, rules):
-        if measure.rule in NOT_KNOWN or measure.rule is RuleId.MAX_SNAPSHOT_AGE:
+        if measure.rule.row.about_input:
             continue
         for part in measure.parts:
             fingerprint = measure.part_fingerprint(part)
@@ -113,25 +80,8 @@ def measured(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRul
 
 
 def _measures(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
-    attribution = Attribution(play, changes, facts)
-    victims = Victims(play, attribution)
-    found = [
-        *violations(victims, rules),
-        *all_victims(victims, rules),
-        *victims_by_workload(victims, rules),
-        *forbidden_victims(victims, rules, facts),
-        *unscheduled(play, changes, attribution, rules),
-        *cascades(victims, rules),
-        *pending(play, attribution, rules, victims),
-        *stranded(play, attribution, rules, victims),
-        *lost_pods(victims, rules),
-        *deletions(changes, rules),
-        *refusals(play, attribution, rules),
-        *loops(play, attribution, rules, victims),
-        *snapshot_age(facts),
-        *not_known(play, attribution, facts),
-    ]
-    return [measure for measure in found if measure.amount or measure.is_broken]
+    case = Case(play, changes, facts, rules)
+    return [found for measure in _MEASURES for found in measure(case) if found.amount or found.is_broken]
 
 
 def _broken(
@@ -152,18 +102,18 @@ def _broken(
     return [each.finding for each in judged]
 
 
-def _excused(judged: _Judged) -> GateFinding:
+def _excused(judged: _Measured) -> GateFinding:
     """The finding with the standing that its excused part has."""
     return _with(judged.finding, judged.excuse) if judged.excuse else judged.finding
 
 
-def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Judged:
+def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Measured:
     """The finding about a measure, with its standing; where only some of its changes are excused, the others count."""
     objections: list[str] = []
-    found = [_excuse(measure, part, excuses, objections) for part in measure.parts]
+    found = [excuse_of(measure, part, excuses, objections) for part in measure.parts]
     left = [part for part, excuse in zip(measure.parts, found, strict=True) if excuse is None]
-    partial = _together([excuse for excuse in found if excuse is not None])
-    whole = partial if not left else _accepted(measure, excuses, objections)
+    partial = excuses_together([excuse for excuse in found if excuse is not None])
+    whole = partial if not left else accepted(measure, excuses, objections)
     # The change that has the largest part in what counts.
     main = max(left or measure.parts, key=lambda part: (part.amount, bool(part.change)))
     change = written.get(main.change)
@@ -183,66 +133,14 @@ def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str
         fingerprint=measure.fingerprint,
     )
     if whole is not None:
-        return _Judged(_with(finding, whole), 0, None)
-    return _Judged(finding, sum(part.amount for part in left), partial)
+        return _Measured(_with(finding, whole), 0, None)
+    return _Measured(finding, sum(part.amount for part in left), partial)
 
 
-def _with(finding: GateFinding, excuse: _Excuse) -> GateFinding:
+def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:
     return msgspec.structs.replace(
         finding, standing=excuse.standing, reason=excuse.reason, by=excuse.by, expires=excuse.expires
     )
-
-
-def _excuse(measure: Measure, part: Part, excuses: Excuses, objections: list[str]) -> _Excuse | None:
-    """Why what one change brings about does not count, if so: a waiver, or it is there without the change, too."""
-    waiver = _waiver(measure, part.change, excuses, objections)
-    if waiver is not None:
-        expires = waiver.expires.isoformat() if waiver.expires is not None else ""
-        return _Excuse(GateStanding.WAIVED, waiver.reason, waiver.by, expires)
-    if part.amount <= excuses.base.get(measure.part_fingerprint(part), -1):
-        return _Excuse(GateStanding.NOT_NEW, by="--base")
-    return None
-
-
-def _together(excuses: Sequence[_Excuse]) -> _Excuse | None:
-    """Several excuses as one, which is a waiver where one of them is."""
-    if not excuses:
-        return None
-    standings = {excuse.standing for excuse in excuses}
-    return _Excuse(
-        GateStanding.WAIVED if GateStanding.WAIVED in standings else GateStanding.NOT_NEW,
-        "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse.reason)),
-        ", ".join(dict.fromkeys(excuse.by for excuse in excuses)),
-        min((excuse.expires for excuse in excuses if excuse.expires), default=""),
-    )
-
-
-def _waiver(measure: Measure, change: str, excuses: Excuses, objections: list[str]) -> Waiver | None:
-    """The first waiver of what a change brings about that counts; without any, ``objections`` get why none does."""
-    asked = [
-        (waiver, waiver.objection(excuses.today))
-        for waiver in excuses.waivers
-        if waiver.change in ("", change) and waiver.is_about(measure.rule, measure.subject)
-    ]
-    counts = next((waiver for waiver, objection in asked if not objection), None)
-    if counts is None:
-        objections += sorted(objection for _, objection in asked)
-    return counts
-
-
-def _accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> _Excuse | None:
-    """The baseline's entry for all of it, if it has one; adds why it does not count to ``objections``."""
-    entry = excuses.baseline.entry(measure.fingerprint)
-    if entry is None:
-        return None
-    expires = entry.expires.isoformat()
-    if excuses.today > entry.expires:
-        objections.append(f"accepted until {expires}, which is over")
-        return None
-    if measure.amount > entry.amount:
-        objections.append(f"accepted as long as it is not more than {entry.amount}")
-        return None
-    return _Excuse(GateStanding.ACCEPTED, entry.reason, "--baseline", expires)
 
 
 def _worst_chains(findings: Sequence[GateFinding]) -> list[GateFinding]:
@@ -266,8 +164,57 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
     return RuleResult(
         rule=rule,
         is_on=rules.is_on(rule),
-        limit=None if rule in SWITCHES else rules.general(rule),
+        limit=rules.general(rule) if rule.row.has_limit else None,
         amount=amount,
+        failures=own.count(GateStanding.FAILS),
+        waived=own.count(GateStanding.WAIVED),
+        accepted=own.count(GateStanding.ACCEPTED),
+        not_new=own.count(GateStanding.NOT_NEW),
+    )
+
+
+def together(plays: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
+    """The rules over all plays, and what breaks one in any of them, each with in how many plays it does.
+
+    Of what several plays have in common the worst counts: that of the play ``shown`` where others are no worse.
+    """
+    if len(plays) == 1:
+        return list(plays[0].results), list(plays[0].findings)
+    found: dict[str, list[tuple[int, GateFinding]]] = {}
+    # The play that is shown comes first, so that it wins where nothing is worse.
+    for index in (shown, *(each for each in range(len(plays)) if each != shown)):
+        for finding in plays[index].findings:
+            found.setdefault(finding.fingerprint, []).append((index, finding))
+    whole = sum(play.likelihood for play in plays)
+    findings = [_worst(own, plays, whole) for own in found.values()]
+    order = [result.rule for result in plays[shown].results]
+    findings.sort(key=lambda each: (order.index(each.rule), each.subject, each.change, each.fingerprint))
+    return [_over_all(index, plays, findings) for index in range(len(order))], findings
+
+
+def least(plays: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What there is in every play, the least amount of each: what only may be there excuses nothing."""
+    found: dict[str, int] | None = None
+    for play in plays:
+        if found is None:
+            found = dict(play)
+        found = {key: min(amount, play[key]) for key, amount in found.items() if key in play}
+    return found or {}
+
+
+def _worst(own: Sequence[tuple[int, GateFinding]], plays: Sequence[Judged], whole: float) -> GateFinding:
+    _, worst = max(own, key=lambda each: (each[1].standing is GateStanding.FAILS, each[1].amount))
+    alike = {index for index, finding in own if finding.standing is worst.standing}
+    share = sum(plays[index].likelihood for index in alike) / whole
+    return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(plays), share=share)
+
+
+def _over_all(index: int, plays: Sequence[Judged], findings: Sequence[GateFinding]) -> RuleResult:
+    first = plays[0].results[index]
+    own = [each.standing for each in findings if each.rule is first.rule]
+    return msgspec.structs.replace(
+        first,
+        amount=max(play.results[index].amount for play in plays),
         failures=own.count(GateStanding.FAILS),
         waived=own.count(GateStanding.WAIVED),
         accepted=own.count(GateStanding.ACCEPTED),

@@ -7,60 +7,9 @@ from difflib import get_close_matches
 
 import msgspec
 
-from kpreempt.analysis.gate.patterns import matches
 from kpreempt.errors import UsageError
+from kpreempt.gate_rules import RuleId
 from kpreempt.model.labels import LabelSelector
-from kpreempt.verdict.check import RuleId
-
-# Rules that only hold or not: whatever they find is too much.
-SWITCHES = frozenset(
-    {
-        RuleId.FORBID_VICTIMS,
-        RuleId.REQUIRE_SCHEDULABLE,
-        RuleId.FORBID_LOOPS,
-        RuleId.BUDGETS_UNREADABLE,
-        RuleId.OBJECTS_SET_ASIDE,
-        RuleId.FIELDS_NOT_MODELLED,
-        RuleId.OUTCOME_UNCERTAIN,
-    }
-)
-# Rules about what is not known: nothing but a waiver lets it pass.
-NOT_KNOWN = (
-    RuleId.BUDGETS_UNREADABLE,
-    RuleId.OBJECTS_SET_ASIDE,
-    RuleId.FIELDS_NOT_MODELLED,
-    RuleId.OUTCOME_UNCERTAIN,
-)
-# Rules of which an override may say something else. The others are about the cluster as a whole, or name their own.
-OVERRIDABLE = (
-    RuleId.MAX_PDB_VIOLATIONS,
-    RuleId.MAX_VICTIMS,
-    RuleId.MAX_VICTIMS_PER_WORKLOAD,
-    RuleId.REQUIRE_SCHEDULABLE,
-    RuleId.MAX_CASCADE_DEPTH,
-    RuleId.MAX_PENDING,
-    RuleId.MAX_STRANDED,
-    RuleId.LOST_PODS,
-    RuleId.MAX_DELETIONS,
-    RuleId.QUOTA_REFUSALS,
-    RuleId.FORBID_LOOPS,
-)
-DEFAULT_LIMITS: Mapping[RuleId, int | None] = {
-    RuleId.MAX_PDB_VIOLATIONS: 0,
-    RuleId.MAX_VICTIMS: None,
-    RuleId.MAX_VICTIMS_PER_WORKLOAD: None,
-    RuleId.FORBID_VICTIMS: 0,
-    RuleId.REQUIRE_SCHEDULABLE: 0,
-    RuleId.MAX_CASCADE_DEPTH: 1,
-    RuleId.MAX_PENDING: 0,
-    RuleId.MAX_STRANDED: 0,
-    RuleId.LOST_PODS: 0,
-    RuleId.MAX_DELETIONS: 0,
-    RuleId.QUOTA_REFUSALS: 0,
-    RuleId.FORBID_LOOPS: 0,
-    RuleId.MAX_SNAPSHOT_AGE: None,
-    **dict.fromkeys(NOT_KNOWN, 0),
-}
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +66,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
         """The limit where no override matches, or ``None``."""
         if rule is RuleId.FORBID_VICTIMS and not self.forbidden:
             return None
-        return self.limits.get(rule, DEFAULT_LIMITS[rule])
+        return self.limits.get(rule, rule.row.default)
 
     def group_of(self, rule: RuleId, namespace: str, workload: str) -> int:
         """The index of the override that decides about what is of this namespace and workload, -1 for none."""
@@ -143,3 +92,21 @@ def rule_named(name: str, where: str) -> RuleId:
     except ValueError:
         near = get_close_matches(name, list(RuleId), n=1)
         raise UsageError(f'{where}: there is no rule "{name}"', hint=near[0] if near else ", ".join(RuleId)) from None
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the whole ``text`` is what ``pattern`` says; ``*`` stands for any characters, also none or a slash."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *middle, last = others
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        # The earliest place is as good as any other: what follows then has the most room.
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

@@ -171,7 +171,7 @@ def _actions(place: Place, _names: Names) -> Completion:
 
 def _rules(_place: Place, _names: Names) -> Completion:
     """The rules of a gate."""
-    from kpreempt.verdict.check import RuleId
+    from kpreempt.gate_rules import RuleId
 
     return Completion([Candidate(rule) for rule in RuleId])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.cli.change_files import read_change
+from kpreempt.cli.check_run import read_change
 from kpreempt.errors import InputError
 
 STREAM = "---\n# Source: shop/templates/a.yaml\nkind: A\n---\n# Source: shop/templates/b.yaml\nkind: List\nitems:\n- kind: B\n- kind: C\n"

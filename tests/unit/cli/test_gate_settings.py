@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from kpreempt.analysis.gate import waiver_of_option
-from kpreempt.cli.gate_settings import GateFlags, gate_settings
+from kpreempt.cli.gate_options import GateFlags, gate_flags
+from kpreempt.cli.gate_settings import GateSettings, gate_settings
 from kpreempt.errors import InputError, UsageError
 from kpreempt.verdict.check import GateFinding, RuleId
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def settings(tmp_path: Path, **flags: object) -> object:
-    return gate_settings(GateFlags(**flags), NOW, tmp_path)  # type: ignore[arg-type]
+def settings(tmp_path: Path, **flags: object) -> GateSettings:
+    return gate_settings(gate_flags(flags), NOW, tmp_path)
 
 
 def test_without_anything_the_rules_are_strict_and_the_others_off(tmp_path: Path) -> None:
@@ -34,11 +35,10 @@ def test_options_win_over_the_file_and_add_to_its_lists(tmp_path: Path) -> None:
         "[check]\nmax-victims = 1\nmax-pending = 2\nforbid-loops = false\n"
         '[[check.forbid-victims]]\nnamespace = "a"\n[[check.waive]]\nrule = "max-stranded"\nreason = "x"\n'
     )
-    flags = GateFlags(
-        max_victims="off", forbid_loops=True, max_snapshot_age="90s", forbid_victims=["label=app=web"],
+    found = settings(
+        tmp_path, max_victims="off", forbid_loops=True, max_snapshot_age="90s", forbid_victims=["label=app=web"],
         waive=["max-pending"],
     )  # fmt: skip
-    found = gate_settings(flags, NOW, tmp_path)
     assert found.config == "kpreempt.toml"
     assert found.rules.limits == {
         RuleId.MAX_VICTIMS: None,

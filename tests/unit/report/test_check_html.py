@@ -11,13 +11,30 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from kpreempt.report.check_html import render as render_check_html
-from kpreempt.report.check_html_lanes import workload_names, workload_of
-from kpreempt.report.check_html_markup import Html, join, table, tag, text, within
-from kpreempt.report.check_html_series import WIDTH, Scale, ready_path, ready_series, scale_of
-from kpreempt.report.check_html_style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
-from kpreempt.report.check_html_words import STANDINGS
-from kpreempt.report.check_words import finding_text, rule_title
+from kpreempt.report.check.html import render as render_check_html
+from kpreempt.report.check.html_markup import (
+    DARK,
+    LIGHT,
+    STANDINGS,
+    WORKLOADS_DARK,
+    WORKLOADS_LIGHT,
+    Html,
+    join,
+    table,
+    tag,
+    text,
+    within,
+)
+from kpreempt.report.check.html_timeline import (
+    WIDTH,
+    Scale,
+    ready_path,
+    ready_series,
+    scale_of,
+    workload_names,
+    workload_of,
+)
+from kpreempt.report.check.words import finding_text
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
 from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
@@ -147,7 +164,7 @@ def test_rules_say_whether_they_hold() -> None:
 
 @pytest.mark.parametrize("rule", RuleId)
 def test_every_rule_has_a_title(rule: RuleId) -> None:
-    assert rule_title(rule)
+    assert rule.row.promise
 
 
 def test_every_victim_is_there_at_its_depth_and_with_what_comes_of_it() -> None:

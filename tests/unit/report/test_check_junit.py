@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import xmlschema
 
-from kpreempt.report.check_junit import render
+from kpreempt.report.check.junit import render
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleId
 from tests.unit.report.checks import failed, finding, hostile, passed, replaced, rule

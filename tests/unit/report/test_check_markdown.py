@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from kpreempt.report.check_markdown import render
+from kpreempt.report.check.markdown import render
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, RuleId
 from kpreempt.verdict.play import BudgetLow, StepKind

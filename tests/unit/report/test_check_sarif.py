@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from kpreempt import __version__
-from kpreempt.report.check_sarif import render
+from kpreempt.report.check.sarif import render
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, RuleId

@@ -9,8 +9,8 @@ import pytest
 
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS, render_answer
-from kpreempt.report.check_github import render as render_github
-from kpreempt.report.check_gitlab import render as render_gitlab
+from kpreempt.report.check.github import render as render_github
+from kpreempt.report.check.gitlab import render as render_gitlab
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleId
 from tests.unit.report.checks import HOSTILE, failed, finding, hostile, passed, replaced

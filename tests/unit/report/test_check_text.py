@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kpreempt.report.check_text import render
+from kpreempt.report.check.text import render
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions

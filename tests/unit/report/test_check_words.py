@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.report.check_facts import outcome_phrase, replicas_text, verdict_phrase
-from kpreempt.report.check_places import nearest_place, place_of
-from kpreempt.report.check_rules import RULES
-from kpreempt.report.check_words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
+from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
+from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
 from kpreempt.report.layout import Span, plain
 from kpreempt.report.play_words import tell_in_short, tell_step_by_step
-from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare, RuleId
+from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
 from kpreempt.verdict.play import PlayStep, StepKind
 from tests.unit.report.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
 
@@ -114,10 +113,12 @@ def test_a_finding_is_one_sentence(about: GateFinding, sentence: str) -> None:
 
 
 def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
-    assert {about.rule for about, _ in FINDINGS.values()} == set(RuleId) == set(RULES)
-    for part in zip(*RULES.values(), strict=True):
-        assert all(part)
-    assert len({words.title for words in RULES.values()}) == len(RULES)
+    assert {about.rule for about, _ in FINDINGS.values()} == set(RuleId)
+    for rule_id in RuleId:
+        row = rule_id.row
+        assert row.promise and row.meaning and row.advice
+        assert bool(row.option) is (row.takes is not Takes.NOTHING)
+    assert len({rule_id.row.promise for rule_id in RuleId}) == len(RuleId)
 
 
 CHAINS = {

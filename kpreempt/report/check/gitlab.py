@@ -6,25 +6,12 @@ import hashlib
 import json
 from typing import Any
 
-from kpreempt.report.check_places import nearest_place, place_of
-from kpreempt.report.check_words import finding_text, standing_phrase
+from kpreempt.report.check.facts import nearest_place, place_of
+from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleId
-
-# Rules that no running pod pays for at once. What breaks a running service blocks.
-_SEVERITIES = {
-    RuleId.MAX_VICTIMS: "major",
-    RuleId.MAX_VICTIMS_PER_WORKLOAD: "major",
-    RuleId.MAX_CASCADE_DEPTH: "major",
-    RuleId.QUOTA_REFUSALS: "major",
-    RuleId.MAX_SNAPSHOT_AGE: "minor",
-    RuleId.BUDGETS_UNREADABLE: "major",
-    RuleId.OBJECTS_SET_ASIDE: "major",
-    RuleId.FIELDS_NOT_MODELLED: "major",
-    RuleId.OUTCOME_UNCERTAIN: "major",
-}
+from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 
 def render(check: Check, _options: RenderOptions) -> str:
@@ -51,7 +38,7 @@ def _issue(finding: GateFinding, fingerprint: str, check: Check) -> dict[str, An
         "description": description,
         "check_name": str(finding.rule),
         "fingerprint": fingerprint,
-        "severity": _SEVERITIES.get(finding.rule, "blocker") if is_failure else "info",
+        "severity": finding.rule.row.severity if is_failure else "info",
         # Both are asked for, so there is always something.
         "location": {"path": printable(place.path or stream or "manifest"), "lines": {"begin": max(place.line, 1)}},
     }

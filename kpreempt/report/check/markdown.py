@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.check_facts import (
+from kpreempt.report.check.facts import (
     change_phrase,
     failing,
     forgiven,
     outcome_phrase,
+    place_of,
     stranded_phrase,
     tally,
     verdict_phrase,
 )
-from kpreempt.report.check_places import place_of
-from kpreempt.report.check_rules import RULES
-from kpreempt.report.check_words import finding_phrase, standing_phrase
+from kpreempt.report.check.words import finding_phrase, standing_phrase
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
@@ -29,7 +29,7 @@ from kpreempt.report.markdown import escaped
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.play_words import budget_phrase, displaced_phrase, tell_in_short
 from kpreempt.report.quoting import message, name, shortened
-from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleId, RuleResult
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleResult
 from kpreempt.verdict.play import WorkloadPlay
 
 # In bytes of UTF-8, which are at least as many as characters. The parts have room for each; together they stay below.
@@ -68,7 +68,7 @@ def render(check: Check, _options: RenderOptions) -> str:
 
 def _rules(check: Check) -> str:
     rows = [
-        [f"`{result.rule}`", escaped(RULES[result.rule].title), _limit(result), _amount(result), _standing(result)]
+        [f"`{result.rule}`", escaped(result.rule.row.promise), _limit(result), _amount(result), _standing(result)]
         for result in check.rules
         if result.is_on
     ]
@@ -84,7 +84,7 @@ def _amount(result: RuleResult) -> str:
 
 
 def _number(rule: RuleId, number: int) -> str:
-    return format_duration(number) if rule is RuleId.MAX_SNAPSHOT_AGE else f"{number:,}"
+    return format_duration(number) if rule.row.takes is Takes.TIME else f"{number:,}"
 
 
 def _standing(result: RuleResult) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.check_rules import rule_title
 from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import Part, Phrase, plain
 from kpreempt.report.quoting import message, name, names
-from kpreempt.verdict.check import GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.verdict.check import GateFinding, GateStanding, RuleResult
 
 _LINKS_SHOWN = 5
 _ROUNDING = 0.005
@@ -85,7 +85,7 @@ def rule_phrase(result: RuleResult) -> Phrase:
     """A rule by its id, with what it allows: ``max-victims (at most 3)``."""
     if result.limit is None:
         return (str(result.rule),)
-    amount = format_duration(result.limit) if result.rule is RuleId.MAX_SNAPSHOT_AGE else f"{result.limit:,}"
+    amount = format_duration(result.limit) if result.rule.row.takes is Takes.TIME else f"{result.limit:,}"
     return (str(result.rule), f" (at most {amount})")
 
 
@@ -217,6 +217,3 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.FIELDS_NOT_MODELLED: _unknown("is not evaluated as a whole", "not all is evaluated"),
     RuleId.OUTCOME_UNCERTAIN: _unknown("may fare otherwise", "the outcome cannot be told"),
 }
-
-
-__all__ = ["chain_phrase", "finding_phrase", "finding_text", "rule_phrase", "rule_title", "standing_phrase"]

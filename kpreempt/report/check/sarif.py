@@ -6,16 +6,15 @@ import json
 from typing import Any
 
 from kpreempt import __version__
-from kpreempt.report.check_facts import tally
-from kpreempt.report.check_places import nearest_place, place_of
-from kpreempt.report.check_rules import RULES
-from kpreempt.report.check_words import finding_text, standing_phrase
+from kpreempt.gate_rules import RuleId
+from kpreempt.report.check.facts import nearest_place, place_of, tally
+from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import shortened
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleId
+from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _FINGERPRINT = "kpreempt/v1"
@@ -56,13 +55,13 @@ def render(check: Check, _options: RenderOptions) -> str:
 
 
 def _rule(rule: RuleId) -> dict[str, Any]:
-    words = RULES[rule]
+    row = rule.row
     return {
         "id": str(rule),
         "name": "".join(part.capitalize() for part in rule.split("-")),
-        "shortDescription": {"text": f"{words.title[0].upper()}{words.title[1:]}."},
-        "fullDescription": {"text": words.meaning},
-        "help": {"text": words.advice},
+        "shortDescription": {"text": f"{row.promise[0].upper()}{row.promise[1:]}."},
+        "fullDescription": {"text": row.meaning},
+        "help": {"text": row.advice},
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
     }

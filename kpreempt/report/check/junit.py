@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from html import escape
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
-from kpreempt.report.check_facts import tally
-from kpreempt.report.check_places import place_of
-from kpreempt.report.check_rules import RULES
-from kpreempt.report.check_words import chain_phrase, finding_text, standing_phrase
+from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
 
 _SUITE = "kpreempt check"
 _CLASS = "kpreempt.check"
@@ -58,7 +57,7 @@ def _broken(check: Check) -> list[RuleId]:
 def _case(result: RuleResult, check: Check) -> str:
     findings = [finding for finding in check.findings if finding.rule is result.rule]
     failing = [finding for finding in findings if finding.standing is GateStanding.FAILS]
-    name = _xml(f"{result.rule}: {RULES[result.rule].title}")
+    name = _xml(f"{result.rule}: {result.rule.row.promise}")
     start = f'    <testcase classname="{_CLASS}" name="{name}"'
     if failing:
         more = f" (and {count(len(failing) - 1, 'more finding')})" if len(failing) > 1 else ""
@@ -88,7 +87,7 @@ def _body(findings: list[GateFinding]) -> str:
         lines += [f"  {_xml(detail)}" for detail in details if detail]
     if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more finding')}")
-    return "\n".join([*lines, _xml(RULES[findings[0].rule].advice)])
+    return "\n".join([*lines, _xml(findings[0].rule.row.advice)])
 
 
 def _xml(text: str) -> str:

@@ -6,10 +6,8 @@ GitHub shows ten errors of a step and drops the rest, so the last of them is a s
 from __future__ import annotations
 
 from kpreempt.report.amounts import count
-from kpreempt.report.check_facts import failing, tally, verdict_phrase
-from kpreempt.report.check_places import place_of
-from kpreempt.report.check_rules import RULES
-from kpreempt.report.check_words import finding_text
+from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase
+from kpreempt.report.check.words import finding_text
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding
@@ -42,7 +40,7 @@ def _annotation(finding: GateFinding) -> str:
         "title": f"{_TITLE}: {finding.rule}",
     }
     stream = f" ({place.stream_text})" if place.stream else ""
-    return _command("error", properties, f"{finding_text(finding)}{stream}. {RULES[finding.rule].advice}")
+    return _command("error", properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:

@@ -1,0 +1,234 @@
+"""The rules of the gate, one row each: what ``check`` measures, what it allows, and how that is told.
+
+From these rows come the options of ``kpreempt check``, the keys of ``kpreempt.toml``, the rules of SARIF, GitLab's
+severities and the table in ``docs/gate.md``. It stands below the records and loads nothing, since ``--help`` needs it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
+
+
+class Takes(Enum):
+    """What sets a rule. The values show it in the help of its option.
+
+    ``SWITCH``: it only holds or not. ``PODS``: pods that must not be victims; without any the rule is off. ``NOTHING``:
+    it is about what is not known; no option sets it, and only a waiver or the baseline lets a finding pass.
+    """
+
+    NUMBER = "N|off"
+    TIME = "TIME|off"
+    SWITCH = ""
+    PODS = "WHAT=VALUE"
+    NOTHING = None
+
+
+class Rule(NamedTuple):
+    """A row. ``name`` stays as it is from version to version.
+
+    ``promise`` is what is so where the rule holds, in a few words, ``meaning`` what it limits, in sentences, ``advice``
+    what helps where it does not hold, and ``option`` the help of its option without the default. ``default`` is what is
+    allowed, in seconds where it is a time; ``None`` is off. An override may say something else where it
+    ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
+    over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
+    so that ``--base`` excuses none of it. ``severity`` is GitLab's: what breaks a running service blocks.
+    """
+
+    name: str
+    promise: str
+    meaning: str
+    advice: str
+    option: str = ""
+    takes: Takes = Takes.NUMBER
+    default: int | None = 0
+    is_overridable: bool = True
+    is_pooled: bool = False
+    about_input: bool = False
+    severity: str = "blocker"
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether there is a number of what is allowed; of other rules whatever they find is too much."""
+        return self.takes in (Takes.NUMBER, Takes.TIME)
+
+    @property
+    def default_text(self) -> str:
+        """The default as an option has it."""
+        if self.takes is Takes.PODS:
+            return "nobody"
+        if self.default is None:
+            return "off"
+        return str(self.default) if self.has_limit else "on"
+
+
+class RuleId(StrEnum):
+    """A rule by its name; ``row`` is all there is to say about it."""
+
+    row: Rule
+
+    def __new__(cls, name: str, *facts: Any) -> RuleId:
+        """The member of a row, which Enum hands over field by field."""
+        rule = str.__new__(cls, name)
+        rule._value_, rule.row = name, Rule(name, *facts)
+        return rule
+
+    MAX_PDB_VIOLATIONS = Rule(
+        "max-pdb-violations",
+        promise="budgets stay whole",
+        meaning="Pods that have to go although their PodDisruptionBudget does not allow it. The scheduler prefers other"
+        " victims, and takes these where there are none.",
+        advice="Make room first, give the change a lower priority, or let the budget allow more.",
+        option="So many victims may go against their PodDisruptionBudgets.",
+        is_pooled=True,
+    )
+    MAX_VICTIMS = Rule(
+        "max-victims",
+        promise="few pods are evicted",
+        meaning="Pods that have to go for the change, all in all, those that go for the replacement of another"
+        " included.",
+        advice="Make room first, ask for less, or give the change a lower priority.",
+        option="So many pods may be evicted in all.",
+        default=None,
+        severity="major",
+    )
+    MAX_VICTIMS_PER_WORKLOAD = Rule(
+        "max-victims-per-workload",
+        promise="no workload loses many pods",
+        meaning="Pods of one workload that have to go for the change.",
+        advice="Give the workload a budget or a higher priority, or make room for the change elsewhere.",
+        option="So many of each workload.",
+        default=None,
+        severity="major",
+    )
+    FORBID_VICTIMS = Rule(
+        "forbid-victims",
+        promise="protected pods stay",
+        meaning="Pods that must not have to go, by their namespace, their labels or their priority class.",
+        advice="Raise the priority of the protected pods above that of the change, or make room first.",
+        option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * is any text."
+        " Repeatable.",
+        takes=Takes.PODS,
+        is_overridable=False,
+    )
+    REQUIRE_SCHEDULABLE = Rule(
+        "require-schedulable",
+        promise="every pod of the change finds a node",
+        meaning="Pods of the change that have no node in the end.",
+        advice="Ask for less, loosen what the pod requires of a node, or add nodes.",
+        option="Every pod of the change must find a node.",
+        takes=Takes.SWITCH,
+    )
+    MAX_CASCADE_DEPTH = Rule(
+        "max-cascade-depth",
+        promise="evictions do not cascade",
+        meaning="How many evictions follow from one another: a victim's replacement may evict in turn.",
+        advice="Make room for what is displaced, or set its preemptionPolicy to Never.",
+        option="So many evictions may follow from one another.",
+        default=1,
+        severity="major",
+    )
+    MAX_PENDING = Rule(
+        "max-pending",
+        promise="what ran finds a node again",
+        meaning="Pods that take the place of one that ran, and have no node in the end.",
+        advice="Add room for them, or ask for less in the change.",
+        option="So many pods that ran may have no node in the end.",
+        is_pooled=True,
+    )
+    MAX_STRANDED = Rule(
+        "max-stranded",
+        promise="nothing loses what it needs",
+        meaning="What is left without something that it needs, though nobody evicts it: a service without a ready pod,"
+        " a pod without those that it has to be near, a node without the pod of a DaemonSet.",
+        advice="Protect what it needs by a budget or a priority, or run more of it.",
+        option="So much may be left without something that it needs.",
+        is_pooled=True,
+    )
+    LOST_PODS = Rule(
+        "lost-pods",
+        promise="nothing is lost for good",
+        meaning="Pods that have to go, or go with their node, and that nothing makes again, since no controller owns"
+        " them.",
+        advice="Run them under a controller, give them a priority above that of the change, or make room first.",
+        option="So many pods may have to go that nothing makes again.",
+        is_pooled=True,
+    )
+    MAX_DELETIONS = Rule(
+        "max-deletions",
+        promise="nothing goes unnamed",
+        meaning="Workloads that run and go along with something that is deleted, such as their namespace, though the"
+        " change does not name them.",
+        advice="Name what is to go by --delete, move it first, or keep the namespace.",
+        option="So many workloads may go along with what is deleted.",
+        is_pooled=True,
+    )
+    QUOTA_REFUSALS = Rule(
+        "quota-refusals",
+        promise="quotas have room for the change",
+        meaning="Pods that a ResourceQuota does not let be made, in the end or only until another pod is gone.",
+        advice="Raise the quota, ask for less, or let the rollout take pods away first (maxSurge: 0).",
+        option="So many pods may a ResourceQuota refuse.",
+        is_pooled=True,
+        severity="major",
+    )
+    FORBID_LOOPS = Rule(
+        "forbid-loops",
+        promise="it comes to an end",
+        meaning="Pods that displace one another over and over, so that the cluster never settles.",
+        advice="Give the workloads that go round one priority, or make room for both.",
+        option="Evictions must come to an end.",
+        takes=Takes.SWITCH,
+    )
+    MAX_SNAPSHOT_AGE = Rule(
+        "max-snapshot-age",
+        promise="the snapshot is recent",
+        meaning="How old the picture of the cluster is. What it does not show yet cannot be foretold.",
+        advice="Take a new snapshot, or ask the live cluster.",
+        option="How old the snapshot may be: 30m, 12h; unknown fails.",
+        takes=Takes.TIME,
+        default=None,
+        is_overridable=False,
+        about_input=True,
+        severity="minor",
+    )
+    BUDGETS_UNREADABLE = Rule(
+        "budgets-unreadable",
+        promise="budgets are known",
+        meaning="PodDisruptionBudgets that could not be read: whether one breaks is not known.",
+        advice="Let the account list poddisruptionbudgets in all namespaces, or waive the rule by its name.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        severity="major",
+    )
+    OBJECTS_SET_ASIDE = Rule(
+        "objects-set-aside",
+        promise="every object is counted",
+        meaning="Objects that were left out because they could not be read.",
+        advice="Mend the objects, or waive the rule by its name.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        severity="major",
+    )
+    FIELDS_NOT_MODELLED = Rule(
+        "fields-not-modelled",
+        promise="everything asked for is evaluated",
+        meaning="Something in the input that is not evaluated and could change the answer.",
+        advice="Look at what it says, and waive the rule by its name where it does not matter.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        severity="major",
+    )
+    OUTCOME_UNCERTAIN = Rule(
+        "outcome-uncertain",
+        promise="the outcome is certain",
+        meaning="Pods of which it cannot be told what becomes.",
+        advice="Look at what it says, and waive the rule by its name where it does not matter.",
+        takes=Takes.NOTHING,
+        is_overridable=False,
+        about_input=True,
+        severity="major",
+    )

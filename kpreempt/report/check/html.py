@@ -1,0 +1,238 @@
+"""A check as a page: one file that needs nothing else, runs no script, and reads on a screen and on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from kpreempt.report.amounts import count
+from kpreempt.report.check.html_markup import (
+    POLICY,
+    STANDINGS,
+    STYLE,
+    Html,
+    badge,
+    clock,
+    cut_note,
+    fold,
+    join,
+    message,
+    name,
+    names,
+    place,
+    section,
+    table,
+    tag,
+    text,
+    unfolded,
+    void,
+    within,
+)
+from kpreempt.report.check.html_tables import (
+    assumptions,
+    budgets,
+    changes,
+    displacement,
+    node_maps,
+    outcomes,
+    stranded,
+    waiting,
+    workloads,
+)
+from kpreempt.report.check.html_timeline import timeline
+from kpreempt.report.check.words import finding_text
+from kpreempt.report.durations import format_time
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
+from kpreempt.verdict.play import Displaced
+
+_RULES_LIMIT = 60_000
+_FINDINGS_LIMIT = 250_000
+_FINDINGS_SHOWN = 30
+_PODS_SHOWN = 50
+_CHAIN_SHOWN = 40
+# Between a victim and what takes its place, in the links of a chain.
+_BECOMES = " → "
+_HEAD_LINES = (
+    void("meta", charset="utf-8"),
+    void("meta", http_equiv="Content-Security-Policy", content=POLICY),
+    void("meta", name="referrer", content="no-referrer"),
+    void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+    void("meta", name="robots", content="noindex"),
+)
+
+
+def render(check: Check, options: RenderOptions) -> str:
+    """The whole document, below 2 MB whatever the check holds: what is cut says so. Equal checks give equal bytes.
+
+    With ``verbose`` everything is unfolded. Otherwise ``options`` do not matter: a page fits its window, has its own
+    colours, and tells times as they are.
+    """
+    parts = [
+        ("rules", "Rules", rules(check)),
+        ("changes", "What changes", changes(check)),
+        ("timeline", "Timeline", timeline(check.play)),
+        ("victims", "Who has to go", displacement(check.play)),
+        ("nodes", "Nodes", node_maps(check.nodes, check.spare)),
+        ("budgets", "Budgets", budgets(check.play)),
+        ("workloads", "Workloads", workloads(check.play)),
+        ("waiting", "Waiting", waiting(check.play)),
+        ("stranded", "Stranded", stranded(check.play)),
+        ("outcomes", "Outcomes", outcomes(check)),
+        ("assumptions", "Assumptions", assumptions(check.assumptions)),
+    ]
+    links = (tag("li", tag("a", words, href=f"#{anchor}")) for anchor, words, markup in parts if markup)
+    contents = tag("nav", tag("ul", *links), aria_label="Contents") + Html("\n")
+    style = Html(f"<style>{STYLE}</style>")
+    title = tag("title", f"kpreempt check: {_verdict(check)}")
+    head = tag("head", Html("\n"), join([*_HEAD_LINES, title, style], Html("\n")), Html("\n"))
+    main = tag("main", Html("\n"), _banner(check), contents, *(markup for _, _, markup in parts))
+    body = tag("body", Html("\n"), main, Html("\n"), _footer(check), Html("\n"))
+    page = tag("html", Html("\n"), head, Html("\n"), body, lang="en")
+    if options.verbose:
+        page = unfolded(page)
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _verdict(check: Check) -> str:
+    return "passed" if check.passed else "failed"
+
+
+def _banner(check: Check) -> Html:
+    tone, sign = ("good", "✓") if check.passed else ("bad", "✗")
+    title = tag("h1", "kpreempt check: ", tag("span", f"{sign} {_verdict(check)}"))
+    numbers = join(_number(label, number, is_bad) for label, number, is_bad in _counts(check))
+    facts = tag("p", _facts(check), class_="facts")
+    banner = tag("header", title, tag("dl", numbers, class_="counts"), facts, class_=f"banner {tone}")
+    return banner + Html("\n")
+
+
+def _counts(check: Check) -> list[tuple[str, int, bool]]:
+    play = check.play
+    failures = sum(rule.failures for rule in check.rules)
+    violations = sum(budget.violations for budget in play.budgets)
+    waits = sum(pod.was_running for pod in play.waiting)
+    known = sum(rule.waived + rule.accepted + rule.not_new for rule in check.rules)
+    counts = [
+        ("rules fail", sum(rule.failures > 0 for rule in check.rules), failures > 0),
+        ("findings", failures, failures > 0),
+        ("known or waived", known, False),
+        ("pods have to go", len(play.displaced), False),
+        ("against budgets", violations, violations > 0),
+        ("evictions in a row", play.depth, False),
+        ("that ran wait in the end", waits, waits > 0),
+    ]
+    return [(label, number, is_bad) for label, number, is_bad in counts if number or label != "known or waived"]
+
+
+def _number(label: str, number: int, is_bad: bool) -> Html:
+    return tag("div", tag("dt", label), tag("dd", f"{number:,}"), class_="bad" if is_bad else None)
+
+
+def _facts(check: Check) -> str:
+    cluster = check.cluster
+    facts = [f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
+    if cluster.version:
+        facts.append(f"Kubernetes {cluster.version}")
+    facts.append(f"algorithm {check.algorithm}")
+    if cluster.taken_at is not None:
+        facts.append(f"snapshot of {format_time(cluster.taken_at)}")
+    if check.at is not None:
+        facts.append(f"for {format_time(check.at)}")
+    if check.runs > 1:
+        facts.append(f"the worst of {check.runs:,} runs (seed {check.seed:,})")
+    return " · ".join(facts)
+
+
+def _footer(check: Check) -> Html:
+    return tag("footer", f"Written by kpreempt check ({check.api_version}). -o json has everything that is cut here.")
+
+
+def rules(check: Check) -> Html:
+    """The table of rules, and the findings of each that is broken: first those that shut the gate."""
+    columns = ("Rule", "Result", "Measured", "Allowed")
+    overview = table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
+    return section("rules", "Rules", overview, _findings(check))
+
+
+def _row(rule: RuleResult) -> list[str]:
+    words = rule.rule.row.promise
+    title = join([words[:1].upper() + words[1:], " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
+    if not rule.is_on:
+        return [title, badge("off", "dim"), "", ""]
+    limit = "" if rule.limit is None else f"{rule.limit:,}"
+    measured = f"{rule.amount:,}" if rule.limit is not None or rule.amount else ""
+    return [title, _result(rule), measured, limit]
+
+
+def _result(rule: RuleResult) -> Html:
+    others = {"waived": rule.waived, "accepted": rule.accepted, "not new": rule.not_new}
+    told = ", ".join(f"{number:,} {words}" for words, number in others.items() if number)
+    result = badge(f"✗ fails, {rule.failures:,} of it", "bad") if rule.failures else badge("✓ holds", "good")
+    if rule.failures:
+        result = badge("✗ fails", "bad")
+        told = ", ".join(filter(None, [f"{rule.failures:,} new" if told else "", told]))
+    return join([result, f" {told}" if told else ""])
+
+
+def _findings(check: Check) -> Html:
+    if not check.findings:
+        return tag("p", "Nothing breaks a rule.")
+    order = list(STANDINGS)
+    victims: dict[str, Displaced] = {}
+    for each in check.play.displaced:
+        victims.setdefault(each.pod, each)
+    ranked = sorted(check.findings, key=lambda finding: order.index(finding.standing))
+    cards, left = within(partial(_card, victims=victims), ranked, _FINDINGS_LIMIT)
+    # What shuts the gate is seen at once; what is waived or known unfolds where it is much.
+    shown = max(_FINDINGS_SHOWN // 3, sum(each.standing is GateStanding.FAILS for each in ranked))
+    shown = min(shown, _FINDINGS_SHOWN)
+    found = tag("h3", "Findings") + join(cards[:shown])
+    if cards[shown:]:
+        found += fold(f"{len(cards) - shown:,} more findings", join(cards[shown:]))
+    return found + cut_note(left, "findings")
+
+
+def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
+    word, tone = STANDINGS[finding.standing]
+    fails = finding.standing is GateStanding.FAILS
+    sentence = finding_text(finding)
+    title = tag("h4", badge(word, tone), " ", sentence)
+    facts: list[tuple[str, Html]] = []
+    # Not every rule's sentence says it.
+    if finding.detail.rstrip().removesuffix(".") not in sentence:
+        facts.append(("detail", message(finding.detail)))
+    if finding.change:
+        facts.append(("brought about by", name(finding.change)))
+    if written := place(finding.source, finding.line, finding.origin):
+        facts.append(("written in", name(written)))
+    if finding.since:
+        facts.append(("from", text(f"{clock(finding.since)} on")))
+    if finding.pods:
+        facts.append(("pods", names(finding.pods, limit=_PODS_SHOWN)))
+    if finding.reason or finding.by:
+        by = join([" (", name(finding.by), ")"]) if finding.by else Html("")
+        facts.append((f"{word} because", join([finding.reason, by])))
+    if finding.expires:
+        facts.append(("until", text(finding.expires)))
+    if len(finding.chain) > 1:
+        facts.append(("one after the other", _chain(finding.chain, victims)))
+    facts.append(("rule", tag("bdi", finding.rule.value)))
+    listed = join(tag("dt", label) + tag("dd", value) for label, value in facts)
+    return tag("article", title, tag("dl", listed), class_=f"card {'fails' if fails else 'known'}") + Html("\n")
+
+
+def _chain(pods: Sequence[str], victims: Mapping[str, Displaced]) -> Html:
+    """The links as steps with arrows between them: of a victim where it was, and what takes its place."""
+    steps = [tag("li", tag("span", _link(link, victims))) for link in pods[:_CHAIN_SHOWN]]
+    if len(pods) > _CHAIN_SHOWN:
+        steps.append(tag("li", tag("span", f"{len(pods) - _CHAIN_SHOWN:,} more")))
+    return tag("ol", *steps, class_="chain")
+
+
+def _link(link: str, victims: Mapping[str, Displaced]) -> Html:
+    pod, _, replacement = link.partition(_BECOMES)
+    victim = victims.get(pod)
+    was = tag("small", f"has to leave {victim.node}, priority {victim.priority:,}") if victim else Html("")
+    then = tag("small", f"in its place: {replacement}") if replacement else Html("")
+    return name(pod) + was + then

@@ -1,0 +1,394 @@
+"""What happens, by the clock: a lane of each workload with how many of its pods are ready, each moment in words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.check.html_markup import (
+    ENDS,
+    Html,
+    clock,
+    cut_note,
+    folded_list,
+    join,
+    message,
+    name,
+    names,
+    section,
+    tag,
+    text,
+    within,
+)
+from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+
+_CLOCK_LIMIT = 200_000
+_PODS_SHOWN = 4
+_NODES_SHOWN = 4
+_MOMENTS_SHOWN = 30
+_WORKLOADS_SHOWN = 20
+_LINES_SHOWN = 20
+_LANES_LIMIT = 250_000
+_LANES_SHOWN = 24
+# Marks of one kind that are nearer than this (in thousandths of the width) are drawn as one.
+_MARKS_APART = 10
+_HEIGHT = 64
+_TOP, _BOTTOM = 16, 48
+_LEGEND = (
+    ('<circle class="lands" cx="6" cy="6" r="4"/>', "above the line: pods land"),
+    ('<rect class="victim" x="6" y="2" width="8" height="8"/>', "below it, filled: they have to go for others"),
+    ('<rect class="leaves" x="6" y="2" width="8" height="8"/>', "below it, hollow: their controller deletes them"),
+    ('<line class="wanted" x1="0" y1="6" x2="12" y2="6"/>', "dashed, level: pods that are wanted in the end"),
+)
+# Widths are in thousandths of the chart.
+WIDTH = 1000
+_TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
+# The least space between two times on the axis.
+_BETWEEN_TICKS = 110
+# Where half of all moments lie in the first tenth of the time, an even scale would show nothing of them.
+_CROWDED = 0.1
+
+
+def timeline(play: Play) -> Html:
+    """The lanes, and below them every moment in words."""
+    ends = ENDS[play.end]
+    summary = f"From the start to the last step: {clock(play.seconds)}; it {ends}."
+    if play.end is PlayEnd.BROKEN_OFF:
+        summary = f"After {clock(play.seconds)} it is {ends}."
+    told = tag("p", summary)
+    if play.loop:
+        told += tag("p", "Pods of these go round: ", names(play.loop, limit=_WORKLOADS_SHOWN), ".")
+    if play.draws:
+        told += tag("p", f"{count(play.draws, 'choice')} of a node {agree(play.draws, 'is')} left to chance.")
+    return section("timeline", "Timeline", told, lanes(play), _by_the_clock(play))
+
+
+def _by_the_clock(play: Play) -> Html:
+    if not play.steps:
+        return tag("p", "Nothing happens.")
+    steps = folded_list(
+        "ul", _entry, _entries(play), limit=_CLOCK_LIMIT, what="moments", shown=_MOMENTS_SHOWN, class_="clock"
+    )
+    return tag("h3", "By the clock") + steps
+
+
+class _Alike(NamedTuple):
+    """Steps of one moment in which the same happens to pods of one workload."""
+
+    kind: StepKind
+    workload: str
+    cause: str
+    steps: list[PlayStep]
+
+
+def _entries(play: Play) -> list[tuple[float, list[_Alike]]]:
+    """The steps by their moments; a moment of very many things is several entries."""
+    known = workload_names(play)
+    found = []
+    # Whoever is nominated is named by its victims.
+    steps = (step for step in play.steps if step.kind is not StepKind.NOMINATED)
+    for at, moment in groupby(steps, key=lambda step: step.at):
+        alike = [
+            _Alike(kind, workload, cause, list(group))
+            for (kind, workload, cause, _), group in groupby(
+                moment, key=lambda step: (step.kind, workload_of(step, known), step.cause, step.message)
+            )
+        ]
+        found += [(at, alike[start : start + _LINES_SHOWN]) for start in range(0, len(alike), _LINES_SHOWN)]
+    return found
+
+
+def _entry(entry: tuple[float, list[_Alike]]) -> Html:
+    at, lines = entry
+    return tag("li", tag("b", clock(at)), tag("div", *(tag("p", _words(*line)) for line in lines))) + Html("\n")
+
+
+def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
+    several = len(steps)
+    pods = _pods(steps)
+    if kind is StepKind.SCALES:
+        return join(["ReplicaSet ", pods, f" is given a size of {steps[-1].replicas or 0:,}"])
+    if kind is StepKind.ARRIVES:
+        place = join([", in place of ", name(cause)]) if cause else ""
+        return join([pods, f" {agree(several, 'is')} made", place, _of(workload, steps)])
+    if kind is StepKind.LANDS:
+        nodes = list(dict.fromkeys(step.node for step in steps))
+        drawn = sum(bool(step.tied) for step in steps)
+        chance = f" ({'a node' if several == 1 else f'{drawn:,} of the nodes'} drawn)" if drawn else ""
+        verb = tag("span", agree(several, "lands"), class_="good")
+        return join([pods, " ", verb, " on ", names(nodes, limit=_NODES_SHOWN), chance, _of(workload, steps)])
+    if kind is StepKind.LEAVES:
+        return _leaves(workload, cause, steps)
+    if kind is StepKind.GONE:
+        return join([pods, f" {agree(several, 'has')} stopped", _of(workload, steps)])
+    if kind is StepKind.REFUSED:
+        why = join([": ", message(steps[0].message)])
+        return join([pods, " ", tag("span", "may not be made", class_="bad"), _of(workload, steps), why])
+    verb = tag("span", agree(several, "waits"), class_="bad")
+    return join(
+        [pods, " ", verb, _of(workload, steps), join([": ", message(steps[0].message)]) if steps[0].message else ""]
+    )
+
+
+def _leaves(workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
+    pods, several = _pods(steps), len(steps)
+    if not cause:
+        why = f" ({steps[0].reason})" if steps[0].reason else ""
+        return join(
+            [pods, f" {agree(several, 'is')} deleted by {agree(several, 'its')} controller{why}", _of(workload, steps)]
+        )
+    budgets = list(dict.fromkeys(budget for step in steps for budget in step.violated))
+    breaks: Html | str = ""
+    if budgets:
+        words = join(["against ", "budget " if len(budgets) == 1 else "budgets ", names(budgets, limit=_NODES_SHOWN)])
+        breaks = join([", ", tag("span", words, class_="bad")])
+    verb = tag("span", f"{agree(several, 'has')} to go", class_="warn")
+    link = " with " if steps[0].reason == "node-deleted" else " for "
+    return join([pods, " ", verb, link, name(cause), breaks, _of(workload, steps)])
+
+
+def _pods(steps: Sequence[PlayStep]) -> Html:
+    return names([step.pod for step in steps], limit=_PODS_SHOWN)
+
+
+def _of(workload: str, steps: Sequence[PlayStep]) -> Html:
+    """What the pods belong to, in brackets; nothing for a pod that stands alone."""
+    return Html("") if workload == f"Pod {steps[0].pod}" else join([" (", name(workload), ")"])
+
+
+def lanes(play: Play) -> Html:
+    """The lanes with an axis above and below; nothing where no workload is known."""
+    if not play.workloads:
+        return Html("")
+    scale = scale_of(play)
+    steps = steps_by_workload(play)
+    # Those that lose most of their pods first, after those that the change is about.
+    order = sorted(play.workloads, key=lambda each: (not each.is_changed, each.ready_least - each.ready_before))
+    series = {each.workload: ready_series(each, steps.get(each.workload, [])) for each in order[:_LANES_SHOWN]}
+    shown, _ = within(
+        lambda each: _lane(each, series[each.workload], steps.get(each.workload, []), scale),
+        order[:_LANES_SHOWN],
+        _LANES_LIMIT,
+    )
+    legend = (
+        tag("li", Html(f'<svg width="14" height="12" aria-hidden="true">{mark}</svg>'), of) for mark, of in _LEGEND
+    )
+    notes = Html("")
+    if scale.unit:
+        notes += tag(
+            "p", "The scale of time is uneven: the beginning, where most happens, has more room.", class_="note"
+        )
+    if not all(each.is_whole for each in series.values()):
+        notes += tag("p", "Of a broken line only start, worst moment and end are known.", class_="note")
+    return join([
+        tag("ul", *legend, class_="legend"), notes, _axis(scale), *shown, _axis(scale),
+        cut_note(len(order) - len(shown), "workloads"),
+    ])  # fmt: skip
+
+
+def workload_names(play: Play) -> dict[tuple[str, str], str]:
+    """Workloads by the namespace and the owner of their pods (``shop``, ``ReplicaSet api-7d9``)."""
+    ends = [(pod.pod, pod.owner, pod.workload) for pod in play.displaced]
+    ends += [(pod.pod, pod.owner, pod.workload) for pod in play.waiting]
+    found = {(pod.partition("/")[0], owner): workload for pod, owner, workload in ends if owner and workload}
+    for each in play.workloads:
+        kind, _, key = each.workload.partition(" ")
+        namespace, _, named = key.partition("/")
+        found.setdefault((namespace, f"{kind} {named}"), each.workload)
+    return found
+
+
+def workload_of(step: PlayStep, known: dict[tuple[str, str], str]) -> str:
+    """What the step's pod belongs to in the end; its owner where that is not known, and the pod itself without one.
+
+    A Deployment's ReplicaSets are named as it is, with a hash behind.
+    """
+    namespace, _, named = step.pod.partition("/")
+    owner = step.owner or (f"ReplicaSet {named}" if step.kind is StepKind.SCALES else "")
+    if not owner:
+        return f"Pod {step.pod}"
+    if found := known.get((namespace, owner)):
+        return found
+    kind, _, of = owner.partition(" ")
+    deployment = known.get((namespace, f"Deployment {of.rpartition('-')[0]}")) if kind == "ReplicaSet" else None
+    return deployment or f"{kind} {namespace}/{of}"
+
+
+def steps_by_workload(play: Play) -> dict[str, list[PlayStep]]:
+    """The steps of each workload's pods, in order."""
+    known = workload_names(play)
+    found: dict[str, list[PlayStep]] = {}
+    for step in play.steps:
+        found.setdefault(workload_of(step, known), []).append(step)
+    return found
+
+
+def _lane(workload: WorkloadPlay, series: Series, steps: Sequence[PlayStep], scale: Scale) -> Html:
+    most = max([ready for _, ready in series.points] + [workload.wanted_after or 0, workload.ready_after, 1])
+    title = tag("h3", name(workload.workload))
+    if workload.is_changed:
+        title = tag("h3", name(workload.workload), " ", tag("span", "changed", class_="badge dim"))
+    worst = f"{workload.ready_least:,} at {clock(workload.least_at)}, "
+    fell = workload.ready_least < min(workload.ready_before, workload.ready_after)
+    ready = f"ready: {workload.ready_before:,} at the start, {worst if fell else ''}{workload.ready_after:,} in the end"
+    if workload.wanted_after is not None:
+        ready += f" of {workload.wanted_after:,}"
+    line = ready_path(series, scale, workload.ready_after, most)
+    area = f"{line}V{most}H0Z"
+    level = most - (workload.wanted_after or 0)
+    plot = [tag("path", class_="area", d=area), tag("path", class_="ready", d=line)]
+    if workload.wanted_after:
+        plot.insert(1, tag("path", class_="wanted", d=f"M0 {level}H{WIDTH}"))
+    scaled = Html(
+        f'<svg x="0" y="{_TOP}" width="100%" height="{_BOTTOM - _TOP}" viewBox="0 0 {WIDTH} {most}" '
+        f'preserveAspectRatio="none">{join(plot)}</svg>'
+    )
+    said = text(f"{workload.workload}, {ready}")
+    rough = "" if series.is_whole else ' class="rough"'
+    chart = Html(
+        f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label="{said}"{rough}>'
+        f"{_grid(scale)}{scaled}{_marks(steps, scale)}</svg>"
+    )
+    numbers = Html(
+        f'<svg width="100%" height="{_HEIGHT}" aria-hidden="true"><text x="100%" y="{_TOP + 5}" text-anchor="end">'
+        f'{most:,}</text><text x="100%" y="{_BOTTOM + 4}" text-anchor="end">0</text></svg>'
+    )
+    return tag("div", tag("div", title, tag("p", ready)), numbers, chart, class_="lane") + Html("\n")
+
+
+def _marks(steps: Iterable[PlayStep], scale: Scale) -> Html:
+    pods: Counter[tuple[str, int]] = Counter()
+    broken: Counter[tuple[str, int]] = Counter()
+    first: dict[tuple[str, int], float] = {}
+    for step in steps:
+        if step.kind not in (StepKind.LANDS, StepKind.LEAVES):
+            continue
+        kind = "lands" if step.kind is StepKind.LANDS else "victim" if step.cause else "leaves"
+        where = (kind, min(scale.x(step.at) // _MARKS_APART * _MARKS_APART, WIDTH))
+        pods[where] += 1
+        broken[where] += bool(step.violated)
+        first.setdefault(where, step.at)
+    return join(_mark(where, first[where], pods[where], broken[where]) for where in sorted(pods))
+
+
+def _mark(where: tuple[str, int], at: float, pods: int, broken: int) -> Html:
+    kind, x = where
+    does = {"lands": "lands", "victim": "has to go", "leaves": "is deleted"}[kind]
+    if pods > 1:
+        does = {"lands": "land", "victim": "have to go", "leaves": "are deleted"}[kind]
+    breaks = f", {broken:,} against a budget" if broken else ""
+    title = tag("title", f"{clock(at)}: {count(pods, 'pod')} {does}{breaks}")
+    if kind == "lands":
+        return Html(f'<circle class="lands" cx="{x / 10:g}%" cy="7" r="4">{title}</circle>')
+    return Html(f'<rect class="{kind}" x="{x / 10:g}%" y="{_HEIGHT - 11}" width="8" height="8">{title}</rect>')
+
+
+def _grid(scale: Scale) -> Html:
+    return join(
+        Html(f'<line class="grid" x1="{place}" y1="{_TOP}" x2="{place}" y2="{_BOTTOM}"/>')
+        for place in (f"{scale.x(tick) / 10:g}%" for tick in scale.ticks())
+    )
+
+
+def _axis(scale: Scale) -> Html:
+    words = []
+    for tick in scale.ticks():
+        anchor = "start" if tick == 0 else "middle"
+        words.append(Html(f'<text x="{scale.x(tick) / 10:g}%" y="13" text-anchor="{anchor}">{clock(tick)}</text>'))
+    return tag("div", Html(f'<svg width="100%" height="20" aria-hidden="true">{join(words)}</svg>'), class_="axis")
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Where a time stands on the axis; ``unit`` is the span that an uneven scale shows evenly, 0 for an even one."""
+
+    seconds: float
+    unit: float = 0.0
+
+    def x(self, at: float) -> int:
+        """From 0 to ``WIDTH``."""
+        if self.seconds <= 0:
+            return 0
+        share = math.log1p(at / self.unit) / math.log1p(self.seconds / self.unit) if self.unit else at / self.seconds
+        return min(max(round(WIDTH * share), 0), WIDTH)
+
+    def ticks(self) -> list[float]:
+        """Round times with room for their words between them."""
+        ticks = [0.0]
+        even = [float(each) for each in _TICKS if self.x(each) >= _BETWEEN_TICKS] or [self.seconds]
+        candidates: Iterable[float] = _TICKS if self.unit else (even[0] * number for number in range(1, 20))
+        for each in candidates:
+            if self.x(ticks[-1]) + _BETWEEN_TICKS <= self.x(each) and each <= self.seconds:
+                ticks.append(float(each))
+        return ticks
+
+
+def scale_of(play: Play) -> Scale:
+    """An even scale, or one that gives the start more room where most happens in it."""
+    moments = sorted({step.at for step in play.steps if step.at > 0})
+    if len(moments) < 3 or moments[len(moments) // 2] > play.seconds * _CROWDED:
+        return Scale(play.seconds)
+    return Scale(play.seconds, max(moments[len(moments) // 2], 1.0))
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Ready pods from each of these times on; without ``is_whole`` only start, worst moment and end are known."""
+
+    points: list[tuple[float, int]]
+    is_whole: bool = True
+
+
+def ready_series(workload: WorkloadPlay, steps: Sequence[PlayStep]) -> Series:
+    """The ready pods after each of the workload's steps: a pod is ready once it is bound, until it is told to go.
+
+    Where this does not come to the figures of the record (a pod is slow to get ready), only these are drawn.
+    """
+    points, ready = [(0.0, workload.ready_before)], workload.ready_before
+    absent: set[str] = set()
+    for step in steps:
+        if step.kind is StepKind.ARRIVES:
+            absent.add(step.pod)
+        elif step.kind is StepKind.LANDS:
+            absent.discard(step.pod)
+            ready += 1
+            points.append((step.at, ready))
+        elif step.kind is StepKind.LEAVES and step.node and step.pod not in absent:
+            absent.add(step.pod)
+            ready -= 1
+            points.append((step.at, ready))
+    by_moment = list(dict(points).items())
+    for series in (points, by_moment):
+        if ready == workload.ready_after and min(each for _, each in series) == workload.ready_least:
+            return Series(series)
+    known = [(0.0, workload.ready_before), (workload.least_at, workload.ready_least)]
+    return Series(known, is_whole=False)
+
+
+def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str:
+    """The commands of a line from left to right, with ``most`` pods at the top, 0.
+
+    Moments that fall on one place are drawn as one, with the fewest pods that are ready in them.
+    """
+    places: dict[int, tuple[int, int]] = {}
+    for at, ready in series.points:
+        x = scale.x(at)
+        fewest, _ = places.get(x, (ready, ready))
+        places[x] = (min(fewest, ready), ready)
+    if not series.is_whole:
+        places[WIDTH] = (ready_after, ready_after)
+    last = series.points[0][1]
+    commands = [f"M0 {most - last}"]
+    for x, (fewest, ready) in sorted(places.items()):
+        if x:
+            commands.append(f"H{x}")
+        if fewest < min(ready, last):
+            commands.append(f"V{most - fewest}")
+        if ready != last or fewest < min(ready, last):
+            commands.append(f"V{most - ready}")
+        last = ready
+    return "".join([*commands, f"H{WIDTH}"])

@@ -1,0 +1,298 @@
+"""The answer of ``check`` for a terminal: whether the change passes and why not, then what would happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.gate_rules import RuleId
+from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.check.facts import (
+    change_phrase,
+    failing,
+    forgiven,
+    outcome_phrase,
+    place_of,
+    stranded_phrase,
+    tally,
+    verdict_phrase,
+)
+from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
+from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.durations import format_duration
+from kpreempt.report.format_text import finished
+from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.play_words import add_displaced, budget_phrase, clock, play_summary, tell_in_short
+from kpreempt.report.quoting import name, names
+from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
+from kpreempt.verdict.play import Play, PlayEnd, StepKind, WorkloadPlay
+
+_INDENT = 2
+_BODY = 4
+_CHANGES_SHOWN = 8
+_FINDINGS_SHOWN = 5
+_FORGIVEN_SHOWN = 4
+_OUTCOMES_SHOWN = 5
+_ALL = 1000
+_LINES_SHOWN = 12
+_ROWS_SHOWN = 6
+_RESOURCES = ("cpu", "memory")
+_READY_COLUMNS: tuple[Align, ...] = ("left", "right", "right", "right", "left")
+
+
+def render(check: Check, options: RenderOptions) -> str:
+    """The verdict first; without ``verbose`` each section is cut to what matters most."""
+    page = Page(options.width)
+    _add_headline(page, check)
+    _add_failures(page, check, options)
+    _add_forgiven(page, check, options)
+    _add_changes(page, check, options)
+    _add_timeline(page, check.play, options)
+    _add_displaced_section(page, check.play, options)
+    _add_budgets(page, check.play, options)
+    _add_workloads(page, check.play, options)
+    _add_stranded(page, check.play, options)
+    _add_outcomes(page, check, options)
+    _add_nodes(page, check, options)
+    _add_other_rules(page, check, options)
+    add_assumptions_section(page, check.assumptions, options)
+    return finished(page, options)
+
+
+def _add_headline(page: Page, check: Check) -> None:
+    word = Span("PASS", "good") if check.passed else Span("FAIL", "bad")
+    page.paragraph(word, "  ", *verdict_phrase(check), ".", hanging=6)
+    page.paragraph(" · ".join(tally(check)), indent=_INDENT, hanging=_INDENT)
+    cluster = check.cluster
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), check.algorithm]
+    if cluster.age_seconds is not None:
+        facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+    if check.runs > 1:
+        is_all = check.explored_all
+        facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed}")
+    page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT)
+
+
+def _add_failures(page: Page, check: Check, options: RenderOptions) -> None:
+    """The rules that do not hold, each with its findings, and what helps."""
+    by_rule: dict[RuleId, list[GateFinding]] = {}
+    for finding in failing(check):
+        by_rule.setdefault(finding.rule, []).append(finding)
+    limits = {result.rule: rule_phrase(result) for result in check.rules}
+    for rule, findings in by_rule.items():
+        page.blank()
+        words = limits.get(rule, (str(rule),))
+        page.paragraph(Span("✗ ", "bad"), strong(str(words[0])), *words[1:], Span(f"  {rule.row.promise}", "dim"))
+        shown = findings if options.verbose else findings[:_FINDINGS_SHOWN]
+        for finding in shown:
+            _add_finding(page, finding, options)
+        _add_rest(page, len(findings) - len(shown), "more finding")
+        page.paragraph(Span("what helps: ", "good"), rule.row.advice, indent=_INDENT, hanging=_INDENT)
+
+
+def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> None:
+    page.paragraph(*finding_phrase(finding), indent=_INDENT, hanging=_INDENT)
+    if finding.chain and finding.rule is not RuleId.MAX_CASCADE_DEPTH:
+        page.paragraph(*chain_phrase(finding.chain), indent=_BODY, hanging=_INDENT)
+    if options.verbose and len(finding.pods) > 1:
+        page.paragraph("pods: ", *names(finding.pods, limit=_ALL), indent=_BODY, hanging=_INDENT)
+    place = place_of(finding).text
+    by: Phrase = ("for ", Span(finding.change), ", ") if finding.change and finding.change != finding.subject else ()
+    if place or by:
+        where = Span(place, "dim") if place else Span("not in a file", "dim")
+        page.paragraph(*by, where, indent=_BODY, hanging=_INDENT)
+
+
+def _add_forgiven(page: Page, check: Check, options: RenderOptions) -> None:
+    let_by = forgiven(check)
+    if not let_by:
+        return
+    page.blank()
+    page.paragraph(Span("NOT COUNTED", "heading"), f"  {count(len(let_by), 'finding')} waived, accepted or not new")
+    shown = let_by if options.verbose else let_by[:_FORGIVEN_SHOWN]
+    for finding in shown:
+        page.paragraph(Span(str(finding.rule), "dim"), "  ", *finding_phrase(finding), indent=_INDENT, hanging=_INDENT)
+        page.paragraph(*standing_phrase(finding), indent=_BODY, hanging=_INDENT)
+    _add_rest(page, len(let_by) - len(shown), "more finding")
+
+
+def _add_changes(page: Page, check: Check, options: RenderOptions) -> None:
+    changed = [each for each in check.changes if each.kind is not ChangeKind.UNCHANGED]
+    unchanged = len(check.changes) - len(changed)
+    page.blank()
+    same = f", {unchanged:,} unchanged" if unchanged else ""
+    what = f"  {count(len(changed), 'object')}{same}" if check.changes else "  nothing"
+    page.paragraph(Span("CHANGES", "heading"), what)
+    shown = changed if options.verbose else changed[:_CHANGES_SHOWN]
+    rows: list[tuple[Phrase, ...]] = [
+        ((strong(each.object),), change_phrase(each), (Span(place_of(each).text, "dim"),)) for each in shown
+    ]
+    if rows:
+        page.table(rows, aligns=("left", "left", "left"), indent=_INDENT)
+    for each in shown if options.verbose else ():
+        if each.fields:
+            page.paragraph(Span(each.object), ": ", *names(each.fields, limit=_ALL), indent=_BODY, hanging=_INDENT)
+    _add_rest(page, len(changed) - len(shown), "more object")
+
+
+def _evictions(found: Range) -> str:
+    if found.least == found.most:
+        return count(found.most, "eviction")
+    return f"between {found.least:,} and {count(found.most, 'eviction')}"
+
+
+def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
+    if not check.outcomes:
+        return
+    page.blank()
+    scope = "these are all that can come up" if check.explored_all else "others may come up, too"
+    kinds = count(len(check.outcomes), "kind")
+    page.paragraph(Span("OUTCOMES", "heading"), f"  {kinds}, {_evictions(check.evictions)}; {scope}")
+    shown = check.outcomes if options.verbose else check.outcomes[:_OUTCOMES_SHOWN]
+    for share in shown:
+        mark = Span("✗ ", "bad") if share.fails else Span("✓ ", "good")
+        page.paragraph(mark, *outcome_phrase(share, check.runs), indent=_INDENT, hanging=_INDENT)
+    _add_rest(page, len(check.outcomes) - len(shown), "more kind")
+
+
+def _add_timeline(page: Page, play: Play, options: RenderOptions) -> None:
+    """``TIMELINE``: the steps by the clock; when a pod has stopped is only told with ``verbose``."""
+    page.blank()
+    is_at_once = play.end is PlayEnd.SETTLED and not play.seconds and play.steps
+    summary: Phrase = ("all of it at once",) if is_at_once else play_summary(play)
+    page.labelled(Span("TIMELINE", "heading"), *summary, column=LABEL_COLUMN)
+    steps = play.steps if options.verbose else [step for step in play.steps if step.kind is not StepKind.GONE]
+    lines = tell_in_short(steps)
+    shown = lines if options.verbose else lines[:_LINES_SHOWN]
+    for line in shown:
+        page.labelled(Span(f"  {line.clock}", "dim"), *line.words, column=LABEL_COLUMN, hanging=_INDENT)
+    _add_rest(page, len(lines) - len(shown), "more steps", is_plain=True)
+
+
+def _add_displaced_section(page: Page, play: Play, options: RenderOptions) -> None:
+    """``EVICTED``: the victims, and below each those that have to go for what takes its place."""
+    if not play.displaced:
+        return
+    page.blank()
+    deep = f", up to {play.depth:,} after one another" if play.depth > 1 else ""
+    page.labelled(Span("EVICTED", "heading"), f"{len(play.displaced):,} in all{deep}", column=LABEL_COLUMN)
+    shown = play.displaced if options.verbose else play.displaced[:_LINES_SHOWN]
+    add_displaced(page, shown, indent=0)
+    _add_rest(page, len(play.displaced) - len(shown), "more", is_plain=True)
+
+
+def _add_budgets(page: Page, play: Play, options: RenderOptions) -> None:
+    """``BUDGETS``: those that are touched, the broken ones first."""
+    if not play.budgets:
+        return
+    page.blank()
+    page.paragraph(Span("BUDGETS", "heading"))
+    budgets = sorted(play.budgets, key=lambda each: -each.violations)
+    shown = budgets if options.verbose else budgets[:_ROWS_SHOWN]
+    for budget in shown:
+        page.paragraph(*budget_phrase(budget), indent=_INDENT, hanging=_INDENT)
+    _add_rest(page, len(budgets) - len(shown), "more", is_plain=True)
+
+
+def _add_workloads(page: Page, play: Play, options: RenderOptions) -> None:
+    """``WORKLOADS``: how many pods are ready before, at the worst moment, and in the end."""
+    if not play.workloads:
+        return
+    page.blank()
+    page.paragraph(Span("WORKLOADS", "heading"), "  how many pods are ready before, at least, and in the end")
+    # Those that the change is about, and then those that suffer most.
+    workloads = sorted(play.workloads, key=lambda each: (not each.is_changed, each.is_done, -each.victims))
+    shown = workloads if options.verbose else workloads[:_ROWS_SHOWN]
+    titles = ("WORKLOAD", "BEFORE", "LEAST", "AFTER", "")
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    for each in shown:
+        least = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
+        rows.append(((name(each.workload),), (f"{each.ready_before:,}",), (least,), (_after(each),), _standing(each)))
+    page.table(rows, aligns=_READY_COLUMNS, indent=_INDENT)
+    _add_rest(page, len(workloads) - len(shown), "more", is_plain=True)
+
+
+def _after(workload: WorkloadPlay) -> str:
+    if workload.wanted_after is None or workload.wanted_after == workload.ready_after:
+        return f"{workload.ready_after:,}"
+    return f"{workload.ready_after:,} of {workload.wanted_after:,}"
+
+
+def _standing(workload: WorkloadPlay) -> Phrase:
+    parts: list[Span] = []
+    if workload.is_changed:
+        parts.append(Span("changed") if workload.is_done else Span("changed, not done", "bad"))
+    if workload.victims:
+        parts.append(Span(f"{workload.victims:,} evicted", "warn"))
+    if workload.pending_after:
+        parts.append(Span(f"{workload.pending_after:,} waiting", "bad"))
+    if workload.ready_least < workload.ready_before and workload.least_at:
+        parts.append(Span(f"least at {clock(workload.least_at)}", "dim"))
+    return tuple(part for number, each in enumerate(parts) for part in ((", ", each) if number else (each,)))
+
+
+def _add_stranded(page: Page, play: Play, options: RenderOptions) -> None:
+    """``STRANDED``: what is left without something that it needs."""
+    if not play.stranded:
+        return
+    page.blank()
+    page.paragraph(Span("STRANDED", "heading"))
+    shown = play.stranded if options.verbose else play.stranded[:_ROWS_SHOWN]
+    for each in shown:
+        page.paragraph(*stranded_phrase(each), indent=_INDENT, hanging=_INDENT)
+    _add_rest(page, len(play.stranded) - len(shown), "more", is_plain=True)
+
+
+def _add_nodes(page: Page, check: Check, options: RenderOptions) -> None:
+    """``ROOM``: what all nodes have left in the end; with ``verbose`` each node on which something changes."""
+    if not check.spare and not (options.verbose and check.nodes):
+        return
+    page.blank()
+    left = ", ".join(f"{key} {format_amount(key, amount)}" for key, amount in check.spare.items())
+    page.labelled(Span("ROOM", "heading"), f"left on all nodes: {left}" if left else "", column=LABEL_COLUMN)
+    if not options.verbose or not check.nodes:
+        return
+    titles = ("NODE", "CPU ASKED", "OF", "MEMORY ASKED", "OF", "PODS", "OF")
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
+    rows += [((strong(each.node),), *((cell,) for cell in _room(each))) for each in check.nodes]
+    page.table(rows, aligns=columns_of_numbers(len(titles) - 1), indent=_INDENT)
+
+
+def _room(node: NodeRoom) -> list[str]:
+    cells: list[str] = []
+    for key in (*_RESOURCES, "pods"):
+        before, after = (format_amount(key, each.get(key, 0)) for each in (node.before, node.after))
+        cells.append(after if before == after else f"{before} → {after}")
+        cells.append(format_amount(key, node.allocatable.get(key, 0)))
+    return cells
+
+
+def _add_other_rules(page: Page, check: Check, options: RenderOptions) -> None:
+    """The rules that hold, and those that are off."""
+    broken = {finding.rule for finding in failing(check)}
+    held = [result for result in check.rules if result.is_on and result.rule not in broken]
+    off = [str(result.rule) for result in check.rules if not result.is_on]
+    if not held and not off:
+        return
+    page.blank()
+    page.paragraph(Span("RULES", "heading"), f"  {count(len(held), 'rule')} kept{f', {len(off):,} off' if off else ''}")
+    if options.verbose:
+        rows: list[tuple[Phrase, ...]] = [
+            ((Span("✓ ", "good"), *rule_phrase(result)), (Span(result.rule.row.promise, "dim"),)) for result in held
+        ]
+        if rows:
+            page.table(rows, aligns=("left", "left"), indent=_INDENT)
+        _add_words(page, "off: ", off)
+        return
+    _add_words(page, "kept: ", [str(result.rule) for result in held])
+
+
+def _add_words(page: Page, label: str, words: Sequence[str]) -> None:
+    if words:
+        page.paragraph(Span(label, "dim"), ", ".join(words), indent=_INDENT, hanging=_INDENT)
+
+
+def _add_rest(page: Page, rest: int, noun: str, *, is_plain: bool = False) -> None:
+    if rest > 0:
+        words = f"{rest:,} {noun}" if is_plain else count(rest, noun)
+        page.paragraph(Span(f"… and {words} (--verbose)", "dim"), indent=_INDENT)
