@@ -12,7 +12,8 @@ import pytest
 from kpreempt.report.check.html import render as render_check_html
 from kpreempt.report.options import RenderOptions
 from tests.browser.chromium import Chromium
-from tests.html_pages import HOSTILE, big_check, hostile_check, parse, whole_check
+from tests.checks import MARKUP, big_check, hostile_check, whole_check
+from tests.html_pages import parse
 
 pytestmark = pytest.mark.browser
 
@@ -69,7 +70,7 @@ def test_hostile_names_run_no_script_with_the_policy_or_without(chromium: Chromi
     assert page.all("title")[0].text == "kpreempt check: failed"
     assert not page.all("script")
     assert not page.all("img")
-    assert HOSTILE in page.text
+    assert MARKUP in page.text
     counts = "[document.title, document.images.length, document.scripts.length]"
     # The one script is the probe.
     assert json.loads(chromium.probe(HOSTILE_PAGE, counts)) == ["kpreempt check: failed", 0, 1]

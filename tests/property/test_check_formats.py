@@ -13,7 +13,7 @@ from kpreempt.report.answers import render_answer
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import GateStanding
-from tests.unit.report.checks import hostile
+from tests.checks import hostile
 
 # Signs that mean something in one of the formats, among all others.
 _SIGNS = st.sampled_from(

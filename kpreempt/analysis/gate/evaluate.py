@@ -27,7 +27,7 @@ class Judged(msgspec.Struct, frozen=True):
     likelihood: float = 1.0
 
 
-class _Measured(NamedTuple):
+class _Counted(NamedTuple):
     """A finding, how much of it counts, and what excuses the rest of one that fails."""
 
     finding: GateFinding
@@ -102,12 +102,12 @@ def _broken(
     return [each.finding for each in judged]
 
 
-def _excused(judged: _Measured) -> GateFinding:
+def _excused(judged: _Counted) -> GateFinding:
     """The finding with the standing that its excused part has."""
     return _with(judged.finding, judged.excuse) if judged.excuse else judged.finding
 
 
-def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Measured:
+def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Counted:
     """The finding about a measure, with its standing; where only some of its changes are excused, the others count."""
     objections: list[str] = []
     found = [excuse_of(measure, part, excuses, objections) for part in measure.parts]
@@ -133,8 +133,8 @@ def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str
         fingerprint=measure.fingerprint,
     )
     if whole is not None:
-        return _Measured(_with(finding, whole), 0, None)
-    return _Measured(finding, sum(part.amount for part in left), partial)
+        return _Counted(_with(finding, whole), 0, None)
+    return _Counted(finding, sum(part.amount for part in left), partial)
 
 
 def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:

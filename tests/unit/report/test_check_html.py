@@ -38,7 +38,8 @@ from kpreempt.report.check.words import finding_text
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
 from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
-from tests.html_pages import HOSTILE, Element, big_check, hostile_check, parse, quiet_check, whole_check
+from tests.checks import MARKUP, big_check, hostile_check, quiet_check, whole_check
+from tests.html_pages import Element, parse
 
 OPTIONS = RenderOptions()
 PAGES = [pytest.param(make, id=make.__name__) for make in (whole_check, quiet_check, hostile_check)]
@@ -112,7 +113,7 @@ def test_hostile_names_come_out_as_text() -> None:
     markup = render_check_html(hostile_check(), OPTIONS)
     page = parse(markup)
     assert page.all("title")[0].text == "kpreempt check: failed"
-    assert f"shop/{HOSTILE}" in section_of(page, "victims").text
+    assert f"shop/{MARKUP}" in section_of(page, "victims").text
     assert "shop/\\u202eevil\\u2066\\x1b[31m\\x00" in section_of(page, "nodes").text
     shown = set(markup) - set(render_check_html(whole_check(), OPTIONS))
     assert not shown & {"\u202e", "\u2066", "\x1b", "\x00", "<"}

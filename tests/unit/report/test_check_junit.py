@@ -12,7 +12,7 @@ import xmlschema
 from kpreempt.report.check.junit import render
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleId
-from tests.unit.report.checks import failed, finding, hostile, passed, replaced, rule
+from tests.checks import failed, finding, hostile, passed, replaced, rule
 
 CHECKS = {"one that passes": passed(), "one that fails": failed(), "one of hostile names": hostile()}
 

@@ -15,7 +15,7 @@ from kpreempt.report.check.sarif import render
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, RuleId
-from tests.unit.report.checks import failed, finding, hostile, passed, replaced
+from tests.checks import failed, finding, hostile, passed, replaced
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 CHECKS = {"one that passes": passed(), "one that fails": failed(), "one of hostile names": hostile()}
@@ -115,5 +115,5 @@ def test_what_is_assumed_is_a_notification_and_the_run_succeeded_even_where_the_
     (invocation,) = run_of(failed())["invocations"]
     assert invocation["executionSuccessful"] is True
     assert [each["message"]["text"] for each in invocation["toolExecutionNotifications"]] == [
-        "Pod shop/api-new-1 spec.resourceClaims: devices are not allocated"
+        "Pod shop/web-5d8f-1 spec.resourceClaims: devices are not allocated"
     ]

@@ -13,7 +13,7 @@ from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.gitlab import render as render_gitlab
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleId
-from tests.unit.report.checks import HOSTILE, failed, finding, hostile, passed, replaced
+from tests.checks import HOSTILE, failed, finding, hostile, passed, replaced
 
 
 def annotations(check: Check) -> list[str]:
@@ -127,7 +127,7 @@ def test_every_format_writes_every_answer_and_ends_it_with_a_newline(format_name
 def test_a_line_of_jsonl_is_a_finding_and_names_are_the_victims() -> None:
     lines = render_answer(failed(), "jsonl", RenderOptions()).splitlines()
     assert [json.loads(line)["rule"] for line in lines] == [each.rule for each in failed().findings]
-    assert render_answer(failed(), "name", RenderOptions()) == "pod/worker-a\npod/x-1\npod/worker-b\n"
+    assert render_answer(failed(), "name", RenderOptions()) == "pod/web-5d8f-1\npod/crunch-66b-9\npod/web-5d8f-2\n"
 
 
 def test_a_format_that_there_is_not_is_named_beside_those_that_there_are() -> None:

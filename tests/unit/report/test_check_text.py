@@ -11,7 +11,7 @@ from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, RuleId
 from kpreempt.verdict.play import StepKind
-from tests.unit.report.checks import failed, finding, hostile, of_many, passed, replaced
+from tests.checks import failed, finding, hostile, of_many, passed, replaced
 
 
 def lines_of(check: Check, *, width: int = 100, verbose: bool = False) -> list[str]:
@@ -49,8 +49,8 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
 
 def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> None:
     lines = lines_of(failed())
-    assert lines[0].startswith("FAIL  17 rules not kept: max-pdb-violations, ")
-    assert "  3 pods evicted · 2 budget violations · 2 evictions deep" in lines[2]
+    assert lines[0].startswith(f"FAIL  {len(RuleId)} rules not kept: max-pdb-violations, ")
+    assert "  3 pods evicted · 1 budget violation · 2 evictions deep" in lines[2]
     assert headings(lines) == [
         "FAIL",
         "NOT COUNTED",
@@ -82,14 +82,14 @@ def test_what_follows_from_an_eviction_stands_below_it() -> None:
     lines = lines_of(failed())
     start = lines.index("EVICTED     3 in all, up to 2 after one another")
     assert lines[start + 1 : start + 4] == [
-        "  batch/worker-a leaves node-a, breaks batch/worker; batch/worker-new-2 lands on node-b",
-        "    low/x-1 leaves node-b; low/x-new-3 is left waiting",
-        "  batch/worker-b leaves node-c, breaks batch/worker",
+        "  shop/web-5d8f-1 leaves node-a, breaks shop/web; shop/web-5d8f-new-1 lands on node-b",
+        "    batch/crunch-66b-9 leaves node-b; batch/crunch-66b-new-3 is left waiting",
+        "  shop/web-5d8f-2 leaves node-a; shop/web-5d8f-new-2 lands on node-c",
     ]
 
 
 def test_when_pods_have_stopped_is_told_with_verbose_only() -> None:
-    gone = "batch/worker-a is gone from node-a"
+    gone = "batch/crunch-66b-9 is gone from node-b"
     assert not [line for line in lines_of(failed()) if gone in line]
     assert [line for line in lines_of(failed(), verbose=True) if gone in line]
 
@@ -119,7 +119,7 @@ def test_long_sections_are_cut_and_say_so_and_verbose_shows_all() -> None:
 
 def test_verbose_shows_the_nodes_the_fields_and_the_rules_that_hold() -> None:
     text = "\n".join(lines_of(replaced(failed(), findings=[]), verbose=True))
-    assert "  node-a    1 → 3.5   4         512Mi  8Gi  4 → 5  110" in text
+    assert "  node-c      1 → 5   4     1Gi → 3Gi  8Gi  2 → 3  110" in text
     assert "Deployment shop/api: spec.replicas and spec.template.spec.containers[0].image" in text
     assert "✓ max-victims (at most 0)" in text
 
@@ -127,8 +127,8 @@ def test_verbose_shows_the_nodes_the_fields_and_the_rules_that_hold() -> None:
 def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
     lines = lines_of(failed(), width=120)
     start = lines.index("OUTCOMES  2 kinds; others may come up, too")
-    assert lines[start + 1].startswith("  ✗ in 37 of 50 runs (first with seed 3): settled, 2 pods evicted")
-    assert "the worst of 50 runs, seed 3" in lines[4]
+    assert lines[start + 2].startswith("  ✗ in 7 of 20 runs (first with seed 4): settled, 3 pods evicted")
+    assert "the worst of 20 runs, seed 4" in lines[4]
     lines = lines_of(msgspec.structs.replace(failed(), explored_all=True))
     assert "OUTCOMES  2 kinds; these are all that can come up" in lines
 

@@ -1,0 +1,556 @@
+"""Answers of ``check`` for tests of its formats: passing ones, one with something in every part, one that breaks every
+rule, ones of hostile names, and a very large one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+import msgspec
+
+from kpreempt.verdict import Assumption, ClusterSummary
+from kpreempt.verdict.check import (
+    Change,
+    ChangeKind,
+    Check,
+    GateFinding,
+    GateStanding,
+    NodeRoom,
+    OutcomeShare,
+    RuleId,
+    RuleResult,
+)
+from kpreempt.verdict.play import (
+    BudgetLow,
+    Displaced,
+    Play,
+    PlayEnd,
+    PlayStep,
+    StepKind,
+    Stranded,
+    StrandedKind,
+    Waiting,
+    WorkloadPlay,
+)
+from tests.factories import NOW
+
+# What a name could hold to break out of a format, to drive a terminal, or to mislead who reads it.
+HOSTILE = (
+    "esc\x1b[31m\x07",
+    "nul\x00bell",
+    "line\nfeed\r::error::x",
+    "quo'te\"s",
+    "cdata]]>end",
+    "cmd::set-output name=a::b",
+    "per%0Acent%25",
+    "</script><img src=x onerror=alert(1)>",
+    "pi|pe\\|slash",
+    "tick`s``",
+    "@everyone #1 !2 https://evil.example www.evil.example",
+    "[link](https://evil.example)",
+    "right\u202eleft\u2066\u200b",
+    "sur\udc80rogate\ufffe",
+    "/approve",
+    "</details>",
+    "x" * 5000,
+)
+# A name that leaves every place in which a page may put it, if it can; and one that turns round what is read.
+MARKUP = "</title></style></script><script>document.title='pwned'</script><img src=x onerror=alert(1)>\"'&amp;--><!--"
+TURNED = "shop/\u202eevil\u2066\x1b[31m\x00"
+_GI = 2**30
+
+
+def replaced(check: Check, **fields: object) -> Check:
+    """The check with other fields."""
+    return msgspec.structs.replace(check, **fields)
+
+
+def rule(rule_id: RuleId, **fields: object) -> RuleResult:
+    """A rule that holds, unless ``fields`` say otherwise."""
+    return RuleResult(rule=rule_id, **fields)  # type: ignore[arg-type]
+
+
+def finding(rule_id: RuleId, subject: str = "cluster", **fields: object) -> GateFinding:
+    """A finding with a fingerprint of its own."""
+    fields.setdefault("fingerprint", f"{list(RuleId).index(rule_id):032x}")
+    return GateFinding(rule=rule_id, subject=subject, **fields)  # type: ignore[arg-type]
+
+
+API = Change(
+    object="Deployment shop/api",
+    kind=ChangeKind.ROLLED,
+    strategy="RollingUpdate",
+    replicas=3,
+    replicas_before=2,
+    fields=["spec.replicas", "spec.template.spec.containers[0].image"],
+    source="./deploy/api v2.yaml",
+    line=12,
+)
+WORKER = Change(
+    object="Deployment batch/worker",
+    kind=ChangeKind.SCALED,
+    replicas=9,
+    replicas_before=4,
+    source="standard input",
+    line=34,
+    origin="chart/templates/worker.yaml",
+)
+
+
+def passed() -> Check:
+    """A change of which every pod lands."""
+    return Check(
+        passed=True,
+        algorithm="kube-1.36",
+        cluster=ClusterSummary(nodes=3, pods=12),
+        changes=[API, Change(object="Service shop/api", kind=ChangeKind.UNCHANGED)],
+        rules=[
+            rule(RuleId.MAX_PDB_VIOLATIONS, limit=0),
+            rule(RuleId.MAX_VICTIMS, is_on=False),
+            rule(RuleId.REQUIRE_SCHEDULABLE),
+        ],
+        findings=[],
+        play=Play(
+            end=PlayEnd.SETTLED,
+            seconds=0.0,
+            depth=0,
+            starts_at={"shop/api-new-1": 0.0},
+            displaced=[],
+            waiting=[],
+            budgets=[],
+            workloads=[
+                WorkloadPlay(
+                    workload="Deployment shop/api",
+                    is_changed=True,
+                    wanted_before=2,
+                    wanted_after=3,
+                    ready_before=2,
+                    ready_least=2,
+                    ready_after=3,
+                )
+            ],
+            steps=[
+                PlayStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-6", owner="Deployment api", replicas=3),
+                PlayStep(at=0.0, kind=StepKind.ARRIVES, pod="shop/api-new-1", owner="ReplicaSet api-6"),
+                PlayStep(
+                    at=0.0,
+                    kind=StepKind.LANDS,
+                    pod="shop/api-new-1",
+                    owner="ReplicaSet api-6",
+                    node="node-a",
+                    tied=["node-a", "node-b"],
+                ),
+            ],
+        ),
+        spare={"cpu": 2500, "memory": 3 * _GI},
+    )
+
+
+def failed() -> Check:
+    """A change that breaks every rule, with one finding each that is waived, accepted or not new."""
+    findings = _failures()
+    waived = [
+        finding(
+            RuleId.MAX_VICTIMS_PER_WORKLOAD,
+            "Deployment low/x",
+            standing=GateStanding.WAIVED,
+            amount=2,
+            limit=1,
+            change="Deployment shop/api",
+            source="./deploy/api v2.yaml",
+            line=12,
+            reason="agreed with the batch team",
+            by="./deploy/api v2.yaml:12",
+            fingerprint="f1",
+        ),
+        finding(
+            RuleId.MAX_VICTIMS_PER_WORKLOAD,
+            "Deployment low/y",
+            standing=GateStanding.ACCEPTED,
+            amount=2,
+            limit=1,
+            reason="old debt",
+            by="baseline.json",
+            expires="2027-01-01",
+            fingerprint="f2",
+        ),
+        finding(
+            RuleId.MAX_VICTIMS_PER_WORKLOAD,
+            "Deployment low/z",
+            standing=GateStanding.NOT_NEW,
+            amount=2,
+            limit=1,
+            fingerprint="f3",
+        ),
+    ]
+    results = [
+        rule(
+            rule_id,
+            limit=3600 if rule_id is RuleId.MAX_SNAPSHOT_AGE else 0,
+            amount=2,
+            failures=1,
+            **({"waived": 1, "accepted": 1, "not_new": 1} if rule_id is RuleId.MAX_VICTIMS_PER_WORKLOAD else {}),
+        )
+        for rule_id in RuleId
+    ]
+    whole = whole_check()
+    return replaced(
+        whole,
+        changes=[API, WORKER, Change(object="ConfigMap shop/old", kind=ChangeKind.DELETED)],
+        rules=results,
+        findings=[*findings, *waived],
+        play=msgspec.structs.replace(
+            whole.play,
+            end=PlayEnd.LOOP,
+            loop=["Deployment batch/crunch"],
+            stranded=[
+                *whole.play.stranded,
+                Stranded(kind=StrandedKind.DAEMON_SET, subject="sys/log", node="node-c", since=1.0),
+            ],
+            steps=[
+                *whole.play.steps,
+                *of_many(40, at=95.0, kind=StepKind.LEAVES, owner="ReplicaSet api-5", reason="scale-down"),
+            ],
+        ),
+    )
+
+
+def _failures() -> list[GateFinding]:
+    at_api = {"change": "Deployment shop/api", "source": "./deploy/api v2.yaml", "line": 12}
+    at_worker = {
+        "change": "Deployment batch/worker",
+        "source": "standard input",
+        "line": 34,
+        "origin": "chart/templates/worker.yaml",
+    }
+    pods = ["batch/worker-a", "batch/worker-b"]
+    return [
+        finding(RuleId.MAX_PDB_VIOLATIONS, "PodDisruptionBudget batch/worker", amount=2, pods=pods, **at_api),
+        finding(RuleId.MAX_VICTIMS, amount=2, pods=pods, **at_api),
+        finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, "Deployment batch/worker", amount=2, limit=1, pods=pods, **at_api),
+        finding(
+            RuleId.FORBID_VICTIMS, "Deployment batch/worker", amount=2, pods=pods, detail="namespace batch", **at_api
+        ),
+        finding(
+            RuleId.REQUIRE_SCHEDULABLE,
+            "Deployment batch/worker",
+            amount=1,
+            pods=["batch/worker-new-9"],
+            detail="0/3 nodes are available: 3 Insufficient cpu.",
+            **at_worker,
+        ),
+        finding(
+            RuleId.MAX_CASCADE_DEPTH,
+            "Deployment shop/api",
+            amount=2,
+            limit=1,
+            chain=["shop/api-new-1", "batch/worker-a → batch/worker-new-2", "low/x-1 → low/x-new-3"],
+            **at_api,
+        ),
+        finding(RuleId.MAX_PENDING, "Deployment low/x", amount=1, pods=["low/x-new-3"], detail="no room", since=45.0),
+        finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
+        finding(RuleId.LOST_PODS, "Pod batch/notebook", amount=1, pods=["batch/notebook"], **at_api),
+        finding(RuleId.MAX_DELETIONS, "Deployment low/y", amount=1, pods=["low/y-1"], change="Namespace low"),
+        finding(
+            RuleId.QUOTA_REFUSALS,
+            "Deployment shop/api",
+            amount=1,
+            detail="exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5",
+            in_runs=13,
+            of_runs=50,
+            share=0.26,
+            **at_api,
+        ),
+        finding(RuleId.FORBID_LOOPS, "Deployment low/x", amount=1, since=120.0),
+        finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=3600),
+        finding(RuleId.BUDGETS_UNREADABLE, amount=1, detail="poddisruptionbudgets is forbidden"),
+        finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", amount=1, detail="spec: expected an object"),
+        finding(
+            RuleId.FIELDS_NOT_MODELLED, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"
+        ),
+        finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
+    ]
+
+
+def of_many(number: int, **fields: object) -> list[PlayStep]:
+    """A step of each of many equal pods, spread over five nodes."""
+    return [
+        PlayStep(pod=f"shop/api-old-{place:03}", node=f"node-{place % 5}", **fields)  # type: ignore[arg-type]
+        for place in range(number)
+    ]
+
+
+def hostile(texts: Sequence[str] = HOSTILE) -> Check:
+    """The failed one with a hostile name in every place for a text from the input."""
+    check = failed()
+    findings = [
+        msgspec.structs.replace(
+            each,
+            subject=f"Deployment shop/{_of(texts, place)}",
+            pods=[_of(texts, place), _of(texts, place + 1)],
+            chain=[_of(texts, place), f"{_of(texts, place + 2)} → {_of(texts, place + 3)}", _of(texts, place)],
+            change=_of(texts, place + 4),
+            source=_of(texts, place) if place % 2 else "standard input",
+            origin=_of(texts, place + 5),
+            detail=_of(texts, place + 6),
+            reason=_of(texts, place + 7),
+            by=_of(texts, place + 8),
+            expires=_of(texts, place + 9),
+        )
+        for place, each in enumerate(check.findings * ((len(texts) // len(check.findings)) + 1))
+    ]
+    play = msgspec.structs.replace(
+        check.play,
+        displaced=[
+            msgspec.structs.replace(
+                check.play.displaced[0],
+                pod=text,
+                node=text,
+                cause=text,
+                replacement=text,
+                lands_on=text,
+                violated=[text],
+            )
+            for text in texts
+        ],
+        waiting=[Waiting(pod=text, priority=0, message=text) for text in texts],
+        budgets=[BudgetLow(budget=text, before=0, least=0, after=0) for text in texts],
+        workloads=[WorkloadPlay(workload=text) for text in texts],
+        stranded=[Stranded(kind=StrandedKind.SERVICE, subject=text, node=text, missing=[text]) for text in texts],
+        loop=list(texts),
+        steps=[
+            PlayStep(
+                at=float(place), kind=kind, pod=text, owner=text, node=text, cause=text, message=text, reason=reason
+            )
+            for place, text in enumerate(texts)
+            for kind in StepKind
+            for reason in ("", text)
+        ],
+    )
+    return replaced(
+        check,
+        algorithm=texts[0],
+        changes=[
+            Change(object=text, kind=ChangeKind.ROLLED, strategy=text, source=text, origin=text, fields=[text])
+            for text in texts
+        ],
+        findings=findings,
+        play=play,
+        outcomes=[OutcomeShare(count=1, seed=0, end=text, victims={text: 1}, pending={text: 1}) for text in texts],
+        nodes=[NodeRoom(node=text, allocatable={}, before={}, after={}) for text in texts],
+        spare=dict.fromkeys(texts, 1),
+        assumptions=[Assumption(text, text, text) for text in texts],
+    )
+
+
+def _of(texts: Sequence[str], place: int) -> str:
+    return texts[place % len(texts)]
+
+
+def whole_check(**named: str) -> Check:
+    """A check that fails, with something in every part; ``name``, ``node`` and ``message`` replace what is shown."""
+    name, node = named.get("name", "shop/web-5d8f-1"), named.get("node", "node-b")
+    message = named.get("message", "0/3 nodes are available: 3 Insufficient cpu.")
+    web, api, batch = "Deployment shop/web", "Deployment shop/api", "Deployment batch/crunch"
+    steps = [
+        PlayStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-7c9", owner="", replicas=3),
+        *(_arrives(0.0, f"shop/api-7c9-{number}", "ReplicaSet api-7c9") for number in (1, 2, 3)),
+        _lands(0.0, "shop/api-7c9-1", "ReplicaSet api-7c9", "node-c", tied=["node-c", "node-a"]),
+        PlayStep(at=0.0, kind=StepKind.NOMINATED, pod="shop/api-7c9-2", node="node-a", owner="ReplicaSet api-7c9"),
+        _evicted(0.0, name, "ReplicaSet web-5d8f", "node-a", "shop/api-7c9-2", violated=["shop/web"]),
+        _evicted(0.0, "shop/web-5d8f-2", "ReplicaSet web-5d8f", "node-a", "shop/api-7c9-2"),
+        _arrives(0.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", cause=name),
+        _arrives(0.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", cause="shop/web-5d8f-2"),
+        _evicted(1.0, "batch/crunch-66b-9", "ReplicaSet crunch-66b", node, "shop/web-5d8f-new-1"),
+        _arrives(1.0, "batch/crunch-66b-new-3", "ReplicaSet crunch-66b", cause="batch/crunch-66b-9"),
+        PlayStep(at=1.0, kind=StepKind.WAITS, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
+                 message=message),
+        PlayStep(at=30.0, kind=StepKind.GONE, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
+        PlayStep(at=30.0, kind=StepKind.GONE, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
+        _lands(30.0, "shop/api-7c9-2", "ReplicaSet api-7c9", "node-a"),
+        _lands(30.0, "shop/api-7c9-3", "ReplicaSet api-7c9", "node-a"),
+        PlayStep(at=31.0, kind=StepKind.GONE, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
+        _lands(31.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", node),
+        PlayStep(at=42.5, kind=StepKind.LEAVES, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
+                 reason="update"),
+        PlayStep(at=72.5, kind=StepKind.GONE, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
+        _lands(95.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", "node-c"),
+    ]  # fmt: skip
+    displaced = [
+        Displaced(pod=name, priority=100, node="node-a", cause="shop/api-7c9-2", owner="ReplicaSet web-5d8f",
+                  workload=web, violated=["shop/web"], replacement="shop/web-5d8f-new-1", lands_on=node),
+        Displaced(pod="batch/crunch-66b-9", priority=0, node=node, cause="shop/web-5d8f-new-1", depth=2,
+                  owner="ReplicaSet crunch-66b", workload=batch, replacement="batch/crunch-66b-new-3"),
+        Displaced(pod="shop/web-5d8f-2", priority=100, node="node-a", cause="shop/api-7c9-2",
+                  owner="ReplicaSet web-5d8f", workload=web, replacement="shop/web-5d8f-new-2", lands_on="node-c"),
+    ]  # fmt: skip
+    play = Play(
+        end=PlayEnd.SETTLED,
+        seconds=95.0,
+        depth=2,
+        starts_at={"shop/api-7c9-1": 0.0, "shop/api-7c9-2": 30.0, "shop/api-7c9-3": 30.0},
+        displaced=displaced,
+        waiting=[
+            Waiting(pod="batch/crunch-66b-new-3", priority=0, owner="ReplicaSet crunch-66b", workload=batch,
+                    message=message, was_running=True),
+            Waiting(pod="batch/other-1", priority=0, waited_before=True, message=message),
+        ],
+        budgets=[
+            BudgetLow(budget="shop/web", before=0, least=-1, after=0, violations=1),
+            BudgetLow(budget="shop/api", before=1, least=0, after=1),
+        ],
+        workloads=[
+            WorkloadPlay(workload=api, is_changed=True, wanted_before=2, wanted_after=4, ready_before=2, ready_least=2,
+                         ready_after=4, nodes_before={"node-c": 2}, nodes_after={"node-c": 2, "node-a": 2}),
+            WorkloadPlay(workload=web, wanted_before=2, wanted_after=2, ready_before=2, ready_least=0, ready_after=2,
+                         victims=2, nodes_before={"node-a": 2}, nodes_after={node: 1, "node-c": 1}),
+            WorkloadPlay(workload=batch, is_done=False, wanted_before=9, wanted_after=9, ready_before=9, ready_least=8,
+                         least_at=1.0, ready_after=8, pending_after=1, victims=1, nodes_before={node: 9},
+                         nodes_after={node: 8}),
+        ],
+        stranded=[
+            Stranded(kind=StrandedKind.SERVICE, subject="shop/web", missing=[name, "shop/web-5d8f-2"], until=31.0),
+            Stranded(kind=StrandedKind.AFFINITY, subject="shop/cache-0", node="node-a", missing=[name]),
+        ],
+        draws=1,
+        steps=steps,
+    )  # fmt: skip
+    return Check(
+        passed=False,
+        algorithm="kube-1.36",
+        cluster=ClusterSummary(nodes=3, pods=42, version="v1.36.2", taken_at=NOW - timedelta(hours=1)),
+        at=NOW,
+        changes=[
+            Change(object=api, kind=ChangeKind.ROLLED, strategy="RollingUpdate", replicas=4, replicas_before=2,
+                   fields=["spec.replicas", "spec.template.spec.containers[0].resources.requests.cpu"],
+                   source="deploy/api.yaml", line=12, origin="charts/api/templates/deployment.yaml"),
+            Change(object="ConfigMap shop/api", kind=ChangeKind.UPDATED, source="deploy/api.yaml", line=60),
+        ],
+        rules=[
+            RuleResult(rule=RuleId.MAX_PDB_VIOLATIONS, limit=0, amount=1, failures=1),
+            RuleResult(rule=RuleId.MAX_VICTIMS, limit=2, amount=3, failures=1),
+            RuleResult(rule=RuleId.MAX_CASCADE_DEPTH, limit=1, amount=2, waived=1),
+            RuleResult(rule=RuleId.MAX_PENDING, limit=0, amount=1, not_new=1),
+            RuleResult(rule=RuleId.REQUIRE_SCHEDULABLE),
+            RuleResult(rule=RuleId.MAX_SNAPSHOT_AGE, is_on=False),
+        ],
+        findings=[
+            GateFinding(rule=RuleId.MAX_CASCADE_DEPTH, subject="Pod batch/crunch-66b-9", amount=2, limit=1,
+                        standing=GateStanding.WAIVED,
+                        chain=["shop/api-7c9-2", f"{name} → shop/web-5d8f-new-1", "batch/crunch-66b-9"],
+                        reason="crunch may wait", by=".kpreempt.yaml:7", expires="2027-01-01", fingerprint="c3"),
+            GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject="PodDisruptionBudget shop/web", amount=1, pods=[name],
+                        chain=["shop/api-7c9-2", name], change=api, source="deploy/api.yaml", line=12,
+                        origin="charts/api/templates/deployment.yaml", since=30.0, detail=message, fingerprint="a1"),
+            GateFinding(rule=RuleId.MAX_VICTIMS, subject="Deployment shop/api", amount=3, limit=2,
+                        pods=[each.pod for each in displaced], change=api, source="deploy/api.yaml", line=12),
+            GateFinding(rule=RuleId.MAX_PENDING, subject=batch, amount=1, standing=GateStanding.NOT_NEW,
+                        pods=["batch/crunch-66b-new-3"], detail=message),
+        ],
+        play=play,
+        seed=4,
+        runs=20,
+        outcomes=[
+            OutcomeShare(count=13, seed=0, end="Settled", victims={web: 1}, depth=1),
+            OutcomeShare(count=7, seed=4, end="Settled", victims={web: 2, batch: 1}, violations={"shop/web": 1},
+                         pending={batch: 1}, depth=2, fails=True),
+        ],
+        nodes=[
+            _room("node-a", {"cpu": 3500, "memory": 6 * _GI, "pods": 5}, {"cpu": 4000, "memory": 7 * _GI, "pods": 5},
+                  {web: 2, "StatefulSet shop/cache": 1, "DaemonSet kube-system/agent": 2},
+                  {api: 2, "StatefulSet shop/cache": 1, "DaemonSet kube-system/agent": 2}),
+            _room(node, {"cpu": 3900, "memory": 4 * _GI, "pods": 30}, {"cpu": 3800, "memory": 4 * _GI + 1, "pods": 30},
+                  {"Deployment batch/crunch": 29, "DaemonSet kube-system/agent": 2},
+                  {"Deployment batch/crunch": 28, "DaemonSet kube-system/agent": 2, web: 1}),
+            _room("node-c", {"cpu": 1000, "memory": 1 * _GI, "pods": 2}, {"cpu": 5000, "memory": 3 * _GI, "pods": 3},
+                  {api: 2}, {api: 2, web: 1}),
+        ],
+        spare={"cpu": 2200, "memory": 10 * _GI, "pods": 298},
+        assumptions=[Assumption(f"Pod {name}", "spec.resourceClaims", "devices are not allocated")],
+    )  # fmt: skip
+
+
+def quiet_check() -> Check:
+    """A check of which nothing comes."""
+    play = Play(end=PlayEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=[])
+    rules = [RuleResult(rule=RuleId.MAX_VICTIMS, limit=0)]
+    return Check(passed=True, algorithm="kube-1.36", changes=[], rules=rules, findings=[], play=play)
+
+
+def hostile_check() -> Check:
+    """The whole check with names and messages that would break out of a page."""
+    return whole_check(name=f"shop/{MARKUP}", node=TURNED, message=f"{MARKUP}\n{TURNED}")
+
+
+def big_check(pods: int = 5000, name_length: int = 200) -> Check:
+    """Long names, each pod of a workload of its own evicting another one, at another moment on another node."""
+    long = "n" * name_length
+    steps, displaced, workloads, findings, nodes, budgets = [], [], [], [], [], []
+    for number in range(pods):
+        new, old, node, at = f"shop/{long}-new-{number}", f"shop/{long}-{number}", f"{long}-{number}", float(number)
+        owner, budget = f"StatefulSet {long}-{number}", f"shop/{long}-{number}"
+        steps += [
+            _arrives(at, new, owner),
+            _evicted(at, old, owner, node, new, violated=[budget]),
+            _lands(at, new, owner, node),
+        ]
+        workload = f"StatefulSet shop/{long}-{number}"
+        displaced.append(
+            Displaced(pod=old, priority=1, node=node, cause=new, depth=number + 1, workload=workload, violated=[budget],
+                      replacement=f"{new}-r", lands_on=node)
+        )  # fmt: skip
+        workloads.append(WorkloadPlay(workload=workload, ready_before=1, ready_least=0, ready_after=1))
+        chain = [f"shop/{long}-{each}" for each in range(min(number, 100))]
+        findings.append(GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject=budget, amount=1, pods=chain, chain=chain))
+        nodes.append(_room(node, {"cpu": 1}, {"cpu": 2}, {workload: 1}, {workload: 1}))
+        budgets.append(BudgetLow(budget=budget, before=0, least=-1, after=0, violations=1))
+    check = whole_check()
+    play = Play(
+        end=PlayEnd.BROKEN_OFF, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced, budgets=budgets,
+        waiting=[Waiting(pod=each.pod, priority=1, message="m" * 900) for each in displaced], workloads=workloads,
+        stranded=[Stranded(kind=StrandedKind.SERVICE, subject=each.pod, missing=[each.node] * 9) for each in displaced],
+        steps=steps,
+    )  # fmt: skip
+    return Check(
+        passed=False,
+        algorithm="kube-1.36",
+        changes=[Change(object=each.workload, kind=ChangeKind.CREATED, fields=[long] * 20) for each in workloads],
+        rules=check.rules,
+        findings=findings,
+        play=play,
+        runs=pods,
+        outcomes=[
+            OutcomeShare(count=1, seed=number, end="Loop", victims={each.workload: 1 for each in workloads[:50]})
+            for number in range(pods)
+        ],
+        nodes=nodes,
+        assumptions=[Assumption(each.pod, "spec.x", "not evaluated") for each in displaced],
+    )
+
+
+def _arrives(at: float, pod: str, owner: str, cause: str = "") -> PlayStep:
+    return PlayStep(at=at, kind=StepKind.ARRIVES, pod=pod, owner=owner, cause=cause)
+
+
+def _lands(at: float, pod: str, owner: str, node: str, tied: Iterable[str] = ()) -> PlayStep:
+    return PlayStep(at=at, kind=StepKind.LANDS, pod=pod, owner=owner, node=node, tied=list(tied))
+
+
+def _evicted(at: float, pod: str, owner: str, node: str, cause: str, violated: Iterable[str] = ()) -> PlayStep:
+    return PlayStep(
+        at=at, kind=StepKind.LEAVES, pod=pod, owner=owner, node=node, cause=cause, violated=list(violated)
+    )  # fmt: skip
+
+
+def _room(
+    node: str, before: dict[str, int], after: dict[str, int], pods_before: dict[str, int], pods_after: dict[str, int]
+) -> NodeRoom:
+    allocatable = {"cpu": 4000, "memory": 8 * _GI, "pods": 110}
+    return NodeRoom(
+        node=node,
+        allocatable=allocatable,
+        before=before,
+        after=after,
+        pods_before=pods_before,
+        pods_after=pods_after,
+    )
