@@ -17,6 +17,7 @@ from kpreempt.verdict.check import (
     GateStanding,
     NodeRoom,
     OutcomeShare,
+    Range,
     RuleId,
     RuleResult,
 )
@@ -450,6 +451,7 @@ def whole_check(**named: str) -> Check:
         play=play,
         seed=4,
         runs=20,
+        evictions=Range(least=1, most=3),
         outcomes=[
             OutcomeShare(count=13, seed=0, end="Settled", victims={web: 1}, depth=1),
             OutcomeShare(count=7, seed=4, end="Settled", victims={web: 2, batch: 1}, violations={"shop/web": 1},

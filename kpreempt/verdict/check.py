@@ -11,8 +11,6 @@ from kpreempt.verdict.play import Play
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 
 
-
-
 class ChangeKind(StrEnum):
     """What the change does to an object.
 
