@@ -9,7 +9,7 @@ from kpreempt.report.check.text import render
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, RuleId
+from kpreempt.verdict.check import Check, Range, RuleId
 from kpreempt.verdict.play import StepKind
 from tests.checks import failed, finding, hostile, of_many, passed, replaced
 
