@@ -112,7 +112,10 @@ def select_victims(
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.kept]
     if violating and others:
-        victims = _by_importance(rules, victims, now, orders)
+        # Sorted once more they would turn round again where start times are missing, which no order to be told of is.
+        gone = {info.key for info in victims}
+        in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
+        victims = in_order if orders is not None else _by_importance(rules, victims, now, orders)
     num_violations = sum(step.violates_budget and not step.kept for step in steps)
     outcomes = None
     if orders is not None:
