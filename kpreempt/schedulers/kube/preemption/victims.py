@@ -112,7 +112,7 @@ def select_victims(
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.kept]
     if violating and others:
-        # Sorted once more they would turn round again where start times are missing, which no order to be told of is.
+        # Sorting them again would turn those without a start time round once more.
         gone = {info.key for info in victims}
         in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
         victims = in_order if orders is not None else _by_importance(rules, victims, now, orders)
