@@ -96,7 +96,10 @@ def unquoted(text: str) -> str:
 
 def cluster_with_question(scenario: Object) -> ClusterSnapshot:
     cluster = cluster_of(scenario["objects"])
-    return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])])
+    # No dump has the scheduler's own order of pods, as a scenario has.
+    return msgspec.structs.replace(
+        cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False
+    )
 
 
 @LAW
