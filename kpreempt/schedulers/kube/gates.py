@@ -18,15 +18,19 @@ MODELLED = """
     1.25 alpha, 1.27 beta on: MatchLabelKeysInPodTopologySpread
     1.25 beta off, 1.27 beta on, 1.30 locked on, 1.32 gone: MinDomainsInPodTopologySpread
     1.25 beta off, 1.31 beta on, 1.33 locked on, 1.36 gone: CSIMigrationPortworx
+    1.21 alpha, 1.33 gone: VolumeCapacityPriority
+    1.25 alpha, 1.26 beta on, 1.31 locked on, 1.34 gone: PodDisruptionConditions
     1.26 alpha, 1.32 beta off, 1.34 GA on, 1.35 locked on: DynamicResourceAllocation
     1.27 alpha, 1.33 beta on, 1.35 locked on: InPlacePodVerticalScaling
     1.28 alpha, 1.29 beta on, 1.33 locked on: SidecarContainers
     1.29 alpha, 1.31 beta off, 1.34 GA on, 1.36 locked on: VolumeAttributesClass
     1.32 alpha, 1.34 beta on: PodLevelResources
-    1.33 alpha: StorageCapacityScoring
+    1.32 alpha, 1.33 beta on: SchedulerAsyncPreemption
+    1.33 alpha, 1.37 beta on: StorageCapacityScoring
     1.33 beta on: SchedulerPopFromBackoffQ
     1.34 alpha, 1.36 beta on: DRAExtendedResource
-    1.35 alpha: TaintTolerationComparisonOperators VolumeLimitScaling
+    1.35 alpha: TaintTolerationComparisonOperators
+    1.35 alpha, 1.37 beta on: VolumeLimitScaling
     1.35 alpha, 1.36 beta on: InPlacePodLevelResourcesVerticalScaling NodeDeclaredFeatures
 """
 
@@ -34,7 +38,7 @@ MODELLED = """
 NOT_MODELLED = """
     1.0 beta on: StatefulSetSemanticRevisionComparison
     1.22 beta on: PodDeletionCost
-    1.32 alpha, 1.33 beta on: DRAResourceClaimDeviceStatus SchedulerAsyncPreemption
+    1.32 alpha, 1.33 beta on: DRAResourceClaimDeviceStatus
     1.33 alpha, 1.34 beta on, 1.36 GA on: DRAPrioritizedList
     1.33 alpha, 1.35 beta on: PodTopologyLabelsAdmission
     1.33 alpha, 1.36 beta on: DRADeviceTaints DRAPartitionableDevices

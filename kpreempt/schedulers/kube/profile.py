@@ -6,6 +6,7 @@ The plugins in the tree are those of ``framework/plugins/registry.go`` (``pkg/sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -55,7 +56,15 @@ from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_bin
 from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
 from kpreempt.schedulers.kube.plugins.volume_restrictions import VolumeRestrictions
 from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
-from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin, behaviour, default_plugins, plugins_in_tree
+from kpreempt.schedulers.kube.versions import (
+    NEWEST,
+    Behaviour,
+    EnabledPlugin,
+    behaviour,
+    default_plugins,
+    plugins_elsewhere,
+    plugins_in_tree,
+)
 
 
 def _as_given(args: Mapping[str, Any], _: Behaviour) -> dict[str, Any]:
@@ -113,10 +122,18 @@ _FACTORIES: dict[str, Registration] = {
 }
 
 Registry = Mapping[str, Registration]
-# The extension points that each plugin in the tree implements.
-IN_TREE = plugins_in_tree()
-# The plugins of kube-scheduler itself that are modelled.
-REGISTRY: Registry = {name: each._replace(points=IN_TREE[name]) for name, each in _FACTORIES.items()}
+# The extension points that each plugin in the tree implements; of plugins that only other versions have, too.
+IN_TREE = plugins_elsewhere() | plugins_in_tree()
+
+
+@cache
+def registry_of(version: str) -> Registry:
+    """The plugins of kube-scheduler itself that are modelled."""
+    in_tree = plugins_in_tree(version)
+    return {name: each._replace(points=in_tree[name]) for name, each in _FACTORIES.items() if name in in_tree}
+
+
+REGISTRY: Registry = registry_of(NEWEST)
 
 
 def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:

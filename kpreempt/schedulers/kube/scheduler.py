@@ -30,12 +30,12 @@ from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
-    REGISTRY,
     Profile,
     Registry,
     build_plugins,
     default_profile,
     from_outside,
+    registry_of,
 )
 from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -97,13 +97,13 @@ class KubeScheduler:
         behaviour: Behaviour | None = None,
         assumptions: Sequence[Assumption] = (),
         *,
-        registry: Registry = REGISTRY,
+        registry: Registry | None = None,
         wanted: Wanted = NOTHING_WANTED,
         extenders: Sequence[HttpExtender] = (),
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
-        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
+        """``registry`` has the plugins that there are (``None``: the version's), and ``wanted`` is what those from outside read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -112,8 +112,8 @@ class KubeScheduler:
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
         self.behaviour = behaviour or versions.behaviour()
-        self.algorithm = f"kube-{self.behaviour.version}"
-        self.registry = registry
+        self.algorithm = f"{versions.PREFIX}{self.behaviour.version}"
+        self.registry = registry_of(self.behaviour.version) if registry is None else registry
         self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
