@@ -97,9 +97,7 @@ def unquoted(text: str) -> str:
 def cluster_with_question(scenario: Object) -> ClusterSnapshot:
     cluster = cluster_of(scenario["objects"])
     # No dump has the scheduler's own order of pods, as a scenario has.
-    return msgspec.structs.replace(
-        cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False
-    )
+    return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False)
 
 
 @LAW
