@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins, is_same_pod
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.verdict import Assumption, AssumptionKind, Sampling, Victim
@@ -43,6 +44,21 @@ def unprotected(
             "postFilter",
             "it does not evict by priority, so the nomination protects nothing: until the pod is bound, a pod of higher"
             f" priority than {pod.priority} may take the room that is made for it",
+            AssumptionKind.UNCERTAIN,
+        )
+    ]
+
+
+def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState) -> list[Assumption]:
+    """That budgets which protect one pod are taken in the order of the input, where another order leaves others."""
+    if evidence is None or not evidence.hangs_on_budget_order or cluster.cluster.has_scheduler_order:
+        return []
+    return [
+        Assumption(
+            "PodDisruptionBudgets",
+            "",
+            "several protect one pod, and what a violated one leaves of the others hangs on their order in the"
+            " scheduler's cache, which is not known: others may be evicted",
             AssumptionKind.UNCERTAIN,
         )
     ]

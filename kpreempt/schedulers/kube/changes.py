@@ -13,8 +13,8 @@ from typing import NamedTuple
 class Change(NamedTuple):
     """The versions in which a behaviour holds, the latter excluded; an empty text is no bound.
 
-    ``source`` is a file below ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``, or says where else. ``came``
-    tells a user what is so from the first on, ``went`` what is so from the end on, where that is in ``FIRST`` or later.
+    ``source`` is a file below ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``, or says where else.
+    ``came`` tells a user what is so from the first on, and ``went`` what is so from the end on.
     """
 
     since: str

@@ -103,7 +103,9 @@ class KubeScheduler:
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
-        """``registry`` has the plugins that there are (``None``: the version's), and ``wanted`` is what those from outside read besides.
+        """``registry`` has the plugins that there are (``None``: the version's own).
+
+        ``wanted`` is what those from outside read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -253,13 +255,16 @@ class KubeScheduler:
         Raises ``KeyError`` for a node that is not there.
         """
         cluster = prepared.cluster
-        budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+        budgets = BudgetIndex(
+            cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behaviour.stops_at_violated_budget
+        )
         return rank_victims(
             cluster.by_name[node_name],
             priority,
             budgets,
             cluster.now,
             has_scheduler_order=cluster.cluster.has_scheduler_order,
+            reads_starts_once=self.behaviour.reads_start_times_once,
         )
 
 

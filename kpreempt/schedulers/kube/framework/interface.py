@@ -173,6 +173,8 @@ class PreemptionEvidence(NamedTuple):
     odds: Odds | None = None
     eviction_rule: str = ""
     alternatives: Alternatives | None = None
+    # Whether the order of budgets that protect one pod decides what is left of them.
+    hangs_on_budget_order: bool = False
 
 
 class PostFilterResult(NamedTuple):

@@ -60,6 +60,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._behaviour = handle.behaviour
+        self._rules_out_excess = handle.behaviour.rules_out_requests_above_allocatable
         self._device_resources = handle.cluster.extended_resources_of_device_classes
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
@@ -95,7 +96,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """The status of a node with ``num_pods`` pods on which these resources are short."""
-        is_hopeless = any(shortfall.exceeds_node for shortfall in shortfalls)
+        is_hopeless = self._rules_out_excess and any(shortfall.exceeds_node for shortfall in shortfalls)
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
             [_reason(shortfall.resource) for shortfall in shortfalls],

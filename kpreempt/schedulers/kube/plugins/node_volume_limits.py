@@ -214,7 +214,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
         for name in new.values():
             driver = self._cluster.csi_drivers.get(name)
-            if driver is not None and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
+            if driver is None or name in installed:
+                continue
+            if driver.spec.prevent_pod_scheduling_if_missing or self._behaviour.needs_no_consent_of_csi_drivers:
                 return name
         return None
 

@@ -15,20 +15,26 @@ from kpreempt.verdict import BudgetUse
 
 
 class PodWithBudgets(NamedTuple):
-    """A pod, what its eviction takes from each budget that protects it, and whether one of them is violated."""
+    """A pod, what its eviction takes from each budget that protects it, and whether one of them is violated.
+
+    ``passed_over`` says that a violated budget was not the last that protects it, and those after it were left alone.
+    """
 
     pod_info: PodInfo
     budgets: list[BudgetUse]
     violates: bool
+    passed_over: bool = False
 
 
 class BudgetIndex:
     """The budgets of a cluster by namespace.
 
-    A budget without a selector, or with an empty or a broken one, protects nothing.
+    A budget without a selector, or with an empty or a broken one, protects nothing. Where it ``stops_at_violated``,
+    a pod that violates a budget takes nothing from those after it.
     """
 
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Sequence[PodDisruptionBudget], *, stops_at_violated: bool = False) -> None:
+        self.stops_at_violated = stops_at_violated
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         # Pods of one workload have the same labels, so most look-ups are repeated ones.
         self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
@@ -63,15 +69,20 @@ class BudgetIndex:
     def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
         """What evicting all these pods, in this order, takes from the budgets.
 
-        Every budget that protects a pod is decremented, also when another one is violated already.
+        Every budget that protects a pod is decremented, also when another one is violated already, unless the index
+        ``stops_at_violated``.
         """
         left: dict[str, int] = {}
         counted = []
         for pod_info in pod_infos:
-            uses = []
-            for budget in self.protecting(pod_info):
+            uses: list[BudgetUse] = []
+            protecting = self.protecting(pod_info)
+            for budget in protecting:
                 allowed = left.get(budget.key, budget.status.disruptions_allowed if budget.status else 0)
                 left[budget.key] = allowed - 1
                 uses.append(BudgetUse(budget.key, allowed, allowed - 1))
-            counted.append(PodWithBudgets(pod_info, uses, any(use.left < 0 for use in uses)))
+                if allowed <= 0 and self.stops_at_violated:
+                    break
+            violates = any(use.left < 0 for use in uses)
+            counted.append(PodWithBudgets(pod_info, uses, violates, len(uses) < len(protecting)))
         return counted

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Steps
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -21,7 +21,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
     PreemptionEvidence,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
@@ -55,7 +55,8 @@ class Evaluator:
 
     @cached_property
     def _budgets(self) -> BudgetIndex:
-        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets)
+        stops = self._handle.behaviour.stops_at_violated_budget
+        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets, stops_at_violated=stops)
 
     def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
         """Decide whom to evict.
@@ -126,12 +127,32 @@ class Evaluator:
                     criteria,
                     selection.tied,
                     # What a plugin's scores or an extender would make of other victims is not known.
-                    is_exact=not own and not is_reviewed,
+                    is_exact=not own and not is_reviewed and self._knows_first_victims(open_ones.values()),
                 )
         evidence = PreemptionEvidence(
-            eligibility, names, dry_run, candidates, selection, odds, alternatives=alternatives
+            eligibility,
+            names,
+            dry_run,
+            candidates,
+            selection,
+            odds,
+            alternatives=alternatives,
+            hangs_on_budget_order=any(each.hangs_on_budget_order for each in helped.values()),
         )
-        return PostFilterResult(selection.tied, evidence), SUCCESS
+        return PostFilterResult(selection.tied, evidence), self._success(selection.tied[0], victims)
+
+    def _knows_first_victims(self, outcomes: Iterable[Outcomes[PodInfo]]) -> bool:
+        """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
+        return self._handle.behaviour.sorts_victims_again or not any(
+            possible.num_violations for each in outcomes for possible in each.possible
+        )
+
+    def _success(self, node: str, victims: Mapping[str, CandidateVictims]) -> Status:
+        if not self._handle.behaviour.tells_preemption:
+            return SUCCESS
+        count = len(victims[node].pods)
+        reason = f"found a potential placement for pod on node {node}, preempting {count} victims"
+        return Status(Code.SUCCESS, [reason])
 
     def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
         """The plugin's rules of the choice, if it has any."""

@@ -82,7 +82,8 @@ class PreemptionRules(Plugin):
 
     def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
         """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
-        return is_more_important(one, other, self.handle.cluster.now)
+        reads_once = self.handle.behaviour.reads_start_times_once
+        return is_more_important(one, other, self.handle.cluster.now, reads_starts_once=reads_once)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
         """What is said of a node from which no pod may go."""
