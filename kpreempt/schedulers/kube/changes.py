@@ -145,11 +145,12 @@ CHANGES: Mapping[str, Change] = {
         went="A nominated pod that is in no queue keeps no room but its place in the number of pods.",
     ),
     # In-tree volumes are CSI volumes where the node's CSINode lists their plugin, not on every node that has one.
-    "migrates_volumes_by_annotation": Change(
+    "migrates_disks_by_annotation": Change("", "1.29", "nodevolumelimits/utils.go: isCSIMigrationOn"),
+    "migrates_portworx_by_annotation": Change(
         "",
         "1.36",
         "nodevolumelimits/utils.go: isCSIMigrationOn",
-        went="In-tree volumes count as CSI volumes on every node that has a CSINode.",
+        went="In-tree volumes of Portworx count as CSI volumes on every node that has a CSINode.",
     ),
     "names_untolerated_taint": Change(
         "",

@@ -82,7 +82,8 @@ class Behaviour(NamedTuple):
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
-    migrates_volumes_by_annotation: bool
+    migrates_disks_by_annotation: bool
+    migrates_portworx_by_annotation: bool
     names_untolerated_taint: bool
     needs_no_consent_of_csi_drivers: bool
     patches_status_of_preemptor: bool

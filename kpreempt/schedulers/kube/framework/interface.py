@@ -181,11 +181,12 @@ class PostFilterResult(NamedTuple):
     """What a PostFilter made of the pod.
 
     ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and
-    ``None`` leaves it alone.
+    ``None`` leaves it alone. ``told_node`` is the one that the message names, if it names one.
     """
 
     nominated_node_names: list[str] | None
     evidence: PreemptionEvidence | None = None
+    told_node: str = ""
 
 
 class PostFilterPlugin(Plugin, ABC):

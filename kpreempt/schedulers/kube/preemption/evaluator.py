@@ -139,20 +139,15 @@ class Evaluator:
             alternatives=alternatives,
             hangs_on_budget_order=any(each.hangs_on_budget_order for each in helped.values()),
         )
-        return PostFilterResult(selection.tied, evidence), self._success(selection.tied[0], victims)
+        # The message names one node. The recorded runs ended with the one in the middle of those that tie.
+        node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
+        return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
 
     def _knows_first_victims(self, outcomes: Iterable[Outcomes[PodInfo]]) -> bool:
         """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
         return self._handle.behaviour.sorts_victims_again or not any(
             possible.num_violations for each in outcomes for possible in each.possible
         )
-
-    def _success(self, node: str, victims: Mapping[str, CandidateVictims]) -> Status:
-        if not self._handle.behaviour.tells_preemption:
-            return SUCCESS
-        count = len(victims[node].pods)
-        reason = f"found a potential placement for pod on node {node}, preempting {count} victims"
-        return Status(Code.SUCCESS, [reason])
 
     def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
         """The plugin's rules of the choice, if it has any."""
@@ -238,6 +233,11 @@ class Evaluator:
         statuses.statuses = dry_run
         statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
         return no_node_message(len(self._cluster.node_infos), statuses)
+
+
+def _told_success(node: str, victims: Mapping[str, CandidateVictims]) -> Status:
+    count = len(victims[node].pods)
+    return Status(Code.SUCCESS, [f"found a potential placement for pod on node {node}, preempting {count} victims"])
 
 
 def _reviewed(node: str, victims: CandidateVictims, found: Candidate | None) -> Candidate:

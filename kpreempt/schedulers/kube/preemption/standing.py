@@ -31,9 +31,7 @@ def rank_victims(
     """The node's pods below ``priority``, the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
     counted = budgets.count(
-        sort_by_importance(
-            potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once
-        )
+        sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once)
     )
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
     places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
