@@ -170,6 +170,11 @@ CHANGES: Mapping[str, Change] = {
         f"{_PREEMPTION}: prepareCandidate",
         went="The condition DisruptionTarget is patched onto a victim's own status, not onto the preemptor's.",
     ),
+    "names_queue_sort_twice": Change(
+        "1.30",
+        "1.34",
+        "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
+    ),
     "reads_resize_from_status": Change(
         "",
         "1.33",
@@ -188,6 +193,13 @@ CHANGES: Mapping[str, Change] = {
         "1.32",
         "nodevolumelimits/csi.go: getVolumeLimits",
         went="Limits of CSI volumes are those of the CSINode alone, whatever the node's allocatable says.",
+    ),
+    "refuses_in_tree_volume_limits": Change(
+        "1.31",
+        "",
+        "pkg/scheduler/apis/config/validation/validation.go: removedPluginsByVersion",
+        came="A configuration that names EBSLimits, GCEPDLimits, AzureDiskLimits or CinderLimits at an extension point"
+        " is refused.",
     ),
     # Where a claim does not exist, the pod is refused rather than an error raised.
     "refuses_pods_for_missing_limited_claims": Change(
@@ -281,6 +293,9 @@ CHANGES: Mapping[str, Change] = {
         "",
         f"{_PREEMPTION}: Preempt",
         came="The message of a preemption that succeeds names the node and how many victims there are.",
+    ),
+    "tells_queue_sort_has_to_match": Change(
+        "", "1.30", "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort"
     ),
     "tells_read_write_once_pod_by_name": Change(
         "",

@@ -38,6 +38,12 @@ from kpreempt.schedulers.kube.plugins import (
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
 from kpreempt.schedulers.kube.plugins.dynamic_resources import DynamicResources
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
+from kpreempt.schedulers.kube.plugins.in_tree_volume_limits import (
+    AzureDiskLimits,
+    CinderLimits,
+    EBSLimits,
+    GCEPDLimits,
+)
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
@@ -100,6 +106,10 @@ _FACTORIES: dict[str, Registration] = {
     "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
     "VolumeRestrictions": Registration(VolumeRestrictions),
     "NodeVolumeLimits": Registration(NodeVolumeLimits),
+    "EBSLimits": Registration(EBSLimits),
+    "GCEPDLimits": Registration(GCEPDLimits),
+    "AzureDiskLimits": Registration(AzureDiskLimits),
+    "CinderLimits": Registration(CinderLimits),
     "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args, volume_binding.arg_problems),
     "VolumeZone": Registration(VolumeZone),
     "NodeDeclaredFeatures": Registration(NodeDeclaredFeatures),

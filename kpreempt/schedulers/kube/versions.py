@@ -87,9 +87,11 @@ class Behaviour(NamedTuple):
     names_untolerated_taint: bool
     needs_no_consent_of_csi_drivers: bool
     patches_status_of_preemptor: bool
+    names_queue_sort_twice: bool
     reads_resize_from_status: bool
     reads_start_times_once: bool
     reads_volume_limits_of_allocatable: bool
+    refuses_in_tree_volume_limits: bool
     refuses_pods_for_missing_limited_claims: bool
     refuses_pods_for_zone_claims: bool
     restricts_to_hosts_of_volumes: bool
@@ -106,6 +108,7 @@ class Behaviour(NamedTuple):
     tells_claims_to_deallocate: bool
     tells_nodes_left_out: bool
     tells_preemption: bool
+    tells_queue_sort_has_to_match: bool
     tells_read_write_once_pod_by_name: bool
     tells_selectors_as_json: bool
     tells_volume_node_affinity_conflict: bool

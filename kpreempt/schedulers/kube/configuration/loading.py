@@ -39,7 +39,14 @@ from kpreempt.schedulers.kube.profile import (
     from_outside,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import NEWEST, EnabledPlugin, default_plugins, plugins_in_tree
+from kpreempt.schedulers.kube.versions import (
+    NEWEST,
+    Behaviour,
+    EnabledPlugin,
+    default_plugins,
+    plugins_elsewhere,
+    plugins_in_tree,
+)
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -75,7 +82,7 @@ def scheduler_from_configuration(
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
     in_tree = plugins_in_tree(version)
-    profiles = [_profile(profile, configuration, registry, in_tree) for profile in configuration["profiles"]]
+    profiles = [_profile(profile, configuration, registry, in_tree, behaviour) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
         assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry, in_tree)
     settings = read_settings(extenders)
@@ -120,7 +127,11 @@ def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequ
 
 
 def _profile(
-    profile: Mapping[str, Any], configuration: Mapping[str, Any], registry: Registry, in_tree: Points
+    profile: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+    registry: Registry,
+    in_tree: Points,
+    behaviour: Behaviour,
 ) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
@@ -129,7 +140,8 @@ def _profile(
     if _FIT in enabled:
         aggregate(node_resources_fit.arg_problems("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
     try:
-        check_plugins(plugins, name, {**in_tree, **{each: registry[each].points for each in registry}})
+        points = {**in_tree, **{each: registry[each].points for each in registry}}
+        check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     percentage = profile.get("percentageOfNodesToScore")
