@@ -16,6 +16,8 @@ def algorithms(
     """
     from kpreempt.cli.output import write_stdout
     from kpreempt.cli.terminal import terminal_width
-    from kpreempt.report.algorithms import render_algorithms
+    from kpreempt.report.algorithms import ALGORITHMS, Algorithms
+    from kpreempt.report.answers import render_answer
+    from kpreempt.report.options import RenderOptions
 
-    write_stdout(render_algorithms(output, terminal_width()))
+    write_stdout(render_answer(Algorithms(list(ALGORITHMS)), output, RenderOptions(width=terminal_width())))

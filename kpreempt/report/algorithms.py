@@ -6,9 +6,8 @@ import textwrap
 
 import msgspec
 
-from kpreempt.errors import UsageError
+from kpreempt.report.options import RenderOptions
 
-FORMATS = ("text", "json", "yaml", "name")
 _INDENT = "  - "
 
 
@@ -97,21 +96,9 @@ ALGORITHMS = (
 )
 
 
-def render_algorithms(format: str, width: int) -> str:  # noqa: A002 - the option's name
-    """All of them in one of ``FORMATS``; raises ``UsageError`` for another."""
-    if format == "json":
-        from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
-
-        return indented(Algorithms(list(ALGORITHMS)))
-    if format == "yaml":
-        from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
-
-        return block_style(Algorithms(list(ALGORITHMS)))
-    if format == "name":
-        return "".join(f"{each.name}\n" for each in ALGORITHMS)
-    if format != "text":
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(FORMATS))
-    return "\n".join(_text(each, width) for each in ALGORITHMS)
+def render_algorithms(algorithms: Algorithms, options: RenderOptions) -> str:
+    """All of them, in words."""
+    return "\n".join(_text(each, options.width) for each in algorithms.items)
 
 
 def _text(algorithm: Algorithm, width: int) -> str:

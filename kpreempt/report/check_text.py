@@ -25,8 +25,8 @@ from kpreempt.report.check_play_sections import (
 from kpreempt.report.check_rules import RULES
 from kpreempt.report.check_words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import names

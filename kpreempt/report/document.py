@@ -27,3 +27,8 @@ def document_of(verdicts: Sequence[Verdict], options: RenderOptions) -> Verdict 
 def encode_json(record: msgspec.Struct) -> str:
     """The record as JSON on one line, with no character that a terminal would obey."""
     return printable_json(msgspec.json.encode(record).decode())
+
+
+def indented(record: msgspec.Struct) -> str:
+    """The record as an indented JSON document."""
+    return msgspec.json.format(encode_json(record), indent=2) + "\n"
