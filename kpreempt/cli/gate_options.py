@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from kpreempt.cli.options import Group
+
+if TYPE_CHECKING:
+    from kpreempt.cli.gate_settings import GateFlags
 
 Config = Annotated[
     str | None,
@@ -97,3 +102,32 @@ Expires = Annotated[
     str | None,
     typer.Option("--expires", metavar="DATE", help="The last day on which the new baseline counts: 2026-12-31."),
 ]
+_OPTIONS = {
+    "config": Config,
+    "max_pdb_violations": MaxPdbViolations,
+    "max_victims": MaxVictims,
+    "max_victims_per_workload": MaxVictimsPerWorkload,
+    "forbid_victims": ForbidVictims,
+    "require_schedulable": RequireSchedulable,
+    "max_cascade_depth": MaxCascadeDepth,
+    "max_pending": MaxPending,
+    "max_stranded": MaxStranded,
+    "lost_pods": LostPods,
+    "max_deletions": MaxDeletions,
+    "quota_refusals": QuotaRefusals,
+    "forbid_loops": ForbidLoops,
+    "max_snapshot_age": MaxSnapshotAge,
+    "waive": Waive,
+    "baseline": BaselineFile,
+    "write_baseline": WriteBaseline,
+    "expires": Expires,
+}
+
+
+def _gate_flags(given: dict[str, Any]) -> GateFlags:
+    from kpreempt.cli.gate_settings import GateFlags
+
+    return GateFlags(**{name: value for name, value in given.items() if value is not None})
+
+
+Gate = Annotated["GateFlags", Group(_OPTIONS, _gate_flags)]

@@ -21,7 +21,7 @@ def render(verdicts: Sequence[Verdict], format: str, *, options: RenderOptions |
     Raises ``UsageError`` for a format that there is not.
     """
     options = options or RenderOptions()
-    return render_answer(document_of(verdicts, options), format, options)
+    return render_answer(document_of(verdicts, as_list=options.as_list), format, options)
 
 
 __all__ = ["FORMATS", "RenderOptions", "render"]

@@ -41,6 +41,10 @@ CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown")
 
 
+def _pods(answer: Any) -> Iterable[str]:
+    return [item.pod for item in answer.items]
+
+
 class Row(NamedTuple):
     """An answer, by its record (``module:Class``).
 
@@ -52,7 +56,7 @@ class Row(NamedTuple):
 
     record: str
     renderers: Mapping[str, str] = {}
-    names: Callable[[Any], Iterable[str]] = lambda answer: [item.pod for item in answer.items]
+    names: Callable[[Any], Iterable[str]] = _pods
     kind: str = "pod/"
     items: Callable[[Any], Sequence[msgspec.Struct]] = attrgetter("items")
     formats: Sequence[str] = ANSWER_FORMATS
