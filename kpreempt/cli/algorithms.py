@@ -16,7 +16,10 @@ def algorithms(
     """
     from kpreempt.cli.output import write_stdout
     from kpreempt.cli.terminal import terminal_width
-    from kpreempt.report.algorithms import render_algorithms
+    from kpreempt.report.algorithms import algorithms_with
+    from kpreempt.report.answers import render_answer
+    from kpreempt.report.options import RenderOptions
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
 
-    write_stdout(render_algorithms(NEWEST_ALGORITHM, NEWEST_RELEASE, output, terminal_width()))
+    answer = algorithms_with(NEWEST_ALGORITHM, NEWEST_RELEASE)
+    write_stdout(render_answer(answer, output, RenderOptions(width=terminal_width())))
