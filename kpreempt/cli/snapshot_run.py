@@ -27,16 +27,10 @@ from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import (
-    DumpHeader,
-    Redaction,
-    count_objects,
-    decode_object,
-    dump_pieces,
-    form_of,
-    least,
-    packed,
-)
+from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed
 from kpreempt.verdict import API_VERSION, Assumption
 
 if TYPE_CHECKING:
