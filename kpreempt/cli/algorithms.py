@@ -6,10 +6,16 @@ from typing import Annotated
 
 from typer import Option
 
+from kpreempt.cli.options import Request
 
-def algorithms(
-    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text",
-) -> None:
+
+class AlgorithmsRequest(Request):
+    """What the options of ``kpreempt algorithms`` ask for."""
+
+    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text"
+
+
+def algorithms(request: AlgorithmsRequest) -> int:
     """List the schedulers that --algorithm can name, and what each does differently.
 
     The differences are those in preemption: who may be evicted, on which node, and what happens then.
@@ -22,4 +28,5 @@ def algorithms(
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
 
     answer = algorithms_with(NEWEST_ALGORITHM, NEWEST_RELEASE)
-    write_stdout(render_answer(answer, output, RenderOptions(width=terminal_width())))
+    write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
+    return 0

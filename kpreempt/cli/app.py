@@ -31,13 +31,24 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for _command in (explain, pending, queue, who_preempted, at_risk, check, budgets, volcano, batch):
+# In the order of the help.
+for _command in (
+    explain,
+    pending,
+    queue,
+    who_preempted,
+    at_risk,
+    check,
+    budgets,
+    volcano,
+    batch,
+    algorithms,
+    plugins,
+    compare,
+    completion,
+    snapshot,
+):
     app.command()(with_options(_command))
-app.command()(algorithms)
-app.command()(with_options(plugins))
-app.command()(with_options(compare))
-app.command()(completion)
-app.command()(with_options(snapshot))
 
 
 def _print_version(wanted: bool) -> None:
