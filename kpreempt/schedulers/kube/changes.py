@@ -44,6 +44,12 @@ CHANGES: Mapping[str, Change] = {
         f"{_PREEMPTION}: nodesWherePreemptionMightHelp",
         went="Preemption leaves out nodes that PreFilter has ruled out.",
     ),
+    "checks_strategies_strictly": Change(
+        "1.36",
+        "",
+        "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateNodeResourcesFitArgs",
+        came="requestedToCapacityRatio is refused beside another scoring strategy, and needed for its own.",
+    ),
     "compares_resizes_by_pod": Change(
         "1.37",
         "",
@@ -122,6 +128,24 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/component-helpers/resource/helpers.go: AggregateContainerRequests",
         went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
         " are followed, too.",
+    ),
+    "has_placement_points": Change(
+        "1.36",
+        "",
+        "k8s.io/kube-scheduler/config/v1/types.go: Plugins",
+        came="A profile may enable plugins at placementGenerate and placementScore.",
+    ),
+    "has_pod_group_points": Change(
+        "1.37",
+        "",
+        "k8s.io/kube-scheduler/config/v1/types.go: Plugins",
+        came="A profile may enable plugins at podGroupPostFilter.",
+    ),
+    "has_volume_capacity_priority": Change(
+        "",
+        "1.33",
+        "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateVolumeBindingArgs",
+        went="The gate VolumeCapacityPriority is replaced by StorageCapacityScoring, which prefers empty storage.",
     ),
     # A term's namespace selector is dropped on a copy, and goes on to match namespaces without labels.
     "keeps_namespace_selectors": Change(
@@ -275,6 +299,18 @@ CHANGES: Mapping[str, Change] = {
         f"{_SCHEDULER}/framework/preemption/pdb.go: FilterVictimsWithPDBViolation",
         came="A victim that violates a budget takes nothing from the budgets after it.",
     ),
+    "takes_args_of_dynamic_resources": Change(
+        "1.34",
+        "",
+        "k8s.io/kube-scheduler/config/v1/types_pluginargs.go: DynamicResourcesArgs",
+        came="DynamicResources takes arguments.",
+    ),
+    "takes_binding_timeout": Change(
+        "1.35",
+        "",
+        "k8s.io/kube-scheduler/config/v1/types_pluginargs.go: DynamicResourcesArgs",
+        came="DynamicResources takes a bindingTimeout.",
+    ),
     "tells_claims_to_deallocate": Change(
         "",
         "1.37",
@@ -308,6 +344,9 @@ CHANGES: Mapping[str, Change] = {
         "",
         "k8s.io/apimachinery/pkg/util/validation/field/errors.go: ErrorBody",
         came="An invalid selector is quoted as JSON in messages.",
+    ),
+    "tells_utilization_values": Change(
+        "", "1.34", "pkg/scheduler/apis/config/validation/validation_pluginargs.go: validateFunctionShape"
     ),
     "tells_volume_node_affinity_conflict": Change(
         "",

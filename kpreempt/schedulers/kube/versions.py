@@ -64,6 +64,7 @@ class Behaviour(NamedTuple):
     volume_limit_scaling: bool
 
     adds_sidecars_to_scored_requests: bool
+    checks_strategies_strictly: bool
     compares_resizes_by_pod: bool
     continues_after_a_rejection: bool
     counts_image_volumes: bool
@@ -79,6 +80,9 @@ class Behaviour(NamedTuple):
     finds_zones_under_stable_labels: bool
     follows_actuated_resources_alone: bool
     follows_allocated_resources_alone: bool
+    has_placement_points: bool
+    has_pod_group_points: bool
+    has_volume_capacity_priority: bool
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
@@ -105,12 +109,15 @@ class Behaviour(NamedTuple):
     sorts_conflicting_plugins: bool
     sorts_victims_again: bool
     stops_at_violated_budget: bool
+    takes_args_of_dynamic_resources: bool
+    takes_binding_timeout: bool
     tells_claims_to_deallocate: bool
     tells_nodes_left_out: bool
     tells_preemption: bool
     tells_queue_sort_has_to_match: bool
     tells_read_write_once_pod_by_name: bool
     tells_selectors_as_json: bool
+    tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
 
@@ -256,10 +263,27 @@ def gates_of(version: str, table: str) -> Mapping[str, Gate]:
 
 
 @cache
-def needed_gates() -> Mapping[str, tuple[str, ...]]:
-    """The gates that need others to be on, in the order of their names, and those others."""
-    needed = {name: tuple(others.split()) for others, names in _rows(DEPENDENCIES) for name in names}
+def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
+    """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
+    needed = {}
+    for head, names in _rows(DEPENDENCIES):
+        first, *others = head.split()
+        since, hyphen, until = first.partition("-")
+        if not hyphen:
+            since, others = "", [first, *others]
+        if _holds(version, since or _DEPENDENCIES_SINCE, until):
+            needed |= {name: tuple(others) for name in names}
     return dict(sorted(needed.items()))
+
+
+# Before, gates could be set without those that they need.
+_DEPENDENCIES_SINCE = "1.35"
+
+
+def told_gates(version: str = NEWEST) -> Mapping[str, Gate]:
+    """The gates of the version on which decisions may depend, and that are not modelled: who sets one is told."""
+    locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
+    return {**gates_of(version, NOT_MODELLED), **locked_later}
 
 
 def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:

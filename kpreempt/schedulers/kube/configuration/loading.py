@@ -75,7 +75,7 @@ def scheduler_from_configuration(
     asked_for = [each for each in plugins if each.is_asked_for]
     if document is None and not asked_for:
         return KubeScheduler(behaviour=behaviour, assumptions=assumptions)
-    decoded = decode_configuration(configuration_running(asked_for) if document is None else document)
+    decoded = decode_configuration(configuration_running(asked_for) if document is None else document, behaviour)
     check_asked_for(asked_for, decoded.get("profiles", ()))
     configuration = with_defaults(decoded, default_plugins(behaviour), behaviour)
     validate_configuration(configuration, behaviour)
@@ -138,7 +138,7 @@ def _profile(
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
     if _FIT in enabled:
-        aggregate(node_resources_fit.arg_problems("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
+        aggregate(node_resources_fit.arg_problems("", args[_FIT], behaviour), f'{prefix}initializing plugin "{_FIT}": ')
     try:
         points = {**in_tree, **{each: registry[each].points for each in registry}}
         check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())

@@ -79,7 +79,9 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
 
 def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
-    problems = []
+    problems: list[str] = []
+    if not behaviour.takes_args_of_dynamic_resources:
+        return problems
     filter_timeout, binding_timeout = args.get("filterTimeout"), args.get("bindingTimeout")
     if filter_timeout is not None and filter_timeout < 0:
         shown = format_duration(filter_timeout)

@@ -159,7 +159,7 @@ def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any
     return {**args, "scoringStrategy": strategy}
 
 
-def arg_problems(path: str, args: Mapping[str, Any]) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path``, which upstream looks at only when the plugin is made.
 
     It lists the plugin under a name that none has.
@@ -174,10 +174,10 @@ def arg_problems(path: str, args: Mapping[str, Any]) -> list[str]:
         if "/" in group:
             problems.append(invalid(where, group, "resource group name can't contain '/'"))
         problems += [invalid(where, group, problem) for problem in label_key_problems(group)]
-    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"])
+    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"], behaviour)
 
 
-def _scoring_strategy(path: str, strategy: Mapping[str, Any]) -> list[str]:
+def _scoring_strategy(path: str, strategy: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
     problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
     for index, resource in enumerate(strategy["resources"]):
@@ -186,6 +186,11 @@ def _scoring_strategy(path: str, strategy: Mapping[str, Any]) -> list[str]:
             detail = f"resource weight of {name} not in valid range (0, 100]"
             problems.append(invalid(f"{path}.resources[{index}].weight", weight, detail))
     ratio = strategy.get("requestedToCapacityRatio")
+    names_utilization = behaviour.tells_utilization_values
+    if not behaviour.checks_strategies_strictly:
+        shape = (ratio or {}).get("shape", [])
+        of_shape = shape_problems(child(path, "shape"), shape, names_utilization=names_utilization)
+        return problems + (of_shape if ratio is not None else [])
     if kind != "RequestedToCapacityRatio":
         if ratio is not None:
             problems.append(forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio"))

@@ -102,7 +102,14 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return SKIP
         # The system's defaults score nodes that lack one of the labels too.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
-        scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys, findings=state.findings)
+        scoring = ScoreState(
+            pod,
+            constraints,
+            nodes,
+            requires_all_keys=requires_all_keys,
+            counts_by_constraint=self._behaviour.counts_spread_by_constraint,
+            findings=state.findings,
+        )
         scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._behaviour))
         state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS
