@@ -44,6 +44,12 @@ CHANGES: Mapping[str, Change] = {
         f"{_PREEMPTION}: nodesWherePreemptionMightHelp",
         went="Preemption leaves out nodes that PreFilter has ruled out.",
     ),
+    "backs_off_by_attempts": Change(
+        "",
+        "1.34",
+        f"{_SCHEDULER}/backend/queue/backoff_queue.go: calculateBackoffDuration",
+        went="A pod backs off by how often it was refused, or by its errors in a row, and not by all its attempts.",
+    ),
     "checks_strategies_strictly": Change(
         "1.36",
         "",

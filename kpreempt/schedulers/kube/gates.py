@@ -24,6 +24,7 @@ MODELLED = """
     1.26 alpha, 1.32 beta off, 1.34 GA on, 1.35 locked on: DynamicResourceAllocation
     1.27 alpha, 1.33 beta on, 1.35 locked on: InPlacePodVerticalScaling
     1.28 alpha, 1.29 beta on, 1.33 locked on, 1.37 gone: SidecarContainers
+    1.28 beta off, 1.32 beta on, 1.34 locked on, 1.37 gone: SchedulerQueueingHints
     1.29 alpha, 1.31 beta off, 1.34 GA on, 1.36 locked on: VolumeAttributesClass
     1.32 alpha, 1.33 beta on: SchedulerAsyncPreemption
     1.32 alpha, 1.34 beta on: PodLevelResources
@@ -231,7 +232,6 @@ LOCKED = """
     1.28 alpha, 1.31 beta on, 1.34 locked on: KubeletCgroupDriverFromCRI
     1.28 alpha, 1.31 beta on, 1.34 locked on, 1.37 gone: ConsistentListFromCache
     1.28 beta off, 1.30 beta on, 1.34 locked on: NodeSwap
-    1.28 beta off, 1.32 beta on, 1.34 locked on, 1.37 gone: SchedulerQueueingHints
     1.28 beta on, 1.32 GA on, 1.36 locked on: TopologyManagerPolicyOptions
     1.28 beta on, 1.33 deprecated off, 1.36 locked off: SeparateCacheWatchRPC
     1.28 beta on, 1.36 locked on: SELinuxMountReadWriteOncePod

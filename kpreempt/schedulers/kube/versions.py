@@ -1,7 +1,7 @@
 """What differs between versions of kube-scheduler; no other module compares versions.
 
-Dated are its feature gates (``gates.py``), its plugins, and changes that no gate guards (``changes.py``). All others ask
-a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
+Dated are its feature gates (``gates.py``), its plugins, and changes that no gate guards (``changes.py``). All others
+ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
 
 A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES``).
 """
@@ -56,6 +56,7 @@ class Behaviour(NamedTuple):
     pod_level_resources: bool
     scheduler_async_preemption: bool
     scheduler_pop_from_backoff_q: bool
+    scheduler_queueing_hints: bool
     sidecar_containers: bool
     storage_capacity_scoring: bool
     taint_toleration_comparison_operators: bool
@@ -64,6 +65,7 @@ class Behaviour(NamedTuple):
     volume_limit_scaling: bool
 
     adds_sidecars_to_scored_requests: bool
+    backs_off_by_attempts: bool
     checks_strategies_strictly: bool
     compares_resizes_by_pod: bool
     continues_after_a_rejection: bool
@@ -311,8 +313,8 @@ def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:
 class Modelled(NamedTuple):
     """The algorithm that stands for a release, and how near it is.
 
-    ``exact``; or the release is of a minor version that is not modelled, and this is the ``nearest older`` one or, where
-    there is none, the ``nearest newer`` one.
+    ``exact``; or the release is of a minor version that is not modelled, and this is the ``nearest older`` one or,
+    where there is none, the ``nearest newer`` one.
     """
 
     algorithm: str
@@ -342,6 +344,13 @@ def version_of(algorithm: str) -> str | None:
     """The version in an algorithm's name, ``1.34`` or ``1.34.1``; ``None`` where that is none of these."""
     found = _ALGORITHM.fullmatch(algorithm)
     return found[1] if found is not None and found[2] in RELEASES else None
+
+
+def decide_alike(one: str, other: str) -> bool:
+    """Whether the same holds in two versions, with the gates as they are by default."""
+    return _usual(one)._replace(version=other) == _usual(other) and default_plugins(_usual(one)) == default_plugins(
+        _usual(other)
+    )
 
 
 def minor_of(version: str) -> str:
