@@ -19,10 +19,10 @@ from tabulate import tabulate
 
 from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.play import Scene, play
+from kpreempt.analysis.simulation import Scene, play
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json, load_snapshot
-from kpreempt.verdict.play import StepKind
+from kpreempt.verdict.simulation import StepKind
 
 PODS_PER_NODE = 20
 REQUESTS = {"cpu": "2", "memory": "1Gi"}

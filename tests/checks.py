@@ -21,7 +21,7 @@ from kpreempt.verdict.check import (
     RuleId,
     RuleResult,
 )
-from kpreempt.verdict.play import (
+from kpreempt.verdict.simulation import (
     BudgetLow,
     Displaced,
     Play,

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import queue_for
-from kpreempt.analysis.queue_play import QueuePlayer
-from kpreempt.analysis.queue_world import QueueEvent, TimedEvent, World
+from kpreempt.analysis.queue.cluster import QueueEvent, TimedEvent, World
+from kpreempt.analysis.queue.events import QueuePlayer
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot import decode_object

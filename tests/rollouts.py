@@ -12,14 +12,14 @@ import msgspec
 
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.check import CheckQuestion, check_rollout
-from kpreempt.analysis.gate import Excuses, GateRules
-from kpreempt.analysis.play.outcomes import Branch, Choose
-from kpreempt.analysis.play.pace import AT_ONCE, Pace
-from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.simulation.outcomes import Branch, Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
-from kpreempt.verdict.play import WorkloadPlay
+from kpreempt.verdict.simulation import WorkloadPlay
 
 Document = dict[str, Any]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

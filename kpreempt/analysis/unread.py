@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.simulation import Play
 from kpreempt.verdict.unread import unread_of
 
 BUDGETS = "PodDisruptionBudget"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, VOLCANO
-from kpreempt.analysis.cluster_overrides import changed
-from kpreempt.analysis.explain import explain_pods
+from kpreempt.analysis.explain.overrides import changed
+from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster

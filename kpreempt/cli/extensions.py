@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
-    from kpreempt.verdict.plugin_list import AvailablePlugin
+    from kpreempt.verdict.plugins import AvailablePlugin
 
 ENTRY_POINTS = "kpreempt.plugins"
 _FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
@@ -97,7 +97,7 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
 
 def available_plugins() -> list[AvailablePlugin]:
     """The plugins that installed packages announce, to be listed."""
-    from kpreempt.verdict.plugin_list import AvailablePlugin
+    from kpreempt.verdict.plugins import AvailablePlugin
 
     return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Baseline,
     Excuses,
     ForbiddenVictims,

@@ -43,7 +43,7 @@ def queue(request: QueueRequest) -> int:
     from functools import partial
 
     from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS
-    from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
+    from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.queue_events import read_events
@@ -97,7 +97,7 @@ def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, ru
     from datetime import timedelta
 
     from kpreempt.analysis.algorithms import queue_for
-    from kpreempt.analysis.pending_states import max_backoff_of
+    from kpreempt.analysis.pending.states import max_backoff_of
 
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1

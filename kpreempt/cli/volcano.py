@@ -49,8 +49,8 @@ def volcano(request: VolcanoRequest) -> int:
     What the real one leaves to chance goes by name here; --runs N plays N sessions with all of it drawn at random, and
     says how often each end came up.
     """
-    from kpreempt.analysis.cluster_overrides import changed
-    from kpreempt.analysis.volcano import play
+    from kpreempt.analysis.explain.overrides import changed
+    from kpreempt.analysis.volcano.sessions import play
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
     from kpreempt.cli.volcano_configuration import volcano_for

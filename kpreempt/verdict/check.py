@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.base import SparseRecord
-from kpreempt.verdict.play import Play
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
+from kpreempt.verdict.simulation import Play
 
 
 class ChangeKind(StrEnum):

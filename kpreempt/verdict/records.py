@@ -12,7 +12,7 @@ from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.simulation import Play
 from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from kpreempt.analysis.play import Scene, play
+from kpreempt.analysis.simulation import Scene, play
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.verdict.play import PlayEnd, StepKind
+from kpreempt.verdict.simulation import PlayEnd, StepKind
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios
 

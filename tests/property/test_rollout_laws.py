@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.gate import GateRules
-from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed
+from kpreempt.analysis.check.gate import GateRules
+from kpreempt.analysis.check.simulations import Rehearsal, Rehearsed
 from kpreempt.snapshot import decode_object
 from kpreempt.verdict.check import RuleId
-from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
+from kpreempt.verdict.simulation import Play, PlayEnd, PlayStep, StepKind
 from tests.rollouts import BEFORE, NOW, Document, chances, checked, nodes, planned, priority_class, running, workload
 
 LAWS = settings(

@@ -9,10 +9,10 @@ from kpreempt.report.amounts import count
 from kpreempt.report.check.words import how_often
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Part, Phrase
-from kpreempt.report.play_words import clock
 from kpreempt.report.quoting import name, names
+from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
-from kpreempt.verdict.play import PlayEnd, Stranded, StrandedKind
+from kpreempt.verdict.simulation import PlayEnd, Stranded, StrandedKind
 
 _SHARES_SHOWN = 3
 _RULES_NAMED = 3

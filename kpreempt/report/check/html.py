@@ -44,7 +44,7 @@ from kpreempt.report.check.words import finding_text
 from kpreempt.report.durations import format_time
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
-from kpreempt.verdict.play import Displaced
+from kpreempt.verdict.simulation import Displaced
 
 _RULES_LIMIT = 60_000
 _FINDINGS_LIMIT = 250_000

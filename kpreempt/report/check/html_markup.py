@@ -11,10 +11,10 @@ import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self, TypeVar
 
-from kpreempt.report import play_words
+from kpreempt.report import simulation_words as play_words
 from kpreempt.report.escape import printable
 from kpreempt.verdict.check import ChangeKind, GateStanding
-from kpreempt.verdict.play import PlayEnd, StrandedKind
+from kpreempt.verdict.simulation import PlayEnd, StrandedKind
 
 STANDINGS = {
     GateStanding.FAILS: ("fails", "bad"),

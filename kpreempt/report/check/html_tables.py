@@ -28,8 +28,8 @@ from kpreempt.report.check.html_markup import (
     within,
 )
 from kpreempt.verdict.check import Change, Check, NodeRoom, OutcomeShare
-from kpreempt.verdict.play import BudgetLow, Displaced, Play, Stranded, Waiting, WorkloadPlay
 from kpreempt.verdict.records import Assumption
+from kpreempt.verdict.simulation import BudgetLow, Displaced, Play, Stranded, Waiting, WorkloadPlay
 
 _TABLE_LIMIT = 75_000
 _NODES_SHOWN = 8

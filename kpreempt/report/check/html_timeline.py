@@ -26,7 +26,7 @@ from kpreempt.report.check.html_markup import (
     text,
     within,
 )
-from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
 
 _CLOCK_LIMIT = 200_000
 _PODS_SHOWN = 4

@@ -27,10 +27,10 @@ from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
 from kpreempt.report.markdown import escaped
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.play_words import budget_phrase, displaced_phrase, tell_in_short
 from kpreempt.report.quoting import message, name, shortened
+from kpreempt.report.simulation_words import budget_phrase, displaced_phrase, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleResult
-from kpreempt.verdict.play import WorkloadPlay
+from kpreempt.verdict.simulation import WorkloadPlay
 
 # In bytes of UTF-8, which are at least as many as characters. The parts have room for each; together they stay below.
 _ROOM = 64_000

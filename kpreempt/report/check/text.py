@@ -22,10 +22,10 @@ from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.play_words import add_displaced, budget_phrase, clock, play_summary, tell_in_short
 from kpreempt.report.quoting import name, names
+from kpreempt.report.simulation_words import add_displaced, budget_phrase, clock, play_summary, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
-from kpreempt.verdict.play import Play, PlayEnd, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import Play, PlayEnd, StepKind, WorkloadPlay
 
 _INDENT = 2
 _BODY = 4

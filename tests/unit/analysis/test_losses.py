@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.verdict.check import Check, RuleId
-from kpreempt.verdict.play import StepKind
+from kpreempt.verdict.simulation import StepKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.play import Limits, Scene, play
-from kpreempt.analysis.play.chain import Chain
-from kpreempt.analysis.play.outcomes import Branch
-from kpreempt.analysis.play.pace import AT_ONCE, Pace
-from kpreempt.analysis.play.stage import Stage
+from kpreempt.analysis.simulation import Limits, Scene, play
+from kpreempt.analysis.simulation.chain import Chain
+from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.outcomes import Branch
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.controllers.actions import SyncError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -23,7 +23,7 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, 
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import AssumptionKind
-from kpreempt.verdict.play import Play, PlayEnd, StepKind
+from kpreempt.verdict.simulation import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.play import Limits, Scene, play
+from kpreempt.analysis.simulation import Limits, Scene, play
 from kpreempt.errors import PluginFailedError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import OwnerReference
@@ -21,7 +21,7 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
-from kpreempt.verdict.play import Play, PlayEnd, StepKind
+from kpreempt.verdict.simulation import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
 from tests.foreign_plugins import scheduler_with
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.pending import explain_pending
-from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order
-from kpreempt.analysis.queue_state import rejecting_plugins
+from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
+from kpreempt.analysis.queue.state import rejecting_plugins
 from kpreempt.errors import PluginFailedError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -30,7 +30,7 @@ from kpreempt.plugins import (
     unschedulable,
 )
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_text import render_pending
+from kpreempt.report.pending.text import render_pending
 from kpreempt.schedulers.queue_rules import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PendingPods, PendingState, PodSummary, Verdict
 from kpreempt.verdict.status import Code

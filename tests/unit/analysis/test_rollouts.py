@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.verdict.check import RuleId
-from kpreempt.verdict.play import PlayEnd, StepKind, StrandedKind
+from kpreempt.verdict.simulation import PlayEnd, StepKind, StrandedKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)

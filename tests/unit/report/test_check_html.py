@@ -37,7 +37,7 @@ from kpreempt.report.check.html_timeline import (
 from kpreempt.report.check.words import finding_text
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
-from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
 from tests.checks import MARKUP, big_check, hostile_check, quiet_check, whole_check
 from tests.html_pages import Element, parse
 

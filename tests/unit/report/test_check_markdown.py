@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from kpreempt.report.check.markdown import render
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, RuleId
-from kpreempt.verdict.play import BudgetLow, StepKind
+from kpreempt.verdict.simulation import BudgetLow, StepKind
 from tests.checks import HOSTILE, failed, finding, hostile, of_many, passed, replaced
 
 _OWN_BLOCK = re.compile(r"(<details><summary>[\w ]+</summary>|</details>)\s*")

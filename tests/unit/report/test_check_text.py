@@ -10,7 +10,7 @@ from kpreempt.report.escape import is_hidden
 from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, Range, RuleId
-from kpreempt.verdict.play import StepKind
+from kpreempt.verdict.simulation import StepKind
 from tests.checks import failed, finding, hostile, of_many, passed, replaced
 
 

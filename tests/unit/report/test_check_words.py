@@ -8,9 +8,9 @@ from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
 from kpreempt.report.layout import Span, plain
-from kpreempt.report.play_words import tell_in_short, tell_step_by_step
+from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
-from kpreempt.verdict.play import PlayStep, StepKind
+from kpreempt.verdict.simulation import PlayStep, StepKind
 from tests.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
 
 WORKLOAD = "Deployment batch/worker"

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Baseline,
     Excuses,
     Facts,
@@ -22,7 +22,7 @@ from kpreempt.analysis.gate import (
 from kpreempt.errors import InputError, UsageError
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import GateStanding, RuleId
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.simulation import Play
 from tests.unit.analysis.gate.plays import API, LIVE, TODAY, WEB, play, put, told, victim
 
 BUDGET, DB = "shop/db", "StatefulSet shop/db"

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
     ForbiddenVictims,
@@ -20,7 +20,7 @@ from kpreempt.analysis.gate import (
 )
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleId
-from kpreempt.verdict.play import Displaced, Play, PlayEnd, Stranded, StrandedKind
+from kpreempt.verdict.simulation import Displaced, Play, PlayEnd, Stranded, StrandedKind
 from tests.unit.analysis.gate.plays import API, STEPS, TODAY, WEB, play, put, waits
 
 WORKLOADS = ("Deployment shop/cache", "StatefulSet shop/db", "Pod ops/log")

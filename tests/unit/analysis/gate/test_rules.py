@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
+from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
-from kpreempt.verdict.play import BudgetLow, Play, PlayEnd, PlayStep, StepKind, Stranded, StrandedKind, WorkloadPlay
+from kpreempt.verdict.simulation import (
+    BudgetLow,
+    Play,
+    PlayEnd,
+    PlayStep,
+    StepKind,
+    Stranded,
+    StrandedKind,
+    WorkloadPlay,
+)
 from tests.unit.analysis.gate.plays import (
     API,
     STEPS,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS
-from kpreempt.analysis.rollout.plan import MAX_NEW_PODS, ManifestDocument
+from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
+from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.verdict.check import ChangeKind
@@ -438,7 +438,7 @@ def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any
 
 
 def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
-    from kpreempt.analysis.rollout.plan import plan_change
+    from kpreempt.analysis.check.rollout.plan import plan_change
     from kpreempt.snapshot import decode_object
 
     given = [ManifestDocument(manifest, "change.yaml", 1)]

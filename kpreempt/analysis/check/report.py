@@ -1,0 +1,207 @@
+"""Whether a change may go to a cluster: it is played, and the rules of a gate are put to what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS, VOLCANO, Scheduler
+from kpreempt.analysis.check.gate import (
+    Excuses,
+    Facts,
+    GateRules,
+    Judged,
+    PodFacts,
+    evaluate,
+    least,
+    measured,
+    passes,
+    together,
+)
+from kpreempt.analysis.check.rollout.records import Plan
+from kpreempt.analysis.check.rollout.room import changed_nodes, spare
+from kpreempt.analysis.check.simulations import Rehearsal, Rehearsed, badness, share_of, shares
+from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.pending.verdicts import Spread, one_by_one
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.outcomes import Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.unread import unread_of_changed
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict.check import Check, Range
+from kpreempt.verdict.records import SETTING_NOT_MODELLED
+from kpreempt.verdict.simulation import Play
+
+
+class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked: the plan of the change, and the rules.
+
+    ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
+    ``runs`` plays are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do; with
+    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``is_live``: the cluster was read a moment ago.
+    """
+
+    cluster: ClusterSnapshot
+    plan: Plan
+    rules: GateRules
+    excuses: Excuses
+    base: Plan | None = None
+    seed: int = 0
+    runs: int | None = None
+    worst_of: int = 0
+    assumptions: Sequence[Assumption] = ()
+    is_live: bool = False
+
+
+def check_rollout(
+    question: CheckQuestion,
+    scheduler: Scheduler,
+    decode: Decode,
+    *,
+    now: datetime,
+    at: datetime,
+    chances: Callable[[int], Choose],
+    paces: Callable[[int], Pace] = lambda _: AT_ONCE,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+) -> Check:
+    """The answer; ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
+
+    ``at`` is the time of the snapshot, whose age counts to ``now``.
+    Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
+    """
+
+    def rehearsal(plan: Plan) -> Rehearsal:
+        return Rehearsal(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
+
+    summary = described(_counted(question.cluster), question.cluster, now)
+    # Gates are for controllers, too, which may have much to do where nothing is scheduled.
+    gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
+
+    def facts(rehearsed: Rehearsed, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
+        return _facts(rehearsed, [*general, *plan.assumptions, *rehearsed.assumptions, *more], question, summary)
+
+    excuses = question.excuses
+    if question.base is not None:
+        base = question.base
+        played, _ = _played(question, rehearsal(base), spread)
+        there = [measured(each.play, base.changes, facts(each, base), question.rules) for each in played]
+        excuses = msgspec.structs.replace(excuses, base=least(there))
+    played, is_all = _played(question, rehearsal(question.plan), spread)
+    more = [] if is_all or not question.worst_of else [_not_all(len(played))]
+    judged = []
+    for each in played:
+        known = facts(each, question.plan, more)
+        results, findings = evaluate(each.play, question.plan.changes, known, question.rules, excuses)
+        # Plays that were drawn are there as often as they are likely.
+        judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
+    whole = sum(each.likelihood for each in judged)
+    fails = [not passes(each.results) for each in judged]
+    worst = max(range(len(played)), key=lambda index: (_rank(judged[index], played[index].play), -played[index].seed))
+    results, findings = together(judged, worst)
+    outcomes = [
+        share_of(each, fails=failing, share=of.likelihood / whole)
+        for each, of, failing in zip(played, judged, fails, strict=True)
+    ]
+    shown = played[worst]
+    assumed = (assumption for each in (shown, *played) for assumption in each.assumptions)
+    return Check(
+        passed=not any(fails),
+        algorithm=scheduler.algorithm,
+        cluster=summary,
+        at=at,
+        changes=question.plan.changes,
+        rules=results,
+        findings=findings,
+        play=shown.play,
+        seed=shown.seed,
+        runs=len(played),
+        failing_runs=sum(fails),
+        failing_share=sum(each.share for each in outcomes if each.fails),
+        outcomes=shares(outcomes) if len(played) > 1 else [],
+        evictions=_range_of(len(each.play.displaced) for each in played),
+        explored_all=is_all,
+        nodes=changed_nodes(shown.before, shown.after),
+        spare=spare(shown.after),
+        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
+    )
+
+
+def _played(question: CheckQuestion, rehearsal: Rehearsal, spread: Spread) -> tuple[list[Rehearsed], bool]:
+    """The plays that were asked for, and whether they are all that there can be."""
+    if question.worst_of:
+        return rehearsal.every(question.worst_of)
+    if question.runs is None:
+        return rehearsal.enough(question.seed, spread)
+    found = list(rehearsal.several(question.seed, question.runs, spread))
+    return found, not (found[0].play.draws or found[1:])
+
+
+def _range_of(numbers: Iterable[int]) -> Range:
+    found = sorted(numbers)
+    return Range(least=found[0], most=found[-1])
+
+
+def _rank(judged: Judged, play: Play) -> tuple[int, ...]:
+    """The greater the worse."""
+    return (sum(each.failures for each in judged.results), *badness(play))
+
+
+def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
+    return ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
+
+
+def _facts(
+    rehearsed: Rehearsed, assumptions: list[Assumption], question: CheckQuestion, summary: ClusterSummary
+) -> Facts:
+    victims = {each.pod for each in rehearsed.play.displaced}
+    pods = {
+        pod.key: PodFacts(labels=pod.metadata.labels, priority_class=pod.spec.priority_class_name)
+        for cluster in (rehearsed.after, rehearsed.before)
+        for pod in cluster.pods
+        if pod.key in victims
+    }
+    return Facts(
+        pods=pods,
+        workloads=Workloads(rehearsed.after).above,
+        assumptions=list(dict.fromkeys(assumptions)),
+        snapshot_age=summary.age_seconds,
+        is_live=question.is_live,
+    )
+
+
+def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
+    """What is assumed because of how it is played."""
+    found = version_assumptions(question.cluster.version, algorithm)
+    plan = question.plan
+    makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
+    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+        # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
+        # it does not for budgets. A live cluster that does not let them be read does.
+        message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
+        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+    if algorithm == VOLCANO:
+        message = "sessions are played for one pod after the other; a real one decides about all of them at once"
+        found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
+    elif algorithm not in QUEUE_ALGORITHMS:
+        message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
+        found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
+    return found
+
+
+def _of_changed(question: CheckQuestion) -> list[Assumption]:
+    """That objects as they are now could not be read of kinds that the change has; they count as new."""
+    kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
+    return unread_of_changed(question.cluster, kinds)
+
+
+def _not_all(plays: int) -> Assumption:
+    message = f"chance leaves more than the {plays:,} plays that were looked at; a worse one may be among the others"
+    return Assumption("play", "draws", message, AssumptionKind.UNCERTAIN)

@@ -1,0 +1,250 @@
+"""What the API server fills in to a workload, on plain data, and what it refuses of it.
+
+Only what controllers read, and what whoever writes manifests gets wrong: an apply that is refused changes nothing, and
+a play of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``,
+``pkg/apis/batch/v1/defaults.go`` and ``pkg/apis/apps/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from typing import Any
+
+from kpreempt.analysis.check.rollout.template_defaults import mapping_in, mappings_in, template_with_defaults
+from kpreempt.analysis.document_reader import Document, DocumentReader
+
+# The field that says how the pods of a kind are replaced, and the types that it may have.
+STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
+_STRATEGY_TYPES = {
+    "Deployment": ("RollingUpdate", "Recreate"),
+    "StatefulSet": ("RollingUpdate", "OnDelete"),
+    "DaemonSet": ("RollingUpdate", "OnDelete"),
+}
+_AMOUNTS: dict[str, Document] = {
+    "Deployment": {"maxUnavailable": "25%", "maxSurge": "25%"},
+    "StatefulSet": {},
+    "DaemonSet": {"maxUnavailable": 1, "maxSurge": 0},
+}
+# The field that says how many pods there are.
+SIZE_FIELDS = {
+    "Deployment": "replicas",
+    "StatefulSet": "replicas",
+    "ReplicaSet": "replicas",
+    "ReplicationController": "replicas",
+    "Job": "parallelism",
+}
+_PERCENTAGE = re.compile(r"[0-9]{1,9}%")
+_INT32 = 2**31 - 1
+_COUNTS = (
+    *("minReadySeconds", "replicas", "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex"),
+    *("maxFailedIndexes", "activeDeadlineSeconds", "progressDeadlineSeconds", "revisionHistoryLimit"),
+)
+
+_WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+
+
+def workload_with_defaults(document: Document) -> Document:
+    """A copy of a workload with the API's defaults, those of its template included."""
+    result = deepcopy(document)
+    kind, spec = str(result.get("kind")), result.get("spec")
+    if not isinstance(spec, dict):
+        return result
+    if isinstance(spec.get("template"), dict):
+        spec["template"] = template_with_defaults(spec["template"])
+    if kind in STRATEGY_FIELDS:
+        _fill_strategy(kind, spec)
+        _fill(spec, "revisionHistoryLimit", 10)
+    if kind == "Job":
+        fill_job(spec)
+    elif kind in SIZE_FIELDS:
+        _fill(spec, "replicas", 1)
+    if kind == "Deployment":
+        _fill(spec, "progressDeadlineSeconds", 600)
+    elif kind == "StatefulSet":
+        _fill(spec, "podManagementPolicy", "OrderedReady")
+        _fill_claims(spec)
+    elif kind == "CronJob":
+        _fill_cron_job(spec)
+    return result
+
+
+def fill_job(spec: Document) -> None:
+    """Give the spec of a Job its defaults, in place."""
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    _fill(spec, "parallelism", 1)
+    _fill(spec, "backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _INT32)
+    _fill(spec, "completionMode", "NonIndexed")
+    _fill(spec, "suspend", False)
+    _fill(spec, "podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed")
+    _fill(spec, "manualSelector", False)
+    _fill_failure_policy(spec)
+
+
+def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
+    """Raise ``InputError`` for what controllers could not read in the spec of a workload of that kind.
+
+    ``path`` is where the spec is within the object that ``reader`` is for.
+    """
+    for key in _COUNTS:
+        count = reader.int32(spec, key, path)
+        if count is not None and count < 0:
+            raise reader.error("expected a number that is not negative", f"{path}.{key}")
+    for key in ("paused", "suspend"):
+        if not isinstance(spec.get(key), (bool, type(None))):
+            raise reader.error("expected true or false", f"{path}.{key}")
+    if kind in STRATEGY_FIELDS:
+        _check_strategy(kind, spec, reader, path)
+    if kind == "StatefulSet":
+        _check_one_of(spec, "podManagementPolicy", ("OrderedReady", "Parallel"), reader, path)
+        ordinals = reader.mapping(spec, "ordinals", path)
+        if (reader.int32(ordinals, "start", f"{path}.ordinals") or 0) < 0:
+            raise reader.error("expected a number that is not negative", f"{path}.ordinals.start")
+    if kind == "Job":
+        _check_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), reader, path)
+        _check_one_of(spec, "podReplacementPolicy", ("TerminatingOrFailed", "Failed"), reader, path)
+
+
+def _check_strategy(kind: str, spec: Document, reader: DocumentReader, path: str) -> None:
+    field = STRATEGY_FIELDS[kind]
+    strategy = reader.mapping(spec, field, path)
+    path = f"{path}.{field}"
+    _check_one_of(strategy, "type", _STRATEGY_TYPES[kind], reader, path)
+    rolling = reader.mapping(strategy, "rollingUpdate", path)
+    path = f"{path}.rollingUpdate"
+    for key in ("maxUnavailable", "maxSurge"):
+        value = rolling.get(key)
+        if value is not None and not _is_amount(value):
+            raise reader.error("expected a number of pods or a percentage", f"{path}.{key}")
+        if key == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
+            raise reader.error("is more than 100%", f"{path}.{key}")
+    if (reader.int32(rolling, "partition", path) or 0) < 0:
+        raise reader.error("expected a number that is not negative", f"{path}.partition")
+
+
+def _is_amount(value: Any) -> bool:
+    if isinstance(value, str):
+        return _PERCENTAGE.fullmatch(value) is not None
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _INT32
+
+
+def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: DocumentReader, path: str) -> None:
+    value = reader.text(parent, key, path)
+    if value and value not in allowed:
+        raise reader.error(f"is not one of {', '.join(allowed)}", f"{path}.{key}")
+
+
+def _fill(parent: Document, key: str, default: Any) -> None:
+    if parent.get(key) in (None, ""):
+        parent[key] = default
+
+
+def _fill_strategy(kind: str, spec: Document) -> None:
+    field = STRATEGY_FIELDS[kind]
+    if spec.get(field) is None:
+        spec[field] = {}
+    strategy = spec[field]
+    if not isinstance(strategy, dict):
+        return
+    has_type = bool(strategy.get("type"))
+    _fill(strategy, "type", "RollingUpdate")
+    if strategy["type"] != "RollingUpdate":
+        return
+    # A StatefulSet that names the type alone has no such part.
+    if strategy.get("rollingUpdate") is None and not (kind == "StatefulSet" and has_type):
+        strategy["rollingUpdate"] = {}
+    rolling = strategy.get("rollingUpdate")
+    if isinstance(rolling, dict):
+        for key, default in _AMOUNTS[kind].items():
+            _fill(rolling, key, default)
+        if kind == "StatefulSet":
+            _fill(rolling, "partition", 0)
+
+
+def _fill_claims(spec: Document) -> None:
+    """What a StatefulSet does with claims, and how these see their volumes."""
+    _fill(spec, "persistentVolumeClaimRetentionPolicy", {})
+    policy = spec["persistentVolumeClaimRetentionPolicy"]
+    if isinstance(policy, dict):
+        _fill(policy, "whenDeleted", "Retain")
+        _fill(policy, "whenScaled", "Retain")
+    claims = spec.get("volumeClaimTemplates")
+    for claim in claims if isinstance(claims, list) else []:
+        if isinstance(claim, dict) and isinstance(claim.get("spec"), dict):
+            _fill(claim["spec"], "volumeMode", "Filesystem")
+
+
+def _fill_cron_job(spec: Document) -> None:
+    _fill(spec, "concurrencyPolicy", "Allow")
+    _fill(spec, "suspend", False)
+    _fill(spec, "successfulJobsHistoryLimit", 3)
+    _fill(spec, "failedJobsHistoryLimit", 1)
+    job = spec.get("jobTemplate")
+    inner = job.get("spec") if isinstance(job, dict) else None
+    if isinstance(inner, dict):
+        # A Job's other defaults come once it is made.
+        _fill_failure_policy(inner)
+        if isinstance(inner.get("template"), dict):
+            inner["template"] = template_with_defaults(inner["template"])
+
+
+def _fill_failure_policy(spec: Document) -> None:
+    for rule in mappings_in(mapping_in(spec, "podFailurePolicy"), "rules"):
+        for pattern in mappings_in(rule, "onPodConditions"):
+            _fill(pattern, "status", "True")
+
+
+def refuse_workload(document: Document, reader: DocumentReader) -> None:
+    """Raise ``InputError`` for a workload that the API server refuses, whose fields are of the right types."""
+    kind, spec = document["kind"], reader.mapping(document, "spec")
+    if kind == "CronJob":
+        holder = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
+        _refuse_template(holder, reader, "spec.jobTemplate.spec")
+        return
+    _refuse_template(spec, reader, "spec")
+    if kind in _WITH_SELECTOR:
+        _refuse_selector(spec, reader)
+    if kind in ("Deployment", "DaemonSet"):
+        _refuse_strategy(kind, workload_with_defaults(document)["spec"], reader)
+
+
+def _refuse_template(spec: Document, reader: DocumentReader, path: str) -> None:
+    pod = reader.mapping(reader.mapping(spec, "template", path), "spec", f"{path}.template")
+    path = f"{path}.template.spec"
+    if not reader.mappings(pod, "containers", path):
+        raise reader.error("has no container", f"{path}.containers")
+
+
+def _refuse_selector(spec: Document, reader: DocumentReader) -> None:
+    """A selector of labels that the template does not have; expressions are left to the API server."""
+    selector = reader.mapping(spec, "selector", "spec")
+    wanted = reader.texts(selector, "matchLabels", "spec.selector")
+    if not wanted and not reader.mappings(selector, "matchExpressions", "spec.selector"):
+        raise reader.error("is missing", "spec.selector")
+    metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
+    labels = reader.texts(metadata, "labels", "spec.template.metadata")
+    for key, value in wanted.items():
+        if labels.get(key) != value:
+            has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
+            raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
+
+
+def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
+    """``spec`` has its defaults."""
+    field = "strategy" if kind == "Deployment" else "updateStrategy"
+    if kind == "Deployment" and (spec.get("minReadySeconds") or 0) >= spec["progressDeadlineSeconds"]:
+        raise reader.error("has to be more than minReadySeconds", "spec.progressDeadlineSeconds")
+    rolling = reader.mapping(reader.mapping(spec, field, "spec"), "rollingUpdate", f"spec.{field}")
+    if not rolling:
+        return
+    path = f"spec.{field}.rollingUpdate"
+    surges, gives_up = (_is_positive(rolling.get(key)) for key in ("maxSurge", "maxUnavailable"))
+    if not surges and not gives_up:
+        raise reader.error("cannot be 0 where maxSurge is 0", f"{path}.maxUnavailable")
+    if kind == "DaemonSet" and surges and gives_up:
+        raise reader.error("cannot be set where maxUnavailable is not 0, which is 1 by default", f"{path}.maxSurge")
+
+
+def _is_positive(amount: object) -> bool:
+    return amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
