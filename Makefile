@@ -44,7 +44,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
-	@$(PYTHON) -m benchmarks.play
+	@$(PYTHON) -m benchmarks.simulation
 	@$(PYTHON) -m benchmarks.check
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)

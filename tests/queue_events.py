@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import queue_for
 from kpreempt.analysis.queue.cluster import QueueEvent, TimedEvent, World
-from kpreempt.analysis.queue.events import QueuePlayer
+from kpreempt.analysis.queue.events import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot import decode_object
@@ -109,7 +109,7 @@ def timed(events: tuple[Event, ...]) -> list[TimedEvent]:
 def play(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
     """The steps of playing the events on an empty cluster."""
     made = queue or queue_for(algorithm, START)
-    player = QueuePlayer(made, World(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None)
+    player = QueueSimulation(made, World(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None)
     return list(player.play(timed(events)))
 
 

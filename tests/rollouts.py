@@ -19,7 +19,7 @@ from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
-from kpreempt.verdict.simulation import WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload
 
 Document = dict[str, Any]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -180,10 +180,10 @@ def tale(check: Check) -> list[str]:
         f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}"
         + (f" {step.replicas}" if step.replicas is not None else "")
         + (f" {step.node}" if step.kind == "Lands" else "")
-        for step in check.play.steps
+        for step in check.simulation.steps
     ]
 
 
-def end_of(check: Check, name: str) -> WorkloadPlay:
+def end_of(check: Check, name: str) -> SimulatedWorkload:
     """What becomes of a workload (``Deployment shop/api``)."""
-    return next(each for each in check.play.workloads if each.workload == name)
+    return next(each for each in check.simulation.workloads if each.workload == name)

@@ -27,7 +27,7 @@ DEFAULT_ALGORITHM = NEWEST_ALGORITHM
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
-# Plays sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
+# Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
 ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
 # Those whose scheduling queue is modelled.
@@ -129,7 +129,7 @@ def scheduler_for(
         return made
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
-        raise UsageError(f"{VOLCANO} plays whole sessions, and is not asked about one pod after the other", hint=hint)
+        raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
     if algorithm != DEFAULT_ALGORITHM:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
     if policy is not None:

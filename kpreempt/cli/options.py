@@ -93,7 +93,7 @@ VolcanoActions = Annotated[
     ),
 ]
 Runs = Annotated[
-    int, Option("--runs", metavar="N", min=0, help="Play N sessions with chance drawn anew (volcano-1.8).")
+    int, Option("--runs", metavar="N", min=0, help="Run N sessions with chance drawn anew (volcano-1.8).")
 ]
 Seed = Annotated[int, Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")]
 Strict = Annotated[bool, Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")]

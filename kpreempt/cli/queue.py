@@ -28,7 +28,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     events: Annotated[
         str | None,
         After("snapshots"),
-        Option(metavar="FILE", help="Play these events, JSON lines or YAML, and show the queue after each."),
+        Option(metavar="FILE", help="Apply these events, JSON lines or YAML, and show the queue after each."),
     ] = None
 
 

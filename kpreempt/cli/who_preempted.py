@@ -30,8 +30,8 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     is reconstructed: whether the preemptor evicts this pod there, and why.
     """
     from kpreempt.analysis.subject import pod_name
+    from kpreempt.analysis.who_preempted import events
     from kpreempt.analysis.who_preempted.before import reconstruct
-    from kpreempt.analysis.who_preempted.events import events as events
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 

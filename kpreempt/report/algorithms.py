@@ -90,7 +90,7 @@ _ALGORITHMS = (
             "preempt evicts within a queue, and takes it back where the gang does not come together.",
             "reclaim evicts across queues, at once, from those that hold more than they deserve.",
             "Room that is promised lasts one session: in the next one others may take it.",
-            "For explain, batch and compare; kpreempt volcano plays a whole session.",
+            "For explain, batch and compare; kpreempt volcano runs a whole session.",
         ],
         project="Volcano",
     ),

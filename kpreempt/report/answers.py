@@ -116,7 +116,7 @@ ROWS = (
     Row(
         "verdict.check:Check",
         _CHECK,
-        lambda check: _once(victim.pod for victim in check.play.displaced),
+        lambda check: _once(victim.pod for victim in check.simulation.displaced),
         items=attrgetter("findings"),
         formats=CHECK_FORMATS,
     ),

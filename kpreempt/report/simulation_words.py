@@ -1,4 +1,4 @@
-"""A play in words: its steps by the clock, who is displaced for whom, what budgets came to.
+"""A simulation in words: its steps by the clock, who is displaced for whom, what budgets came to.
 
 What stems from the input is a ``Span`` of its own, unstyled or strong.
 """
@@ -13,9 +13,9 @@ from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.quoting import names
-from kpreempt.verdict.simulation import BudgetLow, Displaced, Play, PlayEnd, PlayStep, StepKind
+from kpreempt.verdict.simulation import BudgetLow, Displaced, Simulation, SimulationEnd, SimulationStep, StepKind
 
-_Teller = Callable[[Sequence[PlayStep]], Phrase]
+_Teller = Callable[[Sequence[SimulationStep]], Phrase]
 
 _OTHERS_SHOWN = 2
 INDENT = 2
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
 
 def clock(seconds: float) -> str:
-    """A moment of the play: ``45s``, ``1m30s``, ``2h05m``."""
+    """A moment of the simulation: ``45s``, ``1m30s``, ``2h05m``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -46,19 +46,24 @@ def clock(seconds: float) -> str:
     return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
 
 
-def play_summary(play: Play) -> Phrase:
-    """How the play ends, and how many pods it leaves waiting."""
+def simulation_summary(simulation: Simulation) -> Phrase:
+    """How the simulation ends, and how many pods it leaves waiting."""
     ends = {
-        PlayEnd.SETTLED: f"nothing more happens after {clock(play.seconds)}" if play.seconds else "nothing follows",
-        PlayEnd.LOOP: f"after {clock(play.seconds)} it comes back to where it was, and goes round for ever",
-        PlayEnd.BROKEN_OFF: f"broken off after {clock(play.seconds)}; more would happen",
+        SimulationEnd.SETTLED: f"nothing more happens after {clock(simulation.seconds)}"
+        if simulation.seconds
+        else "nothing follows",
+        SimulationEnd.LOOP: f"after {clock(simulation.seconds)} it comes back to where it was, and goes round for ever",
+        SimulationEnd.BROKEN_OFF: f"broken off after {clock(simulation.seconds)}; more would happen",
     }
-    waiting = sum(pod.was_running for pod in play.waiting)
+    waiting = sum(pod.was_running for pod in simulation.waiting)
     left = f"; {count(waiting, 'pod')} that ran {agree(waiting, 'is')} left waiting" if waiting else ""
-    return (Span(ends[play.end], "" if play.end is PlayEnd.SETTLED else "bad"), Span(left, "bad" if left else ""))
+    return (
+        Span(ends[simulation.end], "" if simulation.end is SimulationEnd.SETTLED else "bad"),
+        Span(left, "bad" if left else ""),
+    )
 
 
-def tell_step_by_step(steps: Sequence[PlayStep]) -> list[Told]:
+def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
     """The steps in their order, those that follow one another on one node for one pod together."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
@@ -67,7 +72,7 @@ def tell_step_by_step(steps: Sequence[PlayStep]) -> list[Told]:
     return lines
 
 
-def tell_in_short(steps: Sequence[PlayStep]) -> list[Told]:
+def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
     """What the pods of an owner do at one moment is one line, wherever they are; in order of the first of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
@@ -75,9 +80,9 @@ def tell_in_short(steps: Sequence[PlayStep]) -> list[Told]:
     return lines
 
 
-def _gathered(moment: Iterable[PlayStep]) -> list[list[PlayStep]]:
+def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
     """The steps of a moment that say the same of their pods, together, unless one would stand before its cause."""
-    groups: list[list[PlayStep]] = []
+    groups: list[list[SimulationStep]] = []
     open_groups: dict[tuple[object, ...], int] = {}
     # The last group that says something of a pod.
     last: dict[str, int] = {}
@@ -93,7 +98,7 @@ def _gathered(moment: Iterable[PlayStep]) -> list[list[PlayStep]]:
     return groups
 
 
-def _told(groups: Sequence[Sequence[PlayStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
+def _told(groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
     """A line for each group of one moment. A nomination shows in whom it tells to go."""
     shown = [group for group in groups if group[0].kind is not StepKind.NOMINATED]
     return [
@@ -102,7 +107,7 @@ def _told(groups: Sequence[Sequence[PlayStep]], words: Mapping[StepKind, _Teller
     ]
 
 
-def _pods(steps: Sequence[PlayStep]) -> Phrase:
+def _pods(steps: Sequence[SimulationStep]) -> Phrase:
     return names([step.pod for step in steps])
 
 
@@ -111,7 +116,7 @@ def _several(texts: Sequence[str], style: Style = "") -> Phrase:
     return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
 
 
-def _scales(steps: Sequence[PlayStep]) -> Phrase:
+def _scales(steps: Sequence[SimulationStep]) -> Phrase:
     last = steps[-1]
     size = f" to {count(last.replicas or 0, 'replica')}"
     if len(steps) > 1:
@@ -122,7 +127,7 @@ def _scales(steps: Sequence[PlayStep]) -> Phrase:
     return (strong(last.pod), f" is set{size}")
 
 
-def _arrives(steps: Sequence[PlayStep]) -> Phrase:
+def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
     owner, causes = steps[0].owner, [step.cause for step in steps]
     if any(causes):
         maker: Phrase = (Span(owner), " makes ") if owner else ()
@@ -130,21 +135,21 @@ def _arrives(steps: Sequence[PlayStep]) -> Phrase:
     return (*_pods(steps), f" {agree(len(steps), 'comes')}")
 
 
-def _is_made(steps: Sequence[PlayStep]) -> Phrase:
+def _is_made(steps: Sequence[SimulationStep]) -> Phrase:
     """Pods of which it is told whose they are, even where they take nobody's place."""
     if steps[0].owner and not steps[0].cause:
         return (Span(steps[0].owner), " makes ", *_pods(steps))
     return _arrives(steps)
 
 
-def _lands(steps: Sequence[PlayStep]) -> Phrase:
+def _lands(steps: Sequence[SimulationStep]) -> Phrase:
     drawn = [len(step.tied) for step in steps if step.tied]
     among = f", drawn among {max(drawn):,}" if drawn else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
     return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 
 
-def _leaves(steps: Sequence[PlayStep]) -> Phrase:
+def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
     first = steps[0]
     broken = sorted({budget for step in steps for budget in step.violated})
     violates: Phrase = (Span(", which breaks budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
@@ -161,15 +166,15 @@ def _leaves(steps: Sequence[PlayStep]) -> Phrase:
     return (*_pods(steps), told, *sake, *violates)
 
 
-def _gone(steps: Sequence[PlayStep]) -> Phrase:
+def _gone(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), f" {agree(len(steps), 'is')} gone from ", *_several([step.node for step in steps]))
 
 
-def _waits(steps: Sequence[PlayStep]) -> Phrase:
+def _waits(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
 
 
-def _refused(steps: Sequence[PlayStep]) -> Phrase:
+def _refused(steps: Sequence[SimulationStep]) -> Phrase:
     maker: Phrase = (Span(steps[0].owner), " may not make ") if steps[0].owner else ("refused: ",)
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 

@@ -26,7 +26,7 @@ class StepKind(StrEnum):
     REFUSED = "Refused"
 
 
-class PlayStep(SparseRecord, frozen=True, kw_only=True):
+class SimulationStep(SparseRecord, frozen=True, kw_only=True):
     """A step, ``at`` seconds from the start.
 
     ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
@@ -108,7 +108,7 @@ class Refusal(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetLow(SparseRecord, frozen=True, kw_only=True):
-    """A budget that the play touches: the disruptions that it allows before, at least, and in the end.
+    """A budget that the simulation touches: the disruptions that it allows before, at least, and in the end.
 
     ``violations`` counts the victims that it did not allow to go.
     """
@@ -120,7 +120,7 @@ class BudgetLow(SparseRecord, frozen=True, kw_only=True):
     violations: int = 0
 
 
-class WorkloadPlay(SparseRecord, frozen=True, kw_only=True):
+class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     """What becomes of a workload that is changed, or of which a pod had to go.
 
     ``workload`` is a kind with ``namespace/name``, of a ReplicaSet's pods that of its Deployment, and ``Pod shop/one``
@@ -173,34 +173,34 @@ class Stranded(SparseRecord, frozen=True, kw_only=True):
     until: float | None = None
 
 
-class PlayEnd(StrEnum):
-    """How a play ends: nothing more happens, the same happens over and over, or it is broken off."""
+class SimulationEnd(StrEnum):
+    """How a simulation ends: nothing more happens, the same happens over and over, or it is broken off."""
 
     SETTLED = "Settled"
     LOOP = "Loop"
     BROKEN_OFF = "BrokenOff"
 
 
-class Play(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A play from its start to its end.
+class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """A simulation from its start to its end.
 
     ``seconds`` is when the last thing happens. ``displaced`` are all victims, each followed by those that had to go for
     what took its place; ``depth`` is the length of the longest such chain. ``starts_at`` is when each of the pods that
     came first is bound, in seconds; those that never are, are missing. ``draws`` counts the choices that the scheduler
     leaves to chance. ``refused`` is what ResourceQuotas do not let be made. ``loop`` are the workloads whose pods go
-    round, where the play ends so.
+    round, where the simulation ends so.
     """
 
-    end: PlayEnd
+    end: SimulationEnd
     seconds: float
     depth: int
     starts_at: dict[str, float]
     displaced: list[Displaced]
     waiting: list[Waiting]
     budgets: list[BudgetLow]
-    workloads: list[WorkloadPlay] = []
+    workloads: list[SimulatedWorkload] = []
     stranded: list[Stranded] = []
     refused: list[Refusal] = []
     loop: list[str] = []
     draws: int = 0
-    steps: list[PlayStep]
+    steps: list[SimulationStep]

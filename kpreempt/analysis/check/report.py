@@ -1,4 +1,4 @@
-"""Whether a change may go to a cluster: it is played, and the rules of a gate are put to what happens."""
+"""Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kpreempt.analysis.check.gate import (
 )
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
-from kpreempt.analysis.check.simulations import Rehearsal, Rehearsed, badness, share_of, shares
+from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
 from kpreempt.analysis.explain.pods import described, version_assumptions
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
@@ -35,15 +35,15 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
 from kpreempt.verdict.check import Check, Range
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
-from kpreempt.verdict.simulation import Play
+from kpreempt.verdict.simulation import Simulation
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: the plan of the change, and the rules.
 
     ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
-    ``runs`` plays are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do; with
-    ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``runs`` simulations are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do;
+    with ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
     ``is_live``: the cluster was read a moment ago.
     """
 
@@ -77,41 +77,44 @@ def check_rollout(
     Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
     """
 
-    def rehearsal(plan: Plan) -> Rehearsal:
-        return Rehearsal(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
+    def simulations(plan: Plan) -> Simulations:
+        return Simulations(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
 
     summary = described(_counted(question.cluster), question.cluster, now)
     # Gates are for controllers, too, which may have much to do where nothing is scheduled.
     gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
     general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
-    def facts(rehearsed: Rehearsed, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
-        return _facts(rehearsed, [*general, *plan.assumptions, *rehearsed.assumptions, *more], question, summary)
+    def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
+        return _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
 
     excuses = question.excuses
     if question.base is not None:
         base = question.base
-        played, _ = _played(question, rehearsal(base), spread)
-        there = [measured(each.play, base.changes, facts(each, base), question.rules) for each in played]
+        simulated, _ = _simulated(question, simulations(base), spread)
+        there = [measured(each.simulation, base.changes, facts(each, base), question.rules) for each in simulated]
         excuses = msgspec.structs.replace(excuses, base=least(there))
-    played, is_all = _played(question, rehearsal(question.plan), spread)
-    more = [] if is_all or not question.worst_of else [_not_all(len(played))]
+    simulated, is_all = _simulated(question, simulations(question.plan), spread)
+    more = [] if is_all or not question.worst_of else [_not_all(len(simulated))]
     judged = []
-    for each in played:
+    for each in simulated:
         known = facts(each, question.plan, more)
-        results, findings = evaluate(each.play, question.plan.changes, known, question.rules, excuses)
-        # Plays that were drawn are there as often as they are likely.
+        results, findings = evaluate(each.simulation, question.plan.changes, known, question.rules, excuses)
+        # Simulations that were drawn are there as often as they are likely.
         judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
     whole = sum(each.likelihood for each in judged)
     fails = [not passes(each.results) for each in judged]
-    worst = max(range(len(played)), key=lambda index: (_rank(judged[index], played[index].play), -played[index].seed))
+    worst = max(
+        range(len(simulated)),
+        key=lambda index: (_rank(judged[index], simulated[index].simulation), -simulated[index].seed),
+    )
     results, findings = together(judged, worst)
     outcomes = [
         share_of(each, fails=failing, share=of.likelihood / whole)
-        for each, of, failing in zip(played, judged, fails, strict=True)
+        for each, of, failing in zip(simulated, judged, fails, strict=True)
     ]
-    shown = played[worst]
-    assumed = (assumption for each in (shown, *played) for assumption in each.assumptions)
+    shown = simulated[worst]
+    assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     return Check(
         passed=not any(fails),
         algorithm=scheduler.algorithm,
@@ -120,13 +123,13 @@ def check_rollout(
         changes=question.plan.changes,
         rules=results,
         findings=findings,
-        play=shown.play,
+        simulation=shown.simulation,
         seed=shown.seed,
-        runs=len(played),
+        runs=len(simulated),
         failing_runs=sum(fails),
         failing_share=sum(each.share for each in outcomes if each.fails),
-        outcomes=shares(outcomes) if len(played) > 1 else [],
-        evictions=_range_of(len(each.play.displaced) for each in played),
+        outcomes=shares(outcomes) if len(simulated) > 1 else [],
+        evictions=_range_of(len(each.simulation.displaced) for each in simulated),
         explored_all=is_all,
         nodes=changed_nodes(shown.before, shown.after),
         spare=spare(shown.after),
@@ -134,14 +137,14 @@ def check_rollout(
     )
 
 
-def _played(question: CheckQuestion, rehearsal: Rehearsal, spread: Spread) -> tuple[list[Rehearsed], bool]:
-    """The plays that were asked for, and whether they are all that there can be."""
+def _simulated(question: CheckQuestion, simulations: Simulations, spread: Spread) -> tuple[list[Simulated], bool]:
+    """The simulations that were asked for, and whether they are all that there can be."""
     if question.worst_of:
-        return rehearsal.every(question.worst_of)
+        return simulations.every(question.worst_of)
     if question.runs is None:
-        return rehearsal.enough(question.seed, spread)
-    found = list(rehearsal.several(question.seed, question.runs, spread))
-    return found, not (found[0].play.draws or found[1:])
+        return simulations.enough(question.seed, spread)
+    found = list(simulations.several(question.seed, question.runs, spread))
+    return found, not (found[0].simulation.draws or found[1:])
 
 
 def _range_of(numbers: Iterable[int]) -> Range:
@@ -149,9 +152,9 @@ def _range_of(numbers: Iterable[int]) -> Range:
     return Range(least=found[0], most=found[-1])
 
 
-def _rank(judged: Judged, play: Play) -> tuple[int, ...]:
+def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
     """The greater the worse."""
-    return (sum(each.failures for each in judged.results), *badness(play))
+    return (sum(each.failures for each in judged.results), *badness(simulation))
 
 
 def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
@@ -159,18 +162,18 @@ def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
 
 
 def _facts(
-    rehearsed: Rehearsed, assumptions: list[Assumption], question: CheckQuestion, summary: ClusterSummary
+    simulated: Simulated, assumptions: list[Assumption], question: CheckQuestion, summary: ClusterSummary
 ) -> Facts:
-    victims = {each.pod for each in rehearsed.play.displaced}
+    victims = {each.pod for each in simulated.simulation.displaced}
     pods = {
         pod.key: PodFacts(labels=pod.metadata.labels, priority_class=pod.spec.priority_class_name)
-        for cluster in (rehearsed.after, rehearsed.before)
+        for cluster in (simulated.after, simulated.before)
         for pod in cluster.pods
         if pod.key in victims
     }
     return Facts(
         pods=pods,
-        workloads=Workloads(rehearsed.after).above,
+        workloads=Workloads(simulated.after).above,
         assumptions=list(dict.fromkeys(assumptions)),
         snapshot_age=summary.age_seconds,
         is_live=question.is_live,
@@ -178,7 +181,7 @@ def _facts(
 
 
 def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
-    """What is assumed because of how it is played."""
+    """What is assumed because of how it is simulated."""
     found = version_assumptions(question.cluster.version, algorithm)
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
@@ -188,7 +191,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
     if algorithm == VOLCANO:
-        message = "sessions are played for one pod after the other; a real one decides about all of them at once"
+        message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
     elif algorithm not in QUEUE_ALGORITHMS:
         message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
@@ -202,6 +205,8 @@ def _of_changed(question: CheckQuestion) -> list[Assumption]:
     return unread_of_changed(question.cluster, kinds)
 
 
-def _not_all(plays: int) -> Assumption:
-    message = f"chance leaves more than the {plays:,} plays that were looked at; a worse one may be among the others"
-    return Assumption("play", "draws", message, AssumptionKind.UNCERTAIN)
+def _not_all(simulations: int) -> Assumption:
+    message = (
+        f"chance leaves more than the {simulations:,} runs that were looked at; a worse one may be among the others"
+    )
+    return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)

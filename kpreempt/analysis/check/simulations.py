@@ -1,4 +1,4 @@
-"""A change played through: once, several times by chance, or with every choice that chance may make."""
+"""A change simulated: once, several times by chance, or with every choice that chance may make."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.check.rollout.controllers import cast
+from kpreempt.analysis.check.rollout.controllers import start_controllers
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation import Limits, Scene, play_to_the_end
+from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
 from kpreempt.analysis.simulation.outcomes import Branch, Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import OutcomeShare
-from kpreempt.verdict.simulation import Play, StepKind
+from kpreempt.verdict.simulation import Simulation, StepKind
 
-# Beyond this a play is broken off; a rollout needs a few attempts for each of its pods.
+# Beyond this a simulation is broken off; a rollout needs a few attempts for each of its pods.
 _ATTEMPTS = 50_000
-# So many plays by default where chance leaves more; all of them where one play foretells no more than that.
+# So many simulations by default where chance leaves more; all of them where one simulation foretells no more than that.
 _FEW_PLAYS = 20
 _MOST_PLAYS = 2 * _FEW_PLAYS
 _LEAST_PLAYS = 5
 # As many are enough to see whether it makes a difference how fast everything is.
 _PACED_PLAYS = 4
-# What the drawn plays may come to together, in decisions times nodes, which is what a decision takes.
+# What the drawn simulations may come to together, in decisions times nodes, which is what a decision takes.
 _MOST_DECISIONS = 5_000_000
 _DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
 
 
-class Rehearsed(msgspec.Struct, frozen=True):
-    """One play of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
+class Simulated(msgspec.Struct, frozen=True):
+    """One run of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
 
     ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
     some choice has more branches than were told.
     """
 
     seed: int
-    play: Play
+    simulation: Simulation
     assumptions: list[Assumption]
     before: ClusterSnapshot
     after: ClusterSnapshot
@@ -56,8 +56,8 @@ class Rehearsed(msgspec.Struct, frozen=True):
     decisions: int = 0
 
 
-class Rehearsal:
-    """Plays a plan any number of times. The cluster is prepared for the scheduler once.
+class Simulations:
+    """Simulates a plan any number of times. The cluster is prepared for the scheduler once.
 
     ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
     """
@@ -82,76 +82,78 @@ class Rehearsal:
         self._phases = phases
         self._prepared: Any = None
 
-    def by_chance(self, seed: int) -> Rehearsed:
-        """A play in which the seed decides where the scheduler draws, and how long everything takes."""
-        return self._play(seed, _Choices((), self._chances(seed)), self._paces(seed))
+    def by_chance(self, seed: int) -> Simulated:
+        """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
+        return self._simulate(seed, _Choices((), self._chances(seed)), self._paces(seed))
 
-    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Rehearsed]:
-        """As many plays, with seeds that follow one another; one is enough where nothing is up to chance."""
+    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Simulated]:
+        """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
         first = self.by_chance(seed)
         yield first
-        if is_up_to_chance(first.play):
+        if is_up_to_chance(first.simulation):
             yield from spread(range(seed + 1, seed + runs), self.by_chance)
 
-    def every(self, most: int, first: Rehearsed | None = None) -> tuple[list[Rehearsed], bool]:
-        """The plays of all choices there are, ``most`` at most, and whether these were all.
+    def every(self, most: int, first: Simulated | None = None) -> tuple[list[Simulated], bool]:
+        """The simulations of all choices there are, ``most`` at most, and whether these were all.
 
-        The first takes the first branch wherever there is a draw, or is the one that was played already; then come
+        The first takes the first branch wherever there is a draw, or is the one that was simulated already; then come
         those that differ from it in one choice, and so on.
         """
-        found: list[Rehearsed] = []
+        found: list[Simulated] = []
         waiting: deque[tuple[int, ...]] = deque([()])
         while waiting and len(found) < most:
             prefix = waiting.popleft()
-            played = (
-                first if first is not None and not found else self._play(len(found), _Choices(prefix, first_branch))
+            simulated = (
+                first if first is not None and not found else self._simulate(len(found), _Choices(prefix, first_branch))
             )
-            found.append(msgspec.structs.replace(played, seed=len(found)))
-            for place in range(len(prefix), len(played.widths)):
-                others = (other for other in range(played.widths[place]) if other != played.taken[place])
-                waiting.extend((*played.taken[:place], other) for other in others)
-        return found, not waiting and not any(played.has_others for played in found)
+            found.append(msgspec.structs.replace(simulated, seed=len(found)))
+            for place in range(len(prefix), len(simulated.widths)):
+                others = (other for other in range(simulated.widths[place]) if other != simulated.taken[place])
+                waiting.extend((*simulated.taken[:place], other) for other in others)
+        return found, not waiting and not any(simulated.has_others for simulated in found)
 
-    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Rehearsed], bool]:
-        """As many plays as show what chance may do, and whether these are all that there can be.
+    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Simulated], bool]:
+        """As many simulations as show what chance may do, and whether these are all that there can be.
 
         One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
         their decisions leave room for. They are not all where another pace leads to something else. How long a decision
         takes on this machine has no part in it.
         """
         first = self.by_chance(seed)
-        if not is_up_to_chance(first.play):
+        if not is_up_to_chance(first.simulation):
             return [first], True
         room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
         if prod(first.widths) <= _FEW_PLAYS:
-            # More than one play foretells may be there after all; those that were looked at count all the same.
+            # More than one simulation foretells may be there after all; those that were looked at count all the same.
             of_all = first if self._paces(seed).is_at_once else None
             found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
-            if not first.play.displaced or self._is_foretold(found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread):
+            if not first.simulation.displaced or self._is_foretold(
+                found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread
+            ):
                 return found, is_all
         runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
         return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
 
-    def _is_foretold(self, found: Sequence[Rehearsed], seeds: range, spread: Spread) -> bool:
+    def _is_foretold(self, found: Sequence[Simulated], seeds: range, spread: Spread) -> bool:
         """Whether it makes no difference how long everything takes."""
-        kinds = {_kind_of(each.play) for each in found}
-        return all(_kind_of(each.play) in kinds for each in spread(seeds, self.by_chance))
+        kinds = {_kind_of(each.simulation) for each in found}
+        return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
 
-    def _play(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Rehearsed:
-        made = cast(self._plan, self._decode, self._now, self._scheduler.settings.gates)
+    def _simulate(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Simulated:
+        made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings.gates)
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
-        scene = Scene(
+        scene = SimulationStart(
             arriving=made.arriving,
             leaving=self._plan.deleted_pods,
             lost_nodes=self._plan.deleted_nodes,
-            actors=made.actors,
+            controllers=made.controllers,
             choose=choices.choose,
             pace=pace,
         )
-        with self._phases.phase("play"):
-            play, assumptions, after = play_to_the_end(
+        with self._phases.phase("simulation"):
+            simulation, assumptions, after = simulated_to_the_end(
                 pace.in_drawn_order(made.cluster),
                 scene,
                 self._scheduler,
@@ -159,9 +161,9 @@ class Rehearsal:
                 limits=Limits(attempts=_ATTEMPTS),
                 prepared=self._prepared if pace.is_at_once else None,
             )
-        return Rehearsed(
+        return Simulated(
             seed=seed,
-            play=play,
+            simulation=simulation,
             assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
             before=made.cluster,
             after=after,
@@ -169,7 +171,7 @@ class Rehearsal:
             taken=tuple(choices.taken),
             widths=tuple(choices.widths),
             has_others=choices.has_others,
-            decisions=sum(step.kind in _DECIDED for step in play.steps),
+            decisions=sum(step.kind in _DECIDED for step in simulation.steps),
         )
 
 
@@ -194,31 +196,33 @@ class _Choices:
         return chosen
 
 
-def is_up_to_chance(play: Play) -> bool:
-    """Whether other plays may come to something else: where anything is drawn, or who goes may hang on who is first."""
-    return bool(play.draws or play.displaced)
+def is_up_to_chance(simulation: Simulation) -> bool:
+    """Whether other runs may come to something else: where anything is drawn, or who goes may hang on who is first."""
+    return bool(simulation.draws or simulation.displaced)
 
 
-def share_of(rehearsed: Rehearsed, *, fails: bool, share: float) -> OutcomeShare:
-    """The outcome of one play, by which it is told from others; it counts once, and as ``share`` of the whole."""
-    return msgspec.structs.replace(_outcome(rehearsed.play), count=1, seed=rehearsed.seed, share=share, fails=fails)
+def share_of(simulated: Simulated, *, fails: bool, share: float) -> OutcomeShare:
+    """The outcome of one simulation, by which it is told from others; it counts once, and as ``share`` of the whole."""
+    return msgspec.structs.replace(
+        _outcome(simulated.simulation), count=1, seed=simulated.seed, share=share, fails=fails
+    )
 
 
-def _outcome(play: Play) -> OutcomeShare:
+def _outcome(simulation: Simulation) -> OutcomeShare:
     return OutcomeShare(
         count=0,
         seed=0,
         share=0,
-        end=play.end,
-        victims=_counted(each.workload for each in play.displaced),
-        violations={budget.budget: budget.violations for budget in play.budgets if budget.violations},
-        pending=_counted(each.workload for each in play.waiting),
-        depth=play.depth,
+        end=simulation.end,
+        victims=_counted(each.workload for each in simulation.displaced),
+        violations={budget.budget: budget.violations for budget in simulation.budgets if budget.violations},
+        pending=_counted(each.workload for each in simulation.waiting),
+        depth=simulation.depth,
     )
 
 
-def _kind_of(play: Play) -> bytes:
-    return _key_of(_outcome(play))
+def _kind_of(simulation: Simulation) -> bytes:
+    return _key_of(_outcome(simulation))
 
 
 def _key_of(outcome: OutcomeShare) -> bytes:
@@ -240,15 +244,15 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
     return sorted(found.values(), key=lambda each: (-each.count, each.seed))
 
 
-def badness(play: Play) -> tuple[int, ...]:
+def badness(simulation: Simulation) -> tuple[int, ...]:
     """The greater the worse: budgets broken, pods that wait, victims, how deep the cascade is, what is stranded."""
     return (
-        play.end != "Settled",
-        sum(budget.violations for budget in play.budgets),
-        sum(not each.waited_before for each in play.waiting),
-        len(play.displaced),
-        play.depth,
-        len(play.stranded),
+        simulation.end != "Settled",
+        sum(budget.violations for budget in simulation.budgets),
+        sum(not each.waited_before for each in simulation.waiting),
+        len(simulation.displaced),
+        simulation.depth,
+        len(simulation.stranded),
     )
 
 

@@ -187,12 +187,12 @@ def _choice(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 
 def _rounds(verdict: Verdict) -> dict[str, TieBreakRound]:
-    """Every rule with what it leaves; one that was not played, or that there is not, leaves what it finds."""
-    played = {each.criterion: each for each in verdict.selection.rounds} if verdict.selection else {}
+    """Every rule with what it leaves; one that was not applied, or that there is not, leaves what it finds."""
+    applied = {each.criterion: each for each in verdict.selection.rounds} if verdict.selection else {}
     left = [each.node for each in verdict.candidates]
     rounds = {}
     for criterion in _CRITERIA:
-        rounds[criterion] = played.get(criterion) or TieBreakRound(criterion, {}, left)
+        rounds[criterion] = applied.get(criterion) or TieBreakRound(criterion, {}, left)
         left = rounds[criterion].survivors
     return rounds
 
@@ -269,11 +269,11 @@ def _reprieve(pod: str, step: Reprieve | None) -> str:
     return f"{pod} goes{first}{blocked}"
 
 
-def _values(played: TieBreakRound) -> str:
-    if not played.values:
-        return "not played"
-    shown = [f"{node} {value}" for node, value in list(played.values.items())[:_NAMED]]
-    return ", ".join([*shown, "…"] if len(played.values) > _NAMED else shown)
+def _values(applied: TieBreakRound) -> str:
+    if not applied.values:
+        return "not applied"
+    shown = [f"{node} {value}" for node, value in list(applied.values.items())[:_NAMED]]
+    return ", ".join([*shown, "…"] if len(applied.values) > _NAMED else shown)
 
 
 def _shared_candidates(base: Verdict, other: Verdict) -> Iterator[tuple[Candidate, Candidate]]:

@@ -9,11 +9,18 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.choice_edits import candidate_on, choice_ladders, lower_further
+from kpreempt.analysis.explain.choice_edits import candidate_on, choice_options, lower_further
 from kpreempt.analysis.explain.edits import Edit, Stated, edit_cluster, edit_pod
 from kpreempt.analysis.explain.least_priority import just_above, least, worth_trying
 from kpreempt.analysis.explain.remedies import remedies_for
-from kpreempt.analysis.explain.single_edits import Ladder, Scene, allow_preemption, raise_priority, raised, remove_pods
+from kpreempt.analysis.explain.single_edits import (
+    EditOptions,
+    Scene,
+    allow_preemption,
+    raise_priority,
+    raised,
+    remove_pods,
+)
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -128,8 +135,8 @@ class Search:
     def try_singles(self, start: Situation, node: Node, failed: list[Trial]) -> Iterator[tuple[Edit, Verdict]]:
         """Each single change that reaches the goal, with its verdict; what fails is added to ``failed``."""
         evaluation = self._scheduler.tell_node(start.prepared, start.pod, node.name)
-        for ladder in self._ladders(start, node, evaluation):
-            reached = self._climb(ladder, start, node, [], failed)
+        for options in self._ladders(start, node, evaluation):
+            reached = self._climb(options, start, node, [], failed)
             if reached is not None:
                 yield reached
             if self.gave_up:
@@ -143,10 +150,10 @@ class Search:
         nearest = sorted(failed, key=lambda trial: (trial.num_refusals, trial.edits[0].weight))
         known: set[frozenset[ChangeKind]] = set()
         for trial in nearest[:_MAX_FIRST_CHANGES]:
-            for ladder in self._ladders(trial.situation, node, trial.evaluation):
-                if {change.kind for change in ladder[0].changes} & {change.kind for change in trial.edits[0].changes}:
+            for options in self._ladders(trial.situation, node, trial.evaluation):
+                if {change.kind for change in options[0].changes} & {change.kind for change in trial.edits[0].changes}:
                     continue
-                reached = self._climb(ladder, trial.situation, node, trial.edits, [])
+                reached = self._climb(options, trial.situation, node, trial.edits, [])
                 if reached is not None:
                     pair = sorted([trial.edits[0], reached[0]], key=lambda edit: edit.weight)
                     kinds = frozenset(change.kind for edit in pair for change in edit.changes)
@@ -156,31 +163,31 @@ class Search:
                 if self.gave_up or len(known) >= _MAX_PAIRS:
                     return
 
-    def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[Ladder]:
-        """The ladders to climb from here, the one with the least first step first."""
+    def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
+        """The options to climb from here, the one with the least first step first."""
         scene = Scene(situation.pod, situation.cluster, _same(situation.cluster, node))
         verdict = situation.verdict
         may_evict = _may_evict(situation, node.name)
         needed = refusals_of(evaluation, may_evict=may_evict)
-        ladders = remedies_for(scene, needed)
+        options = remedies_for(scene, needed)
         if evaluation.nominated_pods:
-            ladders.append(remove_pods(scene, evaluation.nominated_pods))
+            options.append(remove_pods(scene, evaluation.nominated_pods))
         if (may_evict or evaluation.nominated_pods) and not self._has_least_priority:
-            ladders.append(raise_priority(scene, evaluation.nominated_pods))
+            options.append(raise_priority(scene, evaluation.nominated_pods))
         if evaluation.without_lower and not any(name != node.name for name in verdict.feasible_nodes):
-            ladders.append(allow_preemption(situation.pod))
+            options.append(allow_preemption(situation.pod))
         if may_evict:
             # Without evictions the pod may land where it would lose the choice of whom to evict.
-            ladders += remedies_for(scene, refusals_of(evaluation, may_evict=False))
+            options += remedies_for(scene, refusals_of(evaluation, may_evict=False))
         if not needed or not refusals_of(evaluation, may_evict=is_preemptor(situation.pod)):
-            ladders += choice_ladders(scene, verdict)
-        return sorted((ladder for ladder in ladders if ladder), key=lambda ladder: ladder[0].weight)
+            options += choice_options(scene, verdict)
+        return sorted((options for options in options if options), key=lambda options: options[0].weight)
 
     def _climb(
-        self, ladder: Ladder, start: Situation, node: Node, before: list[Edit], failed: list[Trial]
+        self, options: EditOptions, start: Situation, node: Node, before: list[Edit], failed: list[Trial]
     ) -> tuple[Edit, Verdict] | None:
-        """The first edit of the ladder that reaches the goal. Requests are lowered further while that can matter."""
-        for first in ladder:
+        """The first edit of the options that reaches the goal. Requests are lowered further while that can matter."""
+        for first in options:
             edit: Edit | None = first
             for _ in range(_MAX_LOWERINGS):
                 if edit is None:

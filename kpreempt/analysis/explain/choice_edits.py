@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpreempt.analysis.explain.edits import Edit
-from kpreempt.analysis.explain.single_edits import Ladder, Scene, drop_preferences, lower_requests, remove_pods
+from kpreempt.analysis.explain.single_edits import EditOptions, Scene, drop_preferences, lower_requests, remove_pods
 from kpreempt.analysis.field_paths import Assignment, format_path
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import METADATA_NAME_FIELD
@@ -15,21 +15,21 @@ _HOSTNAME = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def choice_ladders(scene: Scene, verdict: Verdict) -> list[Ladder]:
+def choice_options(scene: Scene, verdict: Verdict) -> list[EditOptions]:
     """Ladders for a node that fits, or is a candidate, in ``verdict`` and that the pod does not end on."""
     node_name = scene.node.name
-    ladders: list[Ladder] = []
+    options: list[EditOptions] = []
     candidate = candidate_on(verdict, node_name)
     if candidate is not None:
         lowered = lower_further(scene.pod, None, candidate)
-        ladders += [[lowered] if lowered else [], _allow_more(candidate), remove_pods(scene, candidate.victims)]
+        options += [[lowered] if lowered else [], _allow_more(candidate), remove_pods(scene, candidate.victims)]
     if node_name in verdict.scores:
-        ladders.append(drop_preferences(scene))
+        options.append(drop_preferences(scene))
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
-        ladders.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordoned=winners[0])])
-    ladders.append(_pin(scene))
-    return [ladder for ladder in ladders if ladder]
+        options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordoned=winners[0])])
+    options.append(_pin(scene))
+    return [options for options in options if options]
 
 
 def candidate_on(verdict: Verdict, node_name: str) -> Candidate | None:
@@ -65,7 +65,7 @@ def _shortage(step: Reprieve) -> list[Shortfall]:
     return detail.shortfalls
 
 
-def _allow_more(candidate: Candidate) -> Ladder:
+def _allow_more(candidate: Candidate) -> EditOptions:
     """Budgets that allow what evicting the victims takes: each alone, then all that are violated."""
     wanted: dict[str, tuple[int, int]] = {}
     for step in candidate.steps:
@@ -73,8 +73,8 @@ def _allow_more(candidate: Candidate) -> Ladder:
             allowed, least = wanted.get(use.budget, (use.allowed, use.left))
             wanted[use.budget] = max(allowed, use.allowed), min(least, use.left)
     violated = {budget: (allowed, allowed - left) for budget, (allowed, left) in wanted.items() if left < 0}
-    ladder = [_budgets({budget: amounts}) for budget, amounts in violated.items()]
-    return [*ladder, _budgets(violated)] if len(violated) > 1 else ladder
+    options = [_budgets({budget: amounts}) for budget, amounts in violated.items()]
+    return [*options, _budgets(violated)] if len(violated) > 1 else options
 
 
 def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
@@ -84,7 +84,7 @@ def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
     )
 
 
-def _pin(scene: Scene) -> Ladder:
+def _pin(scene: Scene) -> EditOptions:
     """Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label."""
     spec, node = scene.pod.spec, scene.node
     hostname = node.labels.get(_HOSTNAME)

@@ -45,7 +45,7 @@ def explain_pods(
     assumptions: Iterable[Assumption] = (),
     node_name: str = "",
     proposes: bool = False,
-    plays_on: bool = False,
+    simulates_on: bool = False,
     records_steps: bool = True,
     phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
@@ -54,7 +54,7 @@ def explain_pods(
     ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
     missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
     verdict tells the whole story of that node; otherwise, where it ``proposes``, one that the pod never lands says what
-    would have to be different. Where it ``plays_on``, each tells what happens then, too. Nothing is changed. Raises
+    would have to be different. Where it ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises
     ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
@@ -82,11 +82,13 @@ def explain_pods(
             with phases.phase("proposals"):
                 verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
         verdict = _without_budgets(verdict, cluster)
-        if plays_on:
-            from kpreempt.analysis.simulation import Scene, play  # noqa: PLC0415 - few questions play on
+        if simulates_on:
+            from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
 
             with phases.phase("aftermath"):
-                aftermath, assumed = play(cluster, Scene(arriving=[question.pod]), scheduler, now=at, prepared=prepared)
+                aftermath, assumed = simulate(
+                    cluster, SimulationStart(arriving=[question.pod]), scheduler, now=at, prepared=prepared
+                )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)

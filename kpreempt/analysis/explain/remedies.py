@@ -1,4 +1,4 @@
-"""For each refusal of a node, the edits that may mend it: ladders of alternatives, the least change first.
+"""For each refusal of a node, the edits that may mend it: alternatives, the least change first.
 
 An edit is only a guess here; whether it brings the wanted answer is for a verdict to say.
 """
@@ -10,7 +10,15 @@ from typing import Any
 
 from kpreempt.analysis.explain.edits import Edit, appended_toleration
 from kpreempt.analysis.explain.least_priority import most_requested
-from kpreempt.analysis.explain.single_edits import Ladder, Place, Scene, dropping, lower_requests, pods_on, remove_pods
+from kpreempt.analysis.explain.single_edits import (
+    EditOptions,
+    Place,
+    Scene,
+    dropping,
+    lower_requests,
+    pods_on,
+    remove_pods,
+)
 from kpreempt.analysis.field_paths import Assignment, format_path
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.affinity import NodeSelectorTerm
@@ -34,27 +42,27 @@ _REPELLING = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
-def remedies_for(scene: Scene, refusals: Sequence[Status]) -> list[Ladder]:
+def remedies_for(scene: Scene, refusals: Sequence[Status]) -> list[EditOptions]:
     """Ladders for all these refusals of one node."""
-    ladders: list[Ladder] = []
+    options: list[EditOptions] = []
     for status in refusals:
         remedy = _REMEDIES.get(type(status.detail))
         if remedy is not None:
-            ladders += remedy(scene, status.detail)
-    return [ladder for ladder in ladders if ladder]
+            options += remedy(scene, status.detail)
+    return [options for options in options if options]
 
 
-def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[Ladder]:
+def _for_shortage(scene: Scene, detail: InsufficientResources) -> list[EditOptions]:
     """Ask for what is free; where several resources are short, for what is free of each."""
     amounts = {
         each.resource: (each.requested, each.allocatable - each.used)
         for each in detail.shortfalls
         if each.resource != "pods"
     }
-    ladders = [remove_pods(scene, _large_enough(scene, detail))]
+    options = [remove_pods(scene, _large_enough(scene, detail))]
     if len(amounts) == len(detail.shortfalls) and (edit := lower_requests(scene.pod, amounts)):
-        ladders.insert(0, [edit])
-    return ladders
+        options.insert(0, [edit])
+    return options
 
 
 def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
@@ -69,7 +77,7 @@ def _large_enough(scene: Scene, detail: InsufficientResources) -> list[str]:
     ]
 
 
-def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:
+def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[EditOptions]:
     """Tolerate all taints that repel the pod; open a cordoned node."""
     spec = scene.node.spec
     taints = [taint for taint in spec.taints if find_untolerated_taint([taint], scene.pod.spec.tolerations, _REPELLING)]
@@ -86,11 +94,11 @@ def _for_taint(scene: Scene, _: UntoleratedTaint) -> list[Ladder]:
         ),
     )
     # To tolerate what stands for a cordon alone would be a trick: the node is open or it is not.
-    ladders = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
+    options = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
     if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in wanted):
         name = scene.node.name
-        ladders.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordoned=name)])
-    return ladders
+        options.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordoned=name)])
+    return options
 
 
 def _toleration(key: str, value: str, effect: str) -> dict[str, str]:
@@ -98,7 +106,7 @@ def _toleration(key: str, value: str, effect: str) -> dict[str, str]:
     return {"key": key, **match, "effect": effect}
 
 
-def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[Ladder]:
+def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[EditOptions]:
     """Drop what the node does not have: keys of the selector, or as little as possible of the required terms."""
     spec, node = scene.pod.spec, scene.node
     if detail.source == "nodeSelector":
@@ -122,7 +130,7 @@ def _for_node_affinity(scene: Scene, detail: NodeAffinityMismatch) -> list[Ladde
     return [[*_relaxed_terms(rules.required.node_selector_terms, node, place), whole]]
 
 
-def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) -> Ladder:
+def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) -> EditOptions:
     """Each term without the expressions that the node does not meet, unless none remains; the fewest first."""
     edits = []
     for index, term in enumerate(terms):
@@ -144,11 +152,11 @@ def _in_words(term: NodeSelectorTerm, number: int) -> str:
     return format_requirement(expression.key, expression.operator, expression.values)
 
 
-def _for_port(scene: Scene, detail: PortConflict) -> list[Ladder]:
+def _for_port(scene: Scene, detail: PortConflict) -> list[EditOptions]:
     """Do without the host port, or without a pod that holds it."""
-    ladders = [remove_pods(scene, detail.holders)]
+    options = [remove_pods(scene, detail.holders)]
     if scene.pod.spec.host_network:
-        return ladders
+        return options
     places: dict[str, Place] = {
         f"{port.host_port}/{port.protocol}": ["spec", field, index, "ports", number, "hostPort"]
         for field, containers in (
@@ -159,10 +167,10 @@ def _for_port(scene: Scene, detail: PortConflict) -> list[Ladder]:
         for number, port in enumerate(container.ports)
         if (port.host_port, port.protocol, port.host_ip) == (detail.port, detail.protocol, detail.host_ip)
     }
-    return [[dropping(ChangeKind.HOST_PORT, places)], *ladders] if places else ladders
+    return [[dropping(ChangeKind.HOST_PORT, places)], *options] if places else options
 
 
-def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[Ladder]:
+def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[EditOptions]:
     """Drop the term that fails, or take away a pod that it refuses or that refuses the pod."""
     if detail.rule == "existingAntiAffinity":
         return [remove_pods(scene, detail.holders)]
@@ -173,18 +181,18 @@ def _for_affinity(scene: Scene, detail: AffinityConflict) -> list[Ladder]:
     terms = rules.required if rules else []
     place: Place = ["spec", "affinity", str(kind), _REQUIRED]
     named = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
-    ladder = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
+    options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
     if len(terms) > 1:
-        ladder.append(dropping(kind, {" and ".join(named): place}))
-    return [ladder, remove_pods(scene, detail.holders)]
+        options.append(dropping(kind, {" and ".join(named): place}))
+    return [options, remove_pods(scene, detail.holders)]
 
 
-def _for_spread(scene: Scene, detail: SpreadConflict) -> list[Ladder]:
+def _for_spread(scene: Scene, detail: SpreadConflict) -> list[EditOptions]:
     """Allow the skew that would come about, drop the constraint, or take away a pod that it counts."""
     constraints = scene.pod.spec.topology_spread_constraints
     strict = [index for index, each in enumerate(constraints) if each.when_unsatisfiable == "DoNotSchedule"]
     mine = [index for index in strict if constraints[index].topology_key == detail.topology_key]
-    ladders: list[Ladder] = []
+    options: list[EditOptions] = []
     for index in mine:
         place: Place = ["spec", "topologySpreadConstraints", index]
         constraint = constraints[index]
@@ -192,8 +200,8 @@ def _for_spread(scene: Scene, detail: SpreadConflict) -> list[Ladder]:
         if detail.topology_value and detail.skew > constraint.max_skew:
             change = Change(ChangeKind.MAX_SKEW, name, constraint.max_skew, detail.skew)
             wider = Assignment(format_path([*place, "maxSkew"]), detail.skew)
-            ladders.append([Edit(changes=[change], overrides=Overrides(assignments=[wider]))])
-        ladders.append([dropping(ChangeKind.SPREAD, {name: place})])
+            options.append([Edit(changes=[change], overrides=Overrides(assignments=[wider]))])
+        options.append([dropping(ChangeKind.SPREAD, {name: place})])
     selectors = [constraints[index].label_selector for index in mine]
     counted = [
         pod.key
@@ -202,18 +210,18 @@ def _for_spread(scene: Scene, detail: SpreadConflict) -> list[Ladder]:
         and pod.spec.node_name == scene.node.name
         and any(selector is not None and selector.matches(pod.metadata.labels) for selector in selectors)
     ]
-    return [*ladders, remove_pods(scene, counted)]
+    return [*options, remove_pods(scene, counted)]
 
 
-def _for_volume(scene: Scene, detail: VolumeConflict) -> list[Ladder]:
+def _for_volume(scene: Scene, detail: VolumeConflict) -> list[EditOptions]:
     return [remove_pods(scene, detail.holders)]
 
 
-def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[Ladder]:
+def _for_volume_limit(scene: Scene, _: VolumeLimitExceeded) -> list[EditOptions]:
     return [remove_pods(scene, [pod.key for pod in pods_on(scene) if pod.spec.volumes])]
 
 
-_REMEDIES: dict[type, Callable[[Scene, Any], list[Ladder]]] = {
+_REMEDIES: dict[type, Callable[[Scene, Any], list[EditOptions]]] = {
     InsufficientResources: _for_shortage,
     UntoleratedTaint: _for_taint,
     NodeAffinityMismatch: _for_node_affinity,

@@ -1,4 +1,4 @@
-"""Single changes to a pod or its cluster, as ladders of alternatives with the least change first.
+"""Single changes to a pod or its cluster, as alternatives with the least change first.
 
 What a pod asks for is the larger of what runs together and of what its init containers need on their way, and its
 overhead (``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go``); so one amount can take several settings.
@@ -20,7 +20,7 @@ from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity
 from kpreempt.verdict import Change, ChangeKind
 
-Ladder = list[Edit]
+EditOptions = list[Edit]
 Place = list[Step]
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -40,7 +40,7 @@ class Scene(msgspec.Struct, frozen=True):
     node: Node
 
 
-def raise_priority(scene: Scene, others: Sequence[str]) -> Ladder:
+def raise_priority(scene: Scene, others: Sequence[str]) -> EditOptions:
     """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
     keys = frozenset(others)
     there = (
@@ -69,7 +69,7 @@ def is_of_system(pod: Pod) -> bool:
     return pod.metadata.namespace == "kube-system" or pod.spec.priority_class_name.startswith("system-")
 
 
-def allow_preemption(pod: Pod) -> Ladder:
+def allow_preemption(pod: Pod) -> EditOptions:
     """Let a pod evict that may not."""
     if pod.spec.preemption_policy != "Never":
         return []
@@ -82,7 +82,7 @@ def allow_preemption(pod: Pod) -> Ladder:
     ]
 
 
-def remove_pods(scene: Scene, keys: Sequence[str]) -> Ladder:
+def remove_pods(scene: Scene, keys: Sequence[str]) -> EditOptions:
     """Take one of the pods away, the least important first, but never the one in question."""
     priorities = {each.key: each.priority for each in scene.cluster.pods}
     of_system = {each.key for each in scene.cluster.pods if is_of_system(each)}
@@ -100,7 +100,7 @@ def pods_on(scene: Scene) -> list[Pod]:
     return [pod for pod in scene.cluster.pods if pod.spec.node_name == scene.node.name and not pod.is_terminal]
 
 
-def drop_preferences(scene: Scene) -> Ladder:
+def drop_preferences(scene: Scene) -> EditOptions:
     """Give up what the pod prefers: each preference alone, then all of them."""
     spec = scene.pod.spec
     places: dict[str, Place] = {}
@@ -120,8 +120,8 @@ def drop_preferences(scene: Scene) -> Ladder:
     for index in reversed(soft):
         key = spec.topology_spread_constraints[index].topology_key
         places[f"preferred spread over {key} ({index})"] = ["spec", "topologySpreadConstraints", index]
-    ladder = [dropping(ChangeKind.PREFERENCE, {name: place}) for name, place in places.items()]
-    return [*ladder, dropping(ChangeKind.PREFERENCE, places)] if len(places) > 1 else ladder
+    options = [dropping(ChangeKind.PREFERENCE, {name: place}) for name, place in places.items()]
+    return [*options, dropping(ChangeKind.PREFERENCE, places)] if len(places) > 1 else options
 
 
 def dropping(kind: ChangeKind, places: Mapping[str, Sequence[Step]]) -> Edit:

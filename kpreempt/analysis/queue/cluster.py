@@ -1,4 +1,4 @@
-"""The pods and nodes of a cluster in which events are played, and what can happen there: a record for each event."""
+"""The pods and nodes of a cluster in which events happen, and what can happen there: a record for each event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Decode(Protocol):
         """The record of an object of that kind."""
 
 
-class World:
+class QueueCluster:
     """The pods by ``namespace/name`` and the nodes by name, as the events leave them."""
 
     def __init__(self, cluster: ClusterSnapshot, decode: Decode) -> None:

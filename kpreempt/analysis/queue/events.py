@@ -1,4 +1,4 @@
-"""Playing events on a scheduling queue: what each moves, and the queue afterwards."""
+"""Applying events to a scheduling queue: what each moves, and the queue afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from kpreempt.analysis.queue.cluster import EventKind, TimedEvent, World, bound, refused
+from kpreempt.analysis.queue.cluster import EventKind, QueueCluster, TimedEvent, bound, refused
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
@@ -21,20 +21,20 @@ Rejectors = Callable[[ClusterSnapshot, Pod], frozenset[str]]
 
 
 class _Said(NamedTuple):
-    """What there is to say of an event that was played."""
+    """What there is to say of an event that was applied."""
 
     subject: str = ""
     popped: str = ""
 
 
-class QueuePlayer:
+class QueueSimulation:
     """A queue and the cluster around it. Only pods of ``scheduler_names`` are put into the queue.
 
     ``rejectors`` is ``None`` for queues that do not ask which plugins refused a pod.
     """
 
     def __init__(
-        self, queue: SchedulingQueue, world: World, scheduler_names: frozenset[str], rejectors: Rejectors | None
+        self, queue: SchedulingQueue, world: QueueCluster, scheduler_names: frozenset[str], rejectors: Rejectors | None
     ) -> None:
         self.queue = queue
         self._world = world
@@ -62,7 +62,7 @@ class QueuePlayer:
             EventKind.ACTIVATE: self._activate,
         }
 
-    def play(self, events: Iterable[TimedEvent]) -> Iterator[QueueStep]:
+    def apply(self, events: Iterable[TimedEvent]) -> Iterator[QueueStep]:
         """A step for each event, and one before it for each time that the queue's timers moved something.
 
         Raises ``InputError`` for an event that cannot happen.

@@ -15,8 +15,8 @@ import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
 from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
-from kpreempt.analysis.queue.cluster import Decode, TimedEvent, World
-from kpreempt.analysis.queue.events import QueuePlayer, Rejectors
+from kpreempt.analysis.queue.cluster import Decode, QueueCluster, TimedEvent
+from kpreempt.analysis.queue.events import QueueSimulation, Rejectors
 from kpreempt.analysis.queue.order import FailedAttempts, queue_time, refusal_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
@@ -64,7 +64,7 @@ def scheduling_queue(
     queue. ``spread`` does the work for several pods.
     """
     start = min([question.at, *(event.time for event in events[:1])])
-    world = World(cluster, decode)
+    world = QueueCluster(cluster, decode)
     rules = _rules(question.scheduler, world, question.at, phases) if question.scheduler else NO_RULES
     filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
@@ -73,13 +73,13 @@ def scheduling_queue(
     tried = list(filter(filling.was_tried, ours))
     filling.fill(ours, _plugins_of(tried, cluster, question, spread, phases))
     rejectors = _rejectors(question.scheduler, question.at) if question.scheduler else None
-    player = QueuePlayer(queue, world, question.scheduler_names, rejectors)
-    with phases.phase("play"):
-        steps = list(player.play(events))
+    simulation = QueueSimulation(queue, world, question.scheduler_names, rejectors)
+    with phases.phase("events"):
+        steps = list(simulation.apply(events))
     return SchedulingQueueState(
         algorithm=question.algorithm,
         at=steps[-1].time if steps else question.at,
-        items=player.pods(),
+        items=simulation.pods(),
         nominated=queue.nominated(),
         scheduling_cycle=queue.scheduling_cycle,
         move_request_cycle=queue.move_request_cycle,
@@ -128,7 +128,7 @@ def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
     return frozenset(refusing.union(verdict.restricted_by))
 
 
-def _rules(scheduler: Scheduler, world: World, now: datetime, phases: Phases) -> QueueRules:
+def _rules(scheduler: Scheduler, world: QueueCluster, now: datetime, phases: Phases) -> QueueRules:
     """What plugins make of the queue in this world, which changes; they are asked about it as it is by then."""
     seen, prepared = ClusterSnapshot(), None
 

@@ -1,4 +1,4 @@
-"""What a controller sees of a play, and what it can do in it."""
+"""What a controller sees of a simulation, and what it can do in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 
 
-class Stage(Protocol):
-    """The cluster at one moment of a play."""
+class Client(Protocol):
+    """The cluster at one moment of a simulation."""
 
     @property
     def now(self) -> datetime:
@@ -52,11 +52,11 @@ class Stage(Protocol):
     def resize(self, name: str, owner: str, replicas: int) -> None:
         """``owner`` gives the ReplicaSet ``name`` (with its namespace) another size."""
 
-    def call_again(self, actor: Actor, after: timedelta) -> None:
+    def call_again(self, controller: Controller, after: timedelta) -> None:
         """The controller has more to do later, even if nothing happens until then."""
 
 
-class Actor(Protocol):
+class Controller(Protocol):
     """The controller of one workload that a change is about."""
 
     @property
@@ -75,10 +75,10 @@ class Actor(Protocol):
     def min_ready_seconds(self) -> int:
         """How long a pod has to be ready until it counts as available."""
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """Take the next step; whether there was one to take. Raises ``SyncError`` where upstream would fail."""
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether all that is asked for has come about."""
 
     def state(self) -> object:

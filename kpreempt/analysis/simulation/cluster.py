@@ -1,4 +1,4 @@
-"""The cluster as it changes in a play."""
+"""The cluster as it changes in a simulation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
 
-# A century: no play is that long, and the calendar ends some time.
+# A century: no simulation is that long, and the calendar ends some time.
 _LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
 _HASH_MASK = 2**64 - 1
 _DISRUPTION_TARGET = "DisruptionTarget"
@@ -37,7 +37,7 @@ class Readiness(NamedTuple):
     by: int
 
 
-class World:
+class SimulatedCluster:
     """Pods by key in the order in which they came, and the budgets. ``now`` is the time of the start.
 
     ``prepared`` is the cluster as the scheduler has it already, if it has.

@@ -1,10 +1,10 @@
-"""Plays on from pods that come: the scheduler's decisions, what leaves for them, and what comes in its place.
+"""Simulates on from pods that come: the scheduler's decisions, what leaves for them, and what comes in its place.
 
 The scheduler takes pods from its own queue, one by one. Between its attempts stands what the cluster's controllers do:
-those of workloads that the change is about act in full (``actors``), for others a new pod takes the place of one that
-had to go (``replacing``). A victim stops within its grace period, budgets count down and recover, and whoever found no
-node tries again when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has nothing
-left to try at that moment, and stop when their grace period ends.
+those of workloads that the change is about act in full (``controllers``), for others a new pod takes the place of one
+that had to go (``replacing``). A victim stops within its grace period, budgets count down and recover, and whoever
+found no node tries again when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has
+nothing left to try at that moment, and stop when their grace period ends.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.simulation.chain import Chain
-from kpreempt.analysis.simulation.client import Actor
-from kpreempt.analysis.simulation.cluster import OwnerKey, World
-from kpreempt.analysis.simulation.controller_manager import Acting
+from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster
+from kpreempt.analysis.simulation.controller_manager import ControllerManager
 from kpreempt.analysis.simulation.outcomes import Choose, first_branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
 from kpreempt.analysis.simulation.readmission import Readmission
@@ -38,7 +38,7 @@ from kpreempt.analysis.simulation.replacing import (
 from kpreempt.analysis.simulation.result import Ended, result_of
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_in_play
+from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
@@ -47,18 +47,18 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.simulation import Play, PlayEnd, PlayStep, StepKind
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """When a play is broken off: after so many attempts, or so many seconds of the cluster's time."""
+    """When a simulation is broken off: after so many attempts, or so many seconds of the cluster's time."""
 
     attempts: int = 5000
     seconds: float = 24 * 3600.0
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes onto the stage: plain pods that arrive, those that are deleted, and workloads with their controllers.
+class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes onto the client: plain pods that arrive, those that are deleted, and workloads with their controllers.
 
     ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
     ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
@@ -67,63 +67,63 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
     lost_nodes: Sequence[str] = ()
-    actors: Sequence[Actor] = ()
+    controllers: Sequence[Controller] = ()
     choose: Choose = first_branch
     pace: Pace = AT_ONCE
 
 
-def play(
+def simulate(
     cluster: ClusterSnapshot,
-    scene: Scene,
+    scene: SimulationStart,
     scheduler: Scheduler,
     *,
     now: datetime,
     limits: Limits | None = None,
     prepared: Any = None,
-) -> tuple[Play, list[Assumption]]:
+) -> tuple[Simulation, list[Assumption]]:
     """What happens from the moment at which all of the scene comes at once, and what had to be assumed.
 
-    ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the actors, which
-    are used up.
+    ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
+    which are used up.
     """
-    found, assumptions, _ = play_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
+    found, assumptions, _ = simulated_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
     return found, assumptions
 
 
-def play_to_the_end(
+def simulated_to_the_end(
     cluster: ClusterSnapshot,
-    scene: Scene,
+    scene: SimulationStart,
     scheduler: Scheduler,
     *,
     now: datetime,
     limits: Limits | None = None,
     prepared: Any = None,
-) -> tuple[Play, list[Assumption], ClusterSnapshot]:
+) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
     """The same, with the cluster as it is in the end."""
-    game = _Game(cluster, scene, scheduler, now, limits or Limits(), prepared)
+    game = _Run(cluster, scene, scheduler, now, limits or Limits(), prepared)
     found, assumptions = game.run()
     return found if scene.pace.is_at_once else in_whole_seconds(found), assumptions, game.cluster
 
 
-class _Game:
-    """The stage (``stage.Stage``) on which the scheduler and the controllers act in turn."""
+class _Run:
+    """The client (``client.Client``) on which the scheduler and the controllers act in turn."""
 
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        scene: Scene,
+        scene: SimulationStart,
         scheduler: Scheduler,
         now: datetime,
         limits: Limits,
         prepared: Any,
     ) -> None:
         self._start = cluster
-        self._world = World(cluster, scheduler, now, prepared)
+        self._world = SimulatedCluster(cluster, scheduler, now, prepared)
         self._scene = scene
         self._limits = limits
         self._readmission = Readmission(cluster)
         self._chain = Chain()
-        self._steps: list[PlayStep] = []
+        self._steps: list[SimulationStep] = []
         self._messages: dict[str, str] = {}
         self._uncertain: dict[str, None] = {}
         # What happens later: the time, a number that keeps equal times in order, what is done then.
@@ -138,12 +138,13 @@ class _Game:
         self._known_at = 0.0
         self.deeds = 0
         self._workloads = Workloads(cluster)
-        # Pods of workloads without an actor, and plain ones, that a quota refuses: what takes whose place, and why not.
+        # Pods of workloads without an controller, and plain ones, that a quota refuses: what takes whose place, and why
+        # not.
         self._refused: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
-        self._acting = Acting(scene.actors)
+        self._manager = ControllerManager(scene.controllers)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
         self._waiting_still = set(self._waited_before)
@@ -171,8 +172,8 @@ class _Game:
             world.cluster, pods=list(world.pods.values()), pod_disruption_budgets=world.budgets.now
         )
 
-    def run(self) -> tuple[Play, list[Assumption]]:
-        """Play until nothing more happens."""
+    def run(self) -> tuple[Simulation, list[Assumption]]:
+        """Simulation until nothing more happens."""
         for key in self._scene.leaving:
             self.delete(key, "deleted")
         for node in self._scene.lost_nodes:
@@ -183,7 +184,7 @@ class _Game:
                 self._postponed[pod.key] = pod
             else:
                 self._come(pod, "")
-        kinds = {(kind, name) for actor in self._scene.actors for _, kind, name in actor.owners}
+        kinds = {(kind, name) for controller in self._scene.controllers for _, kind, name in controller.owners}
         self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
         self._act()
         end = self._go_on()
@@ -197,19 +198,19 @@ class _Game:
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
             refused=list(self._refused.values()),
-            done={actor.workload: actor.is_done(self) for actor in self._scene.actors},
+            done={controller.workload: controller.is_done(self) for controller in self._scene.controllers},
         )
-        assumptions = {**self._scheduling.assumptions, **self._acting.assumptions, **self._assumptions}
-        found = result_of(self._world, self._chain, self._steps, self._scene.actors, ended)
-        unread = unread_in_play(self._start, found, self._scene.arriving)
+        assumptions = {**self._scheduling.assumptions, **self._manager.assumptions, **self._assumptions}
+        found = result_of(self._world, self._chain, self._steps, self._scene.controllers, ended)
+        unread = unread_in_simulation(self._start, found, self._scene.arriving)
         return found, list(dict.fromkeys([*unread, *assumptions]))
 
-    def _go_on(self) -> PlayEnd:
+    def _go_on(self) -> SimulationEnd:
         seen = {self._shape()}
         evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
-                return PlayEnd.BROKEN_OFF
+                return SimulationEnd.BROKEN_OFF
             if self._world.quotas.has_room:
                 self._retry()
                 self._act()
@@ -223,14 +224,14 @@ class _Game:
             # A state that comes back after somebody had to go comes back for ever.
             shape, gone = self._shape(), self._chain.evictions
             if gone > evictions and shape in seen:
-                return PlayEnd.LOOP
+                return SimulationEnd.LOOP
             seen.add(shape)
             evictions = gone
             at = self._next_moment()
             if at is None:
-                return PlayEnd.SETTLED
+                return SimulationEnd.SETTLED
             if at > self._limits.seconds:
-                return PlayEnd.BROKEN_OFF
+                return SimulationEnd.BROKEN_OFF
             self._pass_until(at)
             self._act()
 
@@ -245,13 +246,13 @@ class _Game:
     def _act(self) -> None:
         """Controllers that have something to do take their steps, or get to it in their time."""
         if self._pace.is_at_once:
-            self._acting.act(self)
+            self._manager.act(self)
             return
-        for actor in self._acting.summoned():
-            self._do_later(self._at + self._pace.answer(), partial(self._step, actor))
+        for controller in self._manager.summoned():
+            self._do_later(self._at + self._pace.answer(), partial(self._step, controller))
 
-    def _step(self, actor: Actor, _at: float) -> None:
-        self._acting.step(actor, self)
+    def _step(self, controller: Controller, _at: float) -> None:
+        self._manager.step(controller, self)
         self._act()
 
     def _next_moment(self) -> float | None:
@@ -263,7 +264,7 @@ class _Game:
         return max(self._at, min(times)) if times else None
 
     def _shape(self) -> tuple[int, tuple[object, ...]]:
-        return self._world.shape, tuple(actor.state() for actor in self._scene.actors)
+        return self._world.shape, tuple(controller.state() for controller in self._scene.controllers)
 
     # What controllers see and do.
 
@@ -281,7 +282,7 @@ class _Game:
         if not self._may_make(pod):
             return
         self.deeds += 1
-        replaced = self._acting.take_lost(pod)
+        replaced = self._manager.take_lost(pod)
         if replaced is None:
             self._first.append(self._arrive(pod, cause=""))
             return
@@ -318,11 +319,11 @@ class _Game:
     def resize(self, name: str, owner: str, replicas: int) -> None:
         """A Deployment gives a ReplicaSet another size."""
         self.deeds += 1
-        self._steps.append(PlayStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
+        self._steps.append(SimulationStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
 
-    def call_again(self, actor: Actor, after: timedelta) -> None:
+    def call_again(self, controller: Controller, after: timedelta) -> None:
         """The controller has more to do later."""
-        self._do_later(self._at + after.total_seconds(), lambda _: self._acting.call(actor))
+        self._do_later(self._at + after.total_seconds(), lambda _: self._manager.call(controller))
 
     def begin(self) -> None:
         """A controller begins its turn, in which each pod that is refused counts once."""
@@ -347,14 +348,14 @@ class _Game:
         while self._world.quotas.has_room:
             namespace = self._world.quotas.has_room.pop()
             self.begin()
-            self._acting.call_refused(namespace)
+            self._manager.call_refused(namespace)
             for key, (pod, cause, _) in list(self._refused.items()):
                 if pod.metadata.namespace == namespace:
                     del self._refused[key]
                     self._come(pod, cause)
 
     def _come(self, pod: Pod, cause: str) -> None:
-        """A pod that no actor makes comes, in the place of ``cause`` if that is a pod, unless a quota refuses it."""
+        """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
         quota, message = self._world.quotas.ask(pod)
         if quota is not None:
             self._may_make(pod)
@@ -406,10 +407,10 @@ class _Game:
         pod = self._world.pods.get(key)
         if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
             self._world.become_ready(key, at)
-            actor = self._acting.of(pod)
-            self._acting.call(actor)
-            if actor is not None and actor.min_ready_seconds:
-                self._do_later(at + actor.min_ready_seconds, lambda _: self._acting.call(actor))
+            controller = self._manager.of(pod)
+            self._manager.call(controller)
+            if controller is not None and controller.min_ready_seconds:
+                self._do_later(at + controller.min_ready_seconds, lambda _: self._manager.call(controller))
 
     def _evict(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
@@ -435,13 +436,13 @@ class _Game:
         self._assume_what_follows(pod)
         self._world.mark_preempted(key, self._at)
         self._go(pod)
-        if self._acting.of(pod) is not None:
-            self._acting.lose(pod)
+        if self._manager.of(pod) is not None:
+            self._manager.lose(pod)
         else:
             self._replace_soon(pod)
 
     def _replace_soon(self, pod: Pod) -> None:
-        """What no actor does for a pod that had to go: another one comes now, or after a wait."""
+        """What no controller does for a pod that had to go: another one comes now, or after a wait."""
         moment = moment_of(pod)
         if moment is Moment.AT_ONCE:
             self._soon(lambda _: self._replace(pod))
@@ -486,9 +487,9 @@ class _Game:
         if there is None or there.metadata.uid != pod.metadata.uid:
             return
         self._world.leave(pod.key, at)
-        has_actor = self._acting.of(pod) is not None
+        has_actor = self._manager.of(pod) is not None
         if has_actor and not is_of_node(pod):
-            self._acting.lose(pod)
+            self._manager.lose(pod)
         self._gone(pod.key, at)
         if not has_actor and not is_of_node(pod):
             self._replace_soon(pod)
@@ -514,7 +515,7 @@ class _Game:
     def _go(self, pod: Pod) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
         gone_at = self._world.leave(pod.key, self._at)
-        self._acting.call(self._acting.of(pod))
+        self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
@@ -544,18 +545,18 @@ class _Game:
         pod = self._world.pods.get(key)
         if pod is None:
             return
-        actor = self._acting.of(pod)
-        if actor is not None and JOB_FINALIZER in pod.metadata.finalizers:
+        controller = self._manager.of(pod)
+        if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
             # It holds no room any more, and stays until the Job has counted it.
             self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
-            self._acting.call(actor)
+            self._manager.call(controller)
             return
         self._remove(key)
 
     def _remove(self, key: str) -> None:
         pod = self._world.remove(key)
         self._messages.pop(key, None)
-        self._acting.call(self._acting.of(pod))
+        self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._queue.delete(pod, self.now)
             self._arrive_after(key)
@@ -563,7 +564,7 @@ class _Game:
         self._note(StepKind.GONE, pod, node=pod.spec.node_name)
         if not pod.is_terminal:
             self._queue.assigned_pod_deleted(pod, self.now)
-        if self._chain.was_evicted(key) and self._acting.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
+        if self._chain.was_evicted(key) and self._manager.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
             self._soon(lambda _: self._replace(pod))
         self._arrive_after(key)
 
@@ -602,7 +603,7 @@ class _Game:
         message: str = "",
     ) -> None:
         self._steps.append(
-            PlayStep(
+            SimulationStep(
                 at=self._at,
                 kind=kind,
                 pod=pod.key,

@@ -49,8 +49,8 @@ def first_branch(branches: Sequence[Branch]) -> Branch:
 def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
     """The branches of a verdict that finds a node: at least one, the verdict's own answer first.
 
-    Whatever else chance decides about a pod that finds a node becomes a branch here; a play then takes each like the
-    others. Of equal pods that are ``alike`` to the play only the number that goes makes branches.
+    Whatever else chance decides about a pod that finds a node becomes a branch here; a simulation then takes each like
+    the others. Of equal pods that are ``alike`` to the simulation only the number that goes makes branches.
     """
     if verdict.outcome is Outcome.LANDS:
         return [Branch(node=node, weight=weight) for node, weight in _landings(verdict).items()]
@@ -101,7 +101,7 @@ def _effect(branch: Branch, alike: Alike) -> Hashable:
 
 
 def _ways(outcome: PossibleOutcome, share: float, alike: Alike) -> Iterator[Branch]:
-    """The ways in which the choices of an outcome can be made, as far as they differ to the play."""
+    """The ways in which the choices of an outcome can be made, as far as they differ to the simulation."""
     for made in product(*(_choices(choice, alike) for choice in outcome.choices)):
         chosen = [pod for pods, _ in made for pod in pods]
         likelihood = prod(part for _, part in made)

@@ -1,10 +1,10 @@
-"""How long the parts of a cluster take in a play, which nothing in a snapshot says.
+"""How long the parts of a cluster take in a simulation, which nothing in a snapshot says.
 
 With ``AT_ONCE`` all that can be done at a moment is done in it: the scheduler tries one pod after the other, and
 controllers answer between two attempts. In a real cluster each of these takes its time. Pods of a rollout come while
 others are tried already, what takes the place of a victim is tried before the next of them, and pods become ready one
 by one. Who comes first then is up to chance, and with it who has to go. So is the order of equal pods, in which the
-scheduler has seen them; a play has one and the same from its start to its end.
+scheduler has seen them; a simulation has one and the same from its start to its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.verdict.simulation import Play
+from kpreempt.verdict.simulation import Simulation
 
 # So many seconds each of them takes on average where it is fast, and so many times may that double where it is slow.
 _ATTEMPT = 0.002
@@ -77,20 +77,20 @@ class Pace:
 AT_ONCE = Pace()
 
 
-def in_whole_seconds(play: Play) -> Play:
-    """The play with times to the second: what was drawn beyond that is not worth telling."""
+def in_whole_seconds(simulation: Simulation) -> Simulation:
+    """The simulation with times to the second: what was drawn beyond that is not worth telling."""
     return msgspec.structs.replace(
-        play,
-        seconds=_whole(play.seconds),
-        starts_at={key: _whole(at) for key, at in play.starts_at.items()},
-        steps=[msgspec.structs.replace(step, at=_whole(step.at)) for step in play.steps],
-        workloads=[msgspec.structs.replace(each, least_at=_whole(each.least_at)) for each in play.workloads],
-        refused=[msgspec.structs.replace(each, since=_whole(each.since)) for each in play.refused],
+        simulation,
+        seconds=_whole(simulation.seconds),
+        starts_at={key: _whole(at) for key, at in simulation.starts_at.items()},
+        steps=[msgspec.structs.replace(step, at=_whole(step.at)) for step in simulation.steps],
+        workloads=[msgspec.structs.replace(each, least_at=_whole(each.least_at)) for each in simulation.workloads],
+        refused=[msgspec.structs.replace(each, since=_whole(each.since)) for each in simulation.refused],
         stranded=[
             msgspec.structs.replace(
                 each, since=_whole(each.since), until=None if each.until is None else _whole(each.until)
             )
-            for each in play.stranded
+            for each in simulation.stranded
         ],
     )
 

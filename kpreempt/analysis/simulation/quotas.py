@@ -1,4 +1,4 @@
-"""The ResourceQuotas of a play: what they let be made, what they refuse, and when there is room again."""
+"""The ResourceQuotas of a simulation: what they let be made, what they refuse, and when there is room again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to tell of a play that has ended."""
+"""What there is to tell of a simulation that has ended."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from kpreempt.analysis.simulation.chain import Chain
-from kpreempt.analysis.simulation.client import Actor
-from kpreempt.analysis.simulation.cluster import World
+from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.stranded import stranded
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict.simulation import Play, PlayEnd, PlayStep, StepKind, Waiting, WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, SimulationStep, StepKind, Waiting
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a play ended: the pods that came first, when they were bound, and what the scheduler last said of others.
+    """How it ended: the pods that came first, when they were bound, and what the scheduler last said of others.
 
     ``refused`` are pods that a quota does not let be made, each with the one whose place it would take, and why.
     ``held_by`` are the plugins from outside that keep pods out of the queue, by the pod's name. ``done`` says of the
     workloads of the change whether all has come about.
     """
 
-    end: PlayEnd
+    end: SimulationEnd
     first: Sequence[str]
     starts_at: Mapping[str, float]
     messages: Mapping[str, str]
@@ -37,15 +37,17 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     refused: Sequence[tuple[Pod, str, str]] = ()
 
 
-def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequence[Actor], ended: Ended) -> Play:
-    """The whole play."""
+def result_of(
+    world: SimulatedCluster, chain: Chain, steps: list[SimulationStep], controllers: Sequence[Controller], ended: Ended
+) -> Simulation:
+    """The whole simulation."""
     workloads = Workloads(world.cluster)
     displaced = [
         msgspec.structs.replace(each, workload=workloads.of(chain.pod(each.pod))) for each in chain.displaced()
     ]
     waiting = [*_waiting(world, chain, workloads, ended), *_refused(workloads, ended)]
-    played = _workloads(world, workloads, actors, Counter(each.workload for each in displaced), ended)
-    return Play(
+    simulated = _workloads(world, workloads, controllers, Counter(each.workload for each in displaced), ended)
+    return Simulation(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
         depth=max((each.depth for each in displaced), default=0),
@@ -53,18 +55,18 @@ def result_of(world: World, chain: Chain, steps: list[PlayStep], actors: Sequenc
         displaced=displaced,
         waiting=waiting,
         budgets=world.budgets.lows(),
-        workloads=played,
-        refused=world.quotas.told(_left(played, waiting)),
+        workloads=simulated,
+        refused=world.quotas.told(_left(simulated, waiting)),
         stranded=stranded(world, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
-        if ended.end is PlayEnd.LOOP
+        if ended.end is SimulationEnd.LOOP
         else [],
         draws=ended.draws,
         steps=steps,
     )
 
 
-def _waiting(world: World, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
+def _waiting(world: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
     """The pods that were tried, or came, and have no node."""
     came = {*ended.first, *ended.messages}
     found = []
@@ -102,10 +104,10 @@ def _refused(workloads: Workloads, ended: Ended) -> list[Waiting]:
     ]
 
 
-def _left(played: Sequence[WorkloadPlay], waiting: Sequence[Waiting]) -> dict[str, int]:
+def _left(simulated: Sequence[SimulatedWorkload], waiting: Sequence[Waiting]) -> dict[str, int]:
     """How many pods each workload lacks in the end, as far as is known; one at least where it is not done."""
     left = Counter(each.workload for each in waiting)
-    for each in played:
+    for each in simulated:
         if each.is_changed and not each.is_done:
             left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
     return dict(left)
@@ -123,9 +125,13 @@ def _why_untried(pod: Pod) -> str:
 
 
 def _workloads(
-    world: World, workloads: Workloads, actors: Sequence[Actor], victims: Counter[str], ended: Ended
-) -> list[WorkloadPlay]:
-    changed = {actor.workload: actor for actor in actors}
+    world: SimulatedCluster,
+    workloads: Workloads,
+    controllers: Sequence[Controller],
+    victims: Counter[str],
+    ended: Ended,
+) -> list[SimulatedWorkload]:
+    changed = {controller.workload: controller for controller in controllers}
     told = dict.fromkeys([*changed, *victims])
     before: dict[str, list[Pod]] = {name: [] for name in told}
     after: dict[str, list[Pod]] = {name: [] for name in told}
@@ -146,7 +152,7 @@ def _workloads(
         if count[name] < least[name][0]:
             least[name] = (count[name], at)
     return [
-        WorkloadPlay(
+        SimulatedWorkload(
             workload=name,
             is_changed=name in changed,
             is_done=ended.done.get(name, not any(not pod.spec.node_name for pod in after[name])),
@@ -170,7 +176,7 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts)}
 
 
-def _loop(steps: Sequence[PlayStep], displaced_pods: set[str], workloads: Workloads, chain: Chain) -> list[str]:
+def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: Workloads, chain: Chain) -> list[str]:
     """The workloads of which pods had to go the second time or later."""
     seen: set[str] = set()
     found: dict[str, None] = {}

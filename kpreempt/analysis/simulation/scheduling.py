@@ -1,4 +1,4 @@
-"""The scheduler's part in a play: its queue, its decisions, and what it remembers of them."""
+"""The scheduler's part in a simulation: its queue, its decisions, and what it remembers of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, Sc
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
-from kpreempt.analysis.simulation.cluster import World
+from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of
 from kpreempt.controllers.pods import is_ready
 from kpreempt.model.meta import controller_name
@@ -39,7 +39,7 @@ class Scheduling:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedCluster,
         scheduler: Scheduler,
         choose: Choose,
         waiting: Iterable[Pod],
@@ -107,7 +107,7 @@ class Scheduling:
         return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
     def _kind_of(self, key: str) -> Hashable:
-        """What equal pods of a node share where it makes no difference to the play which of them goes.
+        """What equal pods of a node share where it makes no difference to the simulation which of them goes.
 
         ``None`` for those that go already, which is no difference to it at all.
         """
@@ -120,7 +120,7 @@ class Scheduling:
         return metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
 
     def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
-        """Whether nobody goes before a like pod that was told to go in the play, which put it behind its equals."""
+        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
         gone = set(branch.leaving)
         if branch.violated is not None:
             gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))

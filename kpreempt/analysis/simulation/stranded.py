@@ -1,4 +1,4 @@
-"""Who is worse off after a play without having been evicted: left without pods that it needs."""
+"""Who is worse off after a simulation without having been evicted: left without pods that it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
-from kpreempt.analysis.simulation.cluster import World
+from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.controllers.pods import tied_node
 from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.pod import Pod
@@ -16,7 +16,7 @@ from kpreempt.verdict.simulation import Stranded, StrandedKind, Waiting
 _PODS_NAMED = 5
 
 
-def stranded(world: World, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
+def stranded(world: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
     """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
 
     ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
@@ -27,7 +27,7 @@ def stranded(world: World, waiting: Sequence[Waiting], evicted: Set[str]) -> lis
     return [*named, *_lonely(world), *_daemons(world, waiting)]
 
 
-def _services(world: World) -> list[Stranded]:
+def _services(world: SimulatedCluster) -> list[Stranded]:
     """Services that had a ready pod, and at some time have none; the longest such time, or the last."""
     touched = {change.pod.metadata.namespace for change in world.readiness if change.by < 0}
     found = []
@@ -40,7 +40,7 @@ def _services(world: World) -> list[Stranded]:
     return found
 
 
-def _gap(world: World, service: Service) -> Stranded | None:
+def _gap(world: SimulatedCluster, service: Service) -> Stranded | None:
     count = sum(pod.key in world.ready_at_start and _serves(service, pod) for pod in world.at_start)
     if not count:
         return None
@@ -80,7 +80,7 @@ def _serves(service: Service, pod: Pod) -> bool:
     )
 
 
-def _lonely(world: World) -> list[Stranded]:
+def _lonely(world: SimulatedCluster) -> list[Stranded]:
     """Running pods that require a pod nearby of which there was one, and is none any more."""
     gone = [change.pod for change in world.readiness if change.by < 0 and change.pod.key not in world.ready]
     if not gone:
@@ -127,7 +127,7 @@ def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[
             yield pod
 
 
-def _daemons(world: World, waiting: Sequence[Waiting]) -> list[Stranded]:
+def _daemons(world: SimulatedCluster, waiting: Sequence[Waiting]) -> list[Stranded]:
     """Pods of DaemonSets that ran on their node, and cannot come back to it."""
     found = []
     for each in waiting:

@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
 
 class VolcanoOfPods:
-    """A scheduler that plays a session with the one pod added, and tells what became of it.
+    """A scheduler that simulates a session with the one pod added, and tells what became of it.
 
     Pods that wait in the cluster are part of the session, so that a gang is complete where its other pods wait there.
     """
@@ -92,7 +92,7 @@ class VolcanoOfPods:
         """What the session makes of the pod."""
         cluster, now = prepared
         volcano = Volcano(self._configuration, now, with_scores=False)
-        # While a play goes on, the pod is there and waits: it is itself, not one of the same name.
+        # While a simulation goes on, the pod is there and waits: it is itself, not one of the same name.
         others = [each for each in cluster.pods if each.key != pod.key or each.spec.node_name]
         cluster = msgspec.structs.replace(cluster, pods=others)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])

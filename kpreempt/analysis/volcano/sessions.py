@@ -95,7 +95,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption] = []
 
 
-def play(cluster: ClusterSnapshot, volcano: Volcano, assumptions: Sequence[Assumption] = ()) -> SessionAnswer:
+def answer_session(cluster: ClusterSnapshot, volcano: Volcano, assumptions: Sequence[Assumption] = ()) -> SessionAnswer:
     """A whole session on the cluster, in which Volcano's controllers have seen every pod."""
     cluster = with_pod_groups(cluster)
     session = volcano.session(cluster)

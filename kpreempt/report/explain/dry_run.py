@@ -123,7 +123,7 @@ def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: R
 
 
 def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:
-    """At most ``limit`` steps, evictions before the others, in the order that they were played."""
+    """At most ``limit`` steps, evictions before the others, in the order in which they were taken."""
     by_weight = sorted(range(len(steps)), key=lambda index: (steps[index].kept, index))
     return [steps[index] for index in sorted(by_weight[:limit])]
 

@@ -25,7 +25,7 @@ from kpreempt.report.explain.summary import name_destinations, outcome_in_words
 from kpreempt.report.explain.victims import add_victims_section
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.simulation_words import INDENT, add_displaced, budget_phrase, play_summary, tell_step_by_step
+from kpreempt.report.simulation_words import INDENT, add_displaced, budget_phrase, simulation_summary, tell_step_by_step
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.chance import VolumeChoice, VolumeFit
 
@@ -92,26 +92,26 @@ def _add_summary(page: Page, verdicts: Sequence[Verdict]) -> None:
 
 def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     """The steps by the clock, who is displaced for whom, what is left waiting, and what budgets came to."""
-    play = verdict.aftermath
-    if play is None:
+    simulation = verdict.aftermath
+    if simulation is None:
         return
     page.blank()
-    page.labelled(Span("AFTERMATH", "heading"), *play_summary(play), column=LABEL_COLUMN)
-    lines = tell_step_by_step(play.steps)
+    page.labelled(Span("AFTERMATH", "heading"), *simulation_summary(simulation), column=LABEL_COLUMN)
+    lines = tell_step_by_step(simulation.steps)
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
     for line in shown:
         page.labelled(Span(f"  {line.clock}", "dim"), *line.words, column=LABEL_COLUMN)
     if len(lines) > len(shown):
         rest = f"… and {count(len(lines) - len(shown), 'more step')} (--verbose)"
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
-    if play.depth > 1:
+    if simulation.depth > 1:
         page.paragraph("one after the other:", indent=INDENT)
-        chain = play.displaced if options.verbose else play.displaced[:_LINES_SHOWN]
+        chain = simulation.displaced if options.verbose else simulation.displaced[:_LINES_SHOWN]
         add_displaced(page, chain)
-        if len(play.displaced) > len(chain):
-            rest = f"… and {len(play.displaced) - len(chain):,} more (--verbose)"
+        if len(simulation.displaced) > len(chain):
+            rest = f"… and {len(simulation.displaced) - len(chain):,} more (--verbose)"
             page.paragraph(Span(rest, "dim"), indent=2 * INDENT)
-    for budget in play.budgets:
+    for budget in simulation.budgets:
         page.paragraph(*budget_phrase(budget), indent=INDENT, hanging=2)
 
 

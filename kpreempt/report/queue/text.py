@@ -1,4 +1,4 @@
-"""A scheduling queue for a terminal: its pods by where they wait, after each event where events were played."""
+"""A scheduling queue for a terminal: its pods by where they wait, after each event where events happened."""
 
 from __future__ import annotations
 

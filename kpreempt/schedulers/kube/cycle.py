@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
-from kpreempt.schedulers.kube.framework.foreign import speaking
+from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
     FrameworkError,
     NodeToStatus,
@@ -270,7 +270,7 @@ class Cycle:
         if rules is None:
             return None
         try:
-            with speaking(rules.name):
+            with attributed_to(rules.name):
                 return checked_eligibility(rules.eligibility(self._state, frozen(self._pod), filtered.copy()))
         except PluginError:
             return None

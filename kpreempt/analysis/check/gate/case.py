@@ -1,4 +1,4 @@
-"""What the rules look at: a play with its victims, whom and what they lead back to, and what is measured of it."""
+"""What the rules look at: a simulation, whom and what its victims lead back to, and what is measured of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kpreempt.analysis.check.gate.rules import GateRules
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change
-from kpreempt.verdict.simulation import Displaced, Play, StepKind, Waiting
+from kpreempt.verdict.simulation import Displaced, Simulation, StepKind, Waiting
 
 CLUSTER = "cluster"
 _FINGERPRINT_LENGTH = 32
@@ -33,8 +33,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     ``pods`` are those of the cluster and of the change, by key (``shop/api-0``); what takes the place of one is known
     as that one. ``workloads`` says what belongs to what in the end: ``Deployment shop/api`` by
     ``ReplicaSet shop/api-7f9c``, ``CronJob shop/backup`` by its Job; what it does not name belongs to itself.
-    ``assumptions`` are those of the input and of the play. ``snapshot_age`` is in seconds, ``None`` where nothing says
-    when the snapshot was taken; of a live cluster (``is_live``) it does not matter.
+    ``assumptions`` are those of the input and of the simulation. ``snapshot_age`` is in seconds, ``None`` where nothing
+    says when the snapshot was taken; of a live cluster (``is_live``) it does not matter.
     """
 
     pods: Mapping[str, PodFacts] = {}
@@ -115,25 +115,25 @@ def parts_of(pods: Iterable[tuple[str, str]], unnamed: int = 0) -> list[Part]:
 
 
 class Case:
-    """A play of changes under the limits of a gate, with what its pods belong to, and who goes for whom.
+    """A simulation of changes under the limits of a gate, with what its pods belong to, and who goes for whom.
 
-    A victim is named by its index in ``Play.displaced``, since a StatefulSet's pod may go twice under one name.
+    A victim is named by its index in ``Simulation.displaced``, since a StatefulSet's pod may go twice under one name.
     ``order`` has the victims as they go. By victim, ``workloads`` are what they belong to, ``behind`` the objects of
-    the change for which they go in the end, empty where it is none, and ``since`` the seconds of the play.
+    the change for which they go in the end, empty where it is none, and ``since`` the seconds of the simulation.
     """
 
-    def __init__(self, play: Play, changes: Sequence[Change], facts: Facts, rules: GateRules) -> None:
-        self.play, self.changes, self.facts, self.rules = play, changes, facts, rules
+    def __init__(self, simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> None:
+        self.simulation, self.changes, self.facts, self.rules = simulation, changes, facts, rules
         self._changed = {change.object for change in changes}
         self._owners = dict(facts.workloads)
         self._workload_of = self._workloads_by_pod()
-        self._parents = list(_parents(play.displaced))
+        self._parents = list(_parents(simulation.displaced))
         self._roots: list[int] = []
         for index, parent in enumerate(self._parents):
             self._roots.append(index if parent < 0 else self._roots[parent])
-        self.order, self.since = _departures(play)
-        self.workloads = [each.workload or self.workload_of(each.pod) for each in play.displaced]
-        self.behind = [self.change_of(self.root_workload(index)) for index in range(len(play.displaced))]
+        self.order, self.since = _departures(simulation)
+        self.workloads = [each.workload or self.workload_of(each.pod) for each in simulation.displaced]
+        self.behind = [self.change_of(self.root_workload(index)) for index in range(len(simulation.displaced))]
 
     def workload_of(self, pod: str) -> str:
         """What the pod of this key belongs to in the end; of none, it stands for itself (``Pod shop/one``).
@@ -157,29 +157,29 @@ class Case:
         while at >= 0:
             line.append(at)
             at = self._parents[at]
-        steps = [_told(self.play.displaced[index]) for index in reversed(line[1:])]
-        return [self._root_pod(victim), *steps, self.play.displaced[victim].pod]
+        steps = [_told(self.simulation.displaced[index]) for index in reversed(line[1:])]
+        return [self._root_pod(victim), *steps, self.simulation.displaced[victim].pod]
 
     def parts(self, victims: Iterable[int], unnamed: int = 0) -> list[Part]:
         """What each change brings about of these victims."""
-        return parts_of(((self.behind[index], self.play.displaced[index].pod) for index in victims), unnamed)
+        return parts_of(((self.behind[index], self.simulation.displaced[index].pod) for index in victims), unnamed)
 
     def group_of(self, rule: RuleId, workload: str, namespace: str = "") -> int:
         """The override that decides about a workload, or about what else is of its namespace; -1 for none."""
         return self.rules.group_of(rule, namespace or namespace_of(workload), workload)
 
     def _root_pod(self, victim: int) -> str:
-        return self.play.displaced[self._roots[victim]].cause
+        return self.simulation.displaced[self._roots[victim]].cause
 
     def _workloads_by_pod(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for step in self.play.steps:
+        for step in self.simulation.steps:
             if step.kind is StepKind.SCALES and step.owner:
                 self._owners.setdefault(f"ReplicaSet {step.pod}", _qualified(step.owner, step.pod))
-        for step in self.play.steps:
+        for step in self.simulation.steps:
             if step.kind is not StepKind.SCALES and step.owner:
                 found.setdefault(step.pod, self._topmost(_qualified(step.owner, step.pod)))
-        ends: list[Waiting | Displaced] = [*self.play.waiting, *self.play.displaced]
+        ends: list[Waiting | Displaced] = [*self.simulation.waiting, *self.simulation.displaced]
         for each in ends:
             if each.workload:
                 found[each.pod] = each.workload
@@ -214,18 +214,18 @@ def _qualified(owner: str, pod: str) -> str:
     return f"{kind} {namespace_of(pod)}/{name}"
 
 
-def _departures(play: Play) -> tuple[list[int], list[float]]:
+def _departures(simulation: Simulation) -> tuple[list[int], list[float]]:
     """The victims in the order in which they go, and when each does."""
     # A pod that goes several times under one name does so in the order of its steps.
     times: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    for position, step in enumerate(play.steps):
+    for position, step in enumerate(simulation.steps):
         if step.kind is StepKind.LEAVES:
             times.setdefault((step.pod, step.cause), []).append((step.at, position))
     since: list[float] = []
     places: list[tuple[int, int]] = []
-    for index, victim in enumerate(play.displaced):
+    for index, victim in enumerate(simulation.displaced):
         left = times.get((victim.pod, victim.cause))
-        at, position = left.pop(0) if left else (0.0, len(play.steps))
+        at, position = left.pop(0) if left else (0.0, len(simulation.steps))
         since.append(at)
         places.append((position, index))
     return [index for _, index in sorted(places)], since

@@ -9,7 +9,7 @@ from kpreempt.analysis.check.gate.case import CLUSTER, Case, Measure, Part, grou
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind
-from kpreempt.verdict.simulation import Play, PlayEnd, StepKind, Stranded, StrandedKind, Waiting
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
 from kpreempt.verdict.unread import LIST
 
 # What asks for pods that were not there before.
@@ -26,21 +26,21 @@ _RULE_ABOUT = {
 
 def _unscheduled(case: Case) -> Iterator[Measure]:
     """The workloads of which a new pod has no node in the end, or of which not all comes about that is asked for."""
-    rule, play = RuleId.REQUIRE_SCHEDULABLE, case.play
+    rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
     asking = {change.object for change in case.changes if change.kind in _ASKS_FOR_PODS}
-    everyone = _waiting_by_workload(case, play.waiting)
-    # A pod that came with the play and took nobody's place is one that the change brings.
-    new = [each for each in play.waiting if not each.waited_before]
+    everyone = _waiting_by_workload(case, simulation.waiting)
+    # A pod that came with the simulation and took nobody's place is one that the change brings.
+    new = [each for each in simulation.waiting if not each.waited_before]
     waiting = _waiting_by_workload(
         case, [each for each in new if not each.was_running or _workload(case, each) in asking]
     )
     missing = {
         each.workload: max((each.wanted_after or 0) - each.ready_after, each.pending_after, 1)
-        for each in play.workloads
+        for each in simulation.workloads
         if each.is_changed and not each.is_done and each.workload in asking
     }
-    since = _waiting_since(play)
-    refused = {each.workload: each.message for each in play.refused if each.left}
+    since = _waiting_since(simulation)
+    refused = {each.workload: each.message for each in simulation.refused if each.left}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
@@ -55,7 +55,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
             subject=workload,
             parts=[part],
             group=case.group_of(rule, workload),
-            since=min((since.get(each.pod, 0.0) for each in pods), default=play.seconds),
+            since=min((since.get(each.pod, 0.0) for each in pods), default=simulation.seconds),
             detail=messages[0] if messages else "",
         )
 
@@ -64,11 +64,11 @@ def _pending(case: Case) -> Iterator[Measure]:
     """The workloads of which pods ran, had to go, and have no node in the end."""
     behind = {
         victim.replacement: case.behind[index]
-        for index, victim in enumerate(case.play.displaced)
+        for index, victim in enumerate(case.simulation.displaced)
         if victim.replacement and not victim.lands_on
     }
-    since = _waiting_since(case.play)
-    ran = [each for each in case.play.waiting if each.was_running]
+    since = _waiting_since(case.simulation)
+    ran = [each for each in case.simulation.waiting if each.was_running]
     for workload, own in _waiting_by_workload(case, ran).items():
         yield Measure(
             rule=RuleId.MAX_PENDING,
@@ -82,7 +82,7 @@ def _pending(case: Case) -> Iterator[Measure]:
 
 def _stranded(case: Case) -> Iterator[Measure]:
     """What is left without something that it needs, if only for a while; pods count under their workload."""
-    behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.play.displaced)}
+    behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
 
     def key(each: Stranded) -> tuple[str, StrandedKind]:
         is_service = each.kind is StrandedKind.SERVICE
@@ -91,7 +91,7 @@ def _stranded(case: Case) -> Iterator[Measure]:
     def cause(each: Stranded) -> str:
         return min(filter(None, (behind.get(pod) for pod in each.missing)), default="")
 
-    for (subject, kind), own in grouped(case.play.stranded, key).items():
+    for (subject, kind), own in grouped(case.simulation.stranded, key).items():
         yield Measure(
             rule=RuleId.MAX_STRANDED,
             subject=subject,
@@ -117,7 +117,7 @@ def _deletions(case: Case) -> Iterator[Measure]:
 
 def _refusals(case: Case) -> Iterator[Measure]:
     """The workloads of which ResourceQuotas refuse pods, if only for a while."""
-    for each in case.play.refused:
+    for each in case.simulation.refused:
         yield Measure(
             rule=RuleId.QUOTA_REFUSALS,
             subject=each.workload,
@@ -131,10 +131,10 @@ def _refusals(case: Case) -> Iterator[Measure]:
 
 def _loops(case: Case) -> Iterator[Measure]:
     """The workloads whose pods displace one another without end."""
-    if case.play.end is not PlayEnd.LOOP:
+    if case.simulation.end is not SimulationEnd.LOOP:
         return
     victims = grouped(case.order, lambda index: case.workloads[index])
-    for workload in dict.fromkeys(case.play.loop or [CLUSTER]):
+    for workload in dict.fromkeys(case.simulation.loop or [CLUSTER]):
         changes = sorted({case.behind[index] for index in victims.get(workload, ())}) or [case.change_of(workload)]
         yield Measure(
             rule=RuleId.FORBID_LOOPS,
@@ -142,7 +142,7 @@ def _loops(case: Case) -> Iterator[Measure]:
             # How often each pod goes is a matter of when the loop is noticed.
             parts=[Part(change=change, amount=1) for change in changes],
             group=case.group_of(RuleId.FORBID_LOOPS, workload),
-            since=case.play.seconds,
+            since=case.simulation.seconds,
         )
 
 
@@ -178,13 +178,13 @@ def _not_known(case: Case) -> Iterator[Measure]:
             parts=[Part(change=case.change_of(subject), amount=len(own), pods=pods)],
             detail=f"{field}: {messages[0]}" if field not in ("", LIST) else messages[0],
         )
-    if case.play.end is PlayEnd.BROKEN_OFF:
+    if case.simulation.end is SimulationEnd.BROKEN_OFF:
         yield Measure(
             rule=RuleId.OUTCOME_UNCERTAIN,
             subject=CLUSTER,
             aspect="broken off",
             parts=[Part(amount=1)],
-            since=case.play.seconds,
+            since=case.simulation.seconds,
             detail="it was broken off before it came to an end",
         )
 
@@ -216,10 +216,10 @@ def _waiting_by_workload(case: Case, waiting: Iterable[Waiting]) -> dict[str, li
     return grouped(waiting, lambda each: _workload(case, each))
 
 
-def _waiting_since(play: Play) -> dict[str, float]:
+def _waiting_since(simulation: Simulation) -> dict[str, float]:
     """When each pod was first found to have no node."""
     since: dict[str, float] = {}
-    for step in play.steps:
+    for step in simulation.steps:
         if step.kind is StepKind.WAITS:
             since.setdefault(step.pod, step.at)
     return since

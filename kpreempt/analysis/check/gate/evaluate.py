@@ -1,4 +1,4 @@
-"""Puts the rules to a play, or to several of which any may come about, and says what each finding counts for."""
+"""Puts the rules to a simulation, or to several of which any may come about, and says what each finding counts for."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kpreempt.analysis.check.gate.excuses import Excuse, Excuses, accepted, excu
 from kpreempt.analysis.check.gate.rules import GateRules
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
-from kpreempt.verdict.simulation import Play
+from kpreempt.verdict.simulation import Simulation
 
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
 _MEASURES = (*victims.MEASURES, *ends.MEASURES)
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The rules as they fare in one play, what breaks them, and how likely the play is beside the others."""
+    """The rules as they fare in one run, what breaks them, and how likely the run is beside the others."""
 
     results: Sequence[RuleResult]
     findings: Sequence[GateFinding]
@@ -36,7 +36,7 @@ class _Counted(NamedTuple):
 
 
 def evaluate(
-    play: Play, changes: Sequence[Change], facts: Facts, rules: GateRules, excuses: Excuses
+    simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules, excuses: Excuses
 ) -> tuple[list[RuleResult], list[GateFinding]]:
     """Every rule with how it fares, and what breaks one, by rule and subject.
 
@@ -45,7 +45,7 @@ def evaluate(
     written = {change.object: change for change in changes}
     pools: dict[object, list[Measure]] = {}
     amounts: dict[RuleId, int] = {}
-    for measure in _measures(play, changes, facts, rules):
+    for measure in _measures(simulation, changes, facts, rules):
         key: object = (measure.rule, measure.group) if measure.rule.row.is_pooled else len(pools)
         pools.setdefault(key, []).append(measure)
     findings: list[GateFinding] = []
@@ -63,14 +63,14 @@ def passes(results: Iterable[RuleResult]) -> bool:
     return not any(each.failures for each in results)
 
 
-def measured(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRules) -> dict[str, int]:
-    """What there is in a play, whether or not it is within the limits: the largest amount by fingerprint.
+def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> dict[str, int]:
+    """What there is in a simulation, whether or not it is within the limits: the largest amount by fingerprint.
 
-    Each change has its own part in it. Of a play of other manifests, this is the ``base`` that excuses as much. What is
-    not known, or too old to be told, is no less so for being there before, and is left out.
+    Each change has its own part in it. Of a simulation of other manifests, this is the ``base`` that excuses as much.
+    What is not known, or too old to be told, is no less so for being there before, and is left out.
     """
     found: dict[str, int] = {}
-    for measure in _measures(play, changes, facts, rules):
+    for measure in _measures(simulation, changes, facts, rules):
         if measure.rule.row.about_input:
             continue
         for part in measure.parts:
@@ -79,8 +79,8 @@ def measured(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRul
     return found
 
 
-def _measures(play: Play, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
-    case = Case(play, changes, facts, rules)
+def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
+    case = Case(simulation, changes, facts, rules)
     return [found for measure in _MEASURES for found in measure(case) if found.amount or found.is_broken]
 
 
@@ -173,48 +173,49 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
     )
 
 
-def together(plays: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
-    """The rules over all plays, and what breaks one in any of them, each with in how many plays it does.
+def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
+    """The rules over all simulations, and what breaks one in any of them, each with in how many simulations it does.
 
-    Of what several plays have in common the worst counts: that of the play ``shown`` where others are no worse.
+    Of what several simulations have in common the worst counts: that of the simulation ``shown`` where others are no
+    worse.
     """
-    if len(plays) == 1:
-        return list(plays[0].results), list(plays[0].findings)
+    if len(simulations) == 1:
+        return list(simulations[0].results), list(simulations[0].findings)
     found: dict[str, list[tuple[int, GateFinding]]] = {}
-    # The play that is shown comes first, so that it wins where nothing is worse.
-    for index in (shown, *(each for each in range(len(plays)) if each != shown)):
-        for finding in plays[index].findings:
+    # The simulation that is shown comes first, so that it wins where nothing is worse.
+    for index in (shown, *(each for each in range(len(simulations)) if each != shown)):
+        for finding in simulations[index].findings:
             found.setdefault(finding.fingerprint, []).append((index, finding))
-    whole = sum(play.likelihood for play in plays)
-    findings = [_worst(own, plays, whole) for own in found.values()]
-    order = [result.rule for result in plays[shown].results]
+    whole = sum(simulation.likelihood for simulation in simulations)
+    findings = [_worst(own, simulations, whole) for own in found.values()]
+    order = [result.rule for result in simulations[shown].results]
     findings.sort(key=lambda each: (order.index(each.rule), each.subject, each.change, each.fingerprint))
-    return [_over_all(index, plays, findings) for index in range(len(order))], findings
+    return [_over_all(index, simulations, findings) for index in range(len(order))], findings
 
 
-def least(plays: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What there is in every play, the least amount of each: what only may be there excuses nothing."""
+def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What there is in every simulation, the least amount of each: what only may be there excuses nothing."""
     found: dict[str, int] | None = None
-    for play in plays:
+    for simulation in simulations:
         if found is None:
-            found = dict(play)
-        found = {key: min(amount, play[key]) for key, amount in found.items() if key in play}
+            found = dict(simulation)
+        found = {key: min(amount, simulation[key]) for key, amount in found.items() if key in simulation}
     return found or {}
 
 
-def _worst(own: Sequence[tuple[int, GateFinding]], plays: Sequence[Judged], whole: float) -> GateFinding:
+def _worst(own: Sequence[tuple[int, GateFinding]], simulations: Sequence[Judged], whole: float) -> GateFinding:
     _, worst = max(own, key=lambda each: (each[1].standing is GateStanding.FAILS, each[1].amount))
     alike = {index for index, finding in own if finding.standing is worst.standing}
-    share = sum(plays[index].likelihood for index in alike) / whole
-    return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(plays), share=share)
+    share = sum(simulations[index].likelihood for index in alike) / whole
+    return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share)
 
 
-def _over_all(index: int, plays: Sequence[Judged], findings: Sequence[GateFinding]) -> RuleResult:
-    first = plays[0].results[index]
+def _over_all(index: int, simulations: Sequence[Judged], findings: Sequence[GateFinding]) -> RuleResult:
+    first = simulations[0].results[index]
     own = [each.standing for each in findings if each.rule is first.rule]
     return msgspec.structs.replace(
         first,
-        amount=max(play.results[index].amount for play in plays),
+        amount=max(simulation.results[index].amount for simulation in simulations),
         failures=own.count(GateStanding.FAILS),
         waived=own.count(GateStanding.WAIVED),
         accepted=own.count(GateStanding.ACCEPTED),

@@ -162,7 +162,7 @@ def _lowered(text: str) -> str:
 class Excuses(msgspec.Struct, frozen=True, kw_only=True):
     """What lets findings pass: waivers, the baseline, and ``base``, which is what there is without the change.
 
-    ``base`` is what ``measured`` says of the play of the manifests before. ``today`` decides what is over.
+    ``base`` is what ``measured`` says of the simulation of the manifests before. ``today`` decides what is over.
     """
 
     today: date

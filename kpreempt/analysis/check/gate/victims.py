@@ -14,10 +14,10 @@ def _violations(case: Case) -> Iterator[Measure]:
     rule = RuleId.MAX_PDB_VIOLATIONS
     found: dict[str, list[int]] = {}
     for index in case.order:
-        for budget in case.play.displaced[index].violated:
+        for budget in case.simulation.displaced[index].violated:
             found.setdefault(budget, []).append(index)
     unnamed: dict[str, int] = {}
-    for low in case.play.budgets:
+    for low in case.simulation.budgets:
         # Those that go for a pod which waited before are victims, too, and no change's.
         if low.violations:
             rest = low.violations - len(found.setdefault(low.budget, []))
@@ -37,7 +37,7 @@ def _all_victims(case: Case) -> Iterator[Measure]:
     rule = RuleId.MAX_VICTIMS
 
     def group_of(index: int) -> int:
-        return case.group_of(rule, case.workloads[index], namespace_of(case.play.displaced[index].pod))
+        return case.group_of(rule, case.workloads[index], namespace_of(case.simulation.displaced[index].pod))
 
     for group, own in grouped(case.order, group_of).items():
         subject = CLUSTER if group < 0 else case.rules.overrides[group].name
@@ -51,20 +51,20 @@ def _victims_by_workload(case: Case) -> Iterator[Measure]:
 
 def _lost_pods(case: Case) -> Iterator[Measure]:
     """Who had to go and has nothing that would make it again, each for itself."""
-    lost = [index for index in case.order if case.play.displaced[index].lost]
+    lost = [index for index in case.order if case.simulation.displaced[index].lost]
     return _of_workloads(case, RuleId.LOST_PODS, lost)
 
 
 def _forbidden_victims(case: Case) -> Iterator[Measure]:
     """The workloads of which pods go that must not; where a pod's labels are not known, they are taken to match."""
     known = dict(case.facts.pods)
-    for victim in case.play.displaced:
+    for victim in case.simulation.displaced:
         # What takes the place of a pod is made from the same template. The list has the pod before it.
         if victim.replacement and victim.pod in known:
             known.setdefault(victim.replacement, known[victim.pod])
     reasons: dict[int, str] = {}
     for index in case.order:
-        pod = case.play.displaced[index].pod
+        pod = case.simulation.displaced[index].pod
         if reason := _forbidden_by(case.rules.forbidden, pod, known.get(pod)):
             reasons[index] = reason
     return _of_workloads(case, RuleId.FORBID_VICTIMS, reasons, reasons)
@@ -104,7 +104,7 @@ def _of_workloads(
 def _cascades(case: Case) -> Iterator[Measure]:
     """For each workload whose pods come first the longest line of evictions, and for each override of a last victim."""
     rule = RuleId.MAX_CASCADE_DEPTH
-    victims = case.play.displaced
+    victims = case.simulation.displaced
 
     def key(index: int) -> tuple[str, int]:
         group = case.group_of(rule, case.workloads[index], namespace_of(victims[index].pod))

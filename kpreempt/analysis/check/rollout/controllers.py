@@ -1,4 +1,4 @@
-"""From the plan of a change to the controllers that act in its play."""
+"""From the plan of a change to the controllers that act in its simulation."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
-from kpreempt.analysis.simulation.client import Actor
+from kpreempt.analysis.simulation.client import Controller
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers import (
     DaemonSetActor,
     DeletionActor,
     DeploymentActor,
     JobActor,
-    PlayedReplicaSet,
     ReplicaSetActor,
+    SimulatedReplicaSet,
     StatefulSetActor,
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
@@ -62,34 +62,34 @@ _FIELDS = {
 }
 
 
-class Cast(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acts in a play, the plain pods that come, and the cluster in which it begins."""
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """Who acts in a simulation, the plain pods that come, and the cluster in which it begins."""
 
     cluster: ClusterSnapshot
-    actors: list[Actor]
+    controllers: list[Controller]
     arriving: list[Pod]
     assumptions: list[Assumption]
 
 
-def cast(plan: Plan, decode: Decode, now: datetime, gates: Mapping[str, bool] = AS_USUAL.gates) -> Cast:
+def start_controllers(plan: Plan, decode: Decode, now: datetime, gates: Mapping[str, bool] = AS_USUAL.gates) -> Started:
     """The controllers of all workloads of a plan, each with what it knows at the start.
 
     ``gates`` are the cluster's feature gates, where they are set. Raises what decoding and admission raise:
     ``InputError`` and ``NotFoundError``.
     """
-    casting = _Casting(plan.cluster, decode, now, gates)
-    casting.lay_over(plan.workloads)
-    actors = [casting.actor_of(workload) for workload in plan.workloads]
-    arriving = [casting.prototypes.of_template(template) for template in plan.pods]
-    return Cast(
-        cluster=casting.prototypes.cluster,
-        actors=actors,
+    starter = _Starter(plan.cluster, decode, now, gates)
+    starter.lay_over(plan.workloads)
+    controllers = [starter.controller_of_workload(workload) for workload in plan.workloads]
+    arriving = [starter.prototypes.of_template(template) for template in plan.pods]
+    return Started(
+        cluster=starter.prototypes.cluster,
+        controllers=controllers,
         arriving=arriving,
-        assumptions=[*casting.prototypes.assumptions],
+        assumptions=[*starter.prototypes.assumptions],
     )
 
 
-class _Casting:
+class _Starter:
     def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, gates: Mapping[str, bool]) -> None:
         self.prototypes = Prototypes(cluster, decode, now)
         self._gates = gates
@@ -129,20 +129,20 @@ class _Casting:
             cluster = msgspec.structs.replace(cluster, **{field: there})
         self.prototypes.cluster = cluster
 
-    def actor_of(self, workload: PlannedWorkload) -> Actor:
+    def controller_of_workload(self, workload: PlannedWorkload) -> Controller:
         """The controller of a workload."""
         if workload.after is None:
             owners = [(workload.namespace, workload.kind, workload.name)]
             if workload.kind == "Deployment":
                 owners = [(workload.namespace, "ReplicaSet", name) for name in self._names_of_sets(workload)]
             return DeletionActor(f"{workload.kind} {workload.key}", owners)
-        actors: dict[str, Callable[[PlannedWorkload, Document], Actor]] = {
+        controllers: dict[str, Callable[[PlannedWorkload, Document], Controller]] = {
             "Deployment": self._deployment,
             "StatefulSet": self._stateful_set,
             "DaemonSet": self._daemon_set,
             "Job": self._job,
         }
-        return actors.get(workload.kind, self._replica_set)(workload, workload.after)
+        return controllers.get(workload.kind, self._replica_set)(workload, workload.after)
 
     def _prototype(self, workload: PlannedWorkload, document: Document) -> Pod:
         return self.prototypes.of_document(document, workload.change.source, workload.change.line)
@@ -161,14 +161,14 @@ class _Casting:
     def _owner(self, workload: PlannedWorkload) -> OwnerKey:
         return (workload.namespace, workload.kind, workload.name)
 
-    def _replica_set(self, workload: PlannedWorkload, document: Document) -> Actor:
+    def _replica_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         pods = self._owned.get(self._owner(workload), [])
         maker = self.prototypes.maker(self._new_prototype(workload, document, pods), workload.name)
         return ReplicaSetActor(self._owner(workload), number(document, "spec", "replicas", default=1), maker)
 
     # Deployments.
 
-    def _deployment(self, workload: PlannedWorkload, document: Document) -> Actor:
+    def _deployment(self, workload: PlannedWorkload, document: Document) -> Controller:
         (template,) = pods_of(document, source=workload.change.source, line=workload.change.line)
         names = self._names_of_sets(workload)
         pods = [pod for name in names for pod in self._owned.get((workload.namespace, "ReplicaSet", name), [])]
@@ -178,16 +178,16 @@ class _Casting:
         present = self._present_set(workload, document, documents)
         new, old = None, []
         for name in names:
-            played = self._played_set(workload, name, documents.get(name), prototype, ready_for, name == present)
+            simulated = self._simulated_set(workload, name, documents.get(name), prototype, ready_for, name == present)
             if name == present:
-                new = played
+                new = simulated
             else:
-                old.append(played)
+                old.append(simulated)
         if new is None:
             (owner,) = template.owners
             name = _free_name(owner["metadata"]["name"], {each.name for each in old})
             maker = self.prototypes.maker(owned_by_replica_set(prototype, name, "", NEW), name)
-            new = PlayedReplicaSet(name=name, maker=maker, min_ready_seconds=ready_for, exists=False)
+            new = SimulatedReplicaSet(name=name, maker=maker, min_ready_seconds=ready_for, exists=False)
             owner = {**owner, "metadata": {**owner["metadata"], "name": name}}
             record: Any = self._decode("ReplicaSet", owner, source=template.source, line=template.line)
             cluster = self.prototypes.cluster
@@ -229,7 +229,7 @@ class _Casting:
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
         return sum(not pod.is_terminal and pod.metadata.deletion_timestamp is None for pod in pods)
 
-    def _played_set(
+    def _simulated_set(
         self,
         workload: PlannedWorkload,
         name: str,
@@ -237,7 +237,7 @@ class _Casting:
         prototype: Pod,
         ready_for: int,
         is_present: bool,
-    ) -> PlayedReplicaSet:
+    ) -> SimulatedReplicaSet:
         record = self._records.get((workload.namespace, name))
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
         has_template = document is not None and part(document, "spec", "template") is not None
@@ -250,7 +250,7 @@ class _Casting:
             # One of the past, of which no pod is made any more: its template may name what is gone by now.
             uid = record.metadata.uid if record is not None else ""
             pod = owned_by_replica_set(prototype, name, uid, _hash_of(name, workload.name, pods))
-        return PlayedReplicaSet(
+        return SimulatedReplicaSet(
             name=name,
             maker=self.prototypes.maker(pod, name),
             replicas=self._size(workload, name),
@@ -262,7 +262,7 @@ class _Casting:
 
     # Those whose pods have identities.
 
-    def _stateful_set(self, workload: PlannedWorkload, document: Document) -> Actor:
+    def _stateful_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         spec, name = document["spec"], workload.name
         pods = self._owned.get(self._owner(workload), [])
         revisions = [pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods]
@@ -299,7 +299,7 @@ class _Casting:
         )
         return StatefulSetActor(self._owner(workload), state, makers)
 
-    def _daemon_set(self, workload: PlannedWorkload, document: Document) -> Actor:
+    def _daemon_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         spec = document["spec"]
         pods = self._owned.get(self._owner(workload), [])
         newest = max(pods, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
@@ -321,7 +321,7 @@ class _Casting:
         nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes)
         return DaemonSetActor(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
 
-    def _job(self, workload: PlannedWorkload, document: Document) -> Actor:
+    def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
         maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
         # Templates of Jobs cannot change: another one means another Job of the same name.
         is_another = workload.before is not None and not workload.is_same_template

@@ -165,7 +165,7 @@ _NOT_MODELLED = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
-    ("batch.volcano.sh", "Job"): "jobs of Volcano are not played",
+    ("batch.volcano.sh", "Job"): "jobs of Volcano are not simulated",
     ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
 }
 _ANY = "*"

@@ -1,6 +1,6 @@
 """Quotas that count other objects than pods: whether those of a change may be too many for them.
 
-They are not played: where one may be exceeded, that is an assumption, which names the quota and the numbers.
+They are not simulated: where one may be exceeded, that is an assumption, which names the quota and the numbers.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Overlay:
             message = "cannot be changed in the API, so that the apply is refused; taken to be made anew"
             self.assumptions.append(Assumption(subject, immutable[0], message))
         if kind.name == "Node" and _evicts(record, before):
-            message = "a taint that evicts is not played: pods that do not tolerate it stay here"
+            message = "a taint that evicts is not simulated: pods that do not tolerate it stay here"
             self.assumptions.append(Assumption(subject, "spec.taints", message))
         if fields:
             self.put(kind.name, self._as_stored(record, before, fields))

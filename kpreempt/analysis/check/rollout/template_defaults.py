@@ -1,6 +1,6 @@
 """What the API server fills in to a pod template, on plain data, of which a record keeps only a part.
 
-So that a manifest can be held against what the cluster has. The pods of a play get ``kpreempt/admission``'s.
+So that a manifest can be held against what the cluster has. The pods of a simulation get ``kpreempt/admission``'s.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and the declared defaults of
 ``zz_generated.defaults.go``. Parts of a wrong type are left as they are: what is wrong with them is told when the pod

@@ -1,7 +1,7 @@
 """What the API server fills in to a workload, on plain data, and what it refuses of it.
 
 Only what controllers read, and what whoever writes manifests gets wrong: an apply that is refused changes nothing, and
-a play of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``,
+a simulation of it would mislead. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/apps/v1/defaults.go``,
 ``pkg/apis/batch/v1/defaults.go`` and ``pkg/apis/apps/validation/validation.go``.
 """
 

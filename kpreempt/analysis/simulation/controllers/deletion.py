@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.controllers.pods import JOB_FINALIZER
 
@@ -18,21 +18,21 @@ class DeletionActor:
         self.wanted = 0
         self.min_ready_seconds = 0
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """Whatever is left goes, and a Job that is deleted no longer holds its pods."""
         did = False
         for owner in self.owners:
-            for pod in stage.pods_of(owner):
+            for pod in client.pods_of(owner):
                 if JOB_FINALIZER in pod.metadata.finalizers:
-                    stage.release(pod.key)
+                    client.release(pod.key)
                 if pod.metadata.deletion_timestamp is None:
-                    stage.delete(pod.key, "owner-deleted")
+                    client.delete(pod.key, "owner-deleted")
                     did = True
         return did
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether no pod is left."""
-        return not any(stage.pods_of(owner) for owner in self.owners)
+        return not any(client.pods_of(owner) for owner in self.owners)
 
     def state(self) -> object:
         """Nothing."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.simulation.controllers.replica_set import keep_replicas
@@ -18,7 +18,7 @@ from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.replica_set import count_replicas
 
 
-class PlayedReplicaSet(msgspec.Struct):
+class SimulatedReplicaSet(msgspec.Struct):
     """One of its ReplicaSets, as it is at the moment. ``exists`` is false for one that is yet to be made."""
 
     name: str
@@ -39,8 +39,8 @@ class DeploymentActor:
         namespace: str,
         name: str,
         deployment: DeploymentState,
-        new: PlayedReplicaSet,
-        old: Sequence[PlayedReplicaSet],
+        new: SimulatedReplicaSet,
+        old: Sequence[SimulatedReplicaSet],
     ) -> None:
         self.workload = f"Deployment {namespace}/{name}"
         self._name = name
@@ -52,25 +52,25 @@ class DeploymentActor:
         self._sets = {each.name: each for each in (*old, new)}
         self.owners = tuple(self._owner(each.name) for each in self._sets.values())
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """``syncDeployment``, then ``syncReplicaSet`` of each."""
-        return self._resize(stage) | self._fill(stage)
+        return self._resize(client) | self._fill(client)
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether all pods are of the new template, as many as there should be, and available."""
-        deployment, new, old = self._look(stage)
+        deployment, new, old = self._look(client)
         return is_complete(deployment, new, old)
 
     def state(self) -> object:
         """The sizes of the ReplicaSets."""
         return tuple((each.name, each.replicas) for each in self._sets.values())
 
-    def _resize(self, stage: Stage) -> bool:
-        actions = reconcile_deployment(*self._look(stage))
+    def _resize(self, client: Client) -> bool:
+        actions = reconcile_deployment(*self._look(client))
         for action in actions:
             if isinstance(action, CreateReplicaSet):
                 changed = self._new
-                changed.exists, changed.created = True, stage.now
+                changed.exists, changed.created = True, client.now
             elif isinstance(action, ScaleReplicaSet):
                 changed = self._sets[action.name]
             else:
@@ -79,20 +79,20 @@ class DeploymentActor:
             changed.replicas = action.replicas
             changed.desired_replicas, changed.max_replicas = action.desired_replicas, action.max_replicas
             if is_other_size:
-                stage.resize(f"{self._namespace}/{changed.name}", f"Deployment {self._name}", action.replicas)
+                client.resize(f"{self._namespace}/{changed.name}", f"Deployment {self._name}", action.replicas)
         return bool(actions)
 
-    def _fill(self, stage: Stage) -> bool:
-        related = tuple(pod for owner in self.owners for pod in stage.controlled(stage.pods_of(owner)))
+    def _fill(self, client: Client) -> bool:
+        related = tuple(pod for owner in self.owners for pod in client.controlled(client.pods_of(owner)))
         did = False
         for each in self._sets.values():
             if each.exists:
-                did |= keep_replicas(stage, self._owner(each.name), each.replicas, each.maker, related)
+                did |= keep_replicas(client, self._owner(each.name), each.replicas, each.maker, related)
         return did
 
-    def _look(self, stage: Stage) -> tuple[DeploymentState, ReplicaSetState | None, list[ReplicaSetState]]:
-        pods = {name: stage.controlled(stage.pods_of(self._owner(name))) for name in self._sets}
-        states = {name: _state(each, pods[name], stage.now) for name, each in self._sets.items() if each.exists}
+    def _look(self, client: Client) -> tuple[DeploymentState, ReplicaSetState | None, list[ReplicaSetState]]:
+        pods = {name: client.controlled(client.pods_of(self._owner(name))) for name in self._sets}
+        states = {name: _state(each, pods[name], client.now) for name, each in self._sets.items() if each.exists}
         deployment = msgspec.structs.replace(
             self._deployment, status_replicas=sum(each.pods for each in states.values())
         )
@@ -103,7 +103,7 @@ class DeploymentActor:
         return (self._namespace, "ReplicaSet", name)
 
 
-def _state(replica_set: PlayedReplicaSet, pods: Sequence[ControlledPod], now: datetime) -> ReplicaSetState:
+def _state(replica_set: SimulatedReplicaSet, pods: Sequence[ControlledPod], now: datetime) -> ReplicaSetState:
     counts = count_replicas(pods, replica_set.min_ready_seconds, now)
     return ReplicaSetState(
         name=replica_set.name,

@@ -1,10 +1,10 @@
-"""A Job. Its pods run for as long as the play lasts, unless they have to go."""
+"""A Job. Its pods run for as long as the simulation lasts, unless they have to go."""
 
 from __future__ import annotations
 
 import msgspec
 
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.controllers.actions import CreatePods, DeletePod, ReleasePod
@@ -39,53 +39,53 @@ class JobActor:
             return 0
         return job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """``syncJob``."""
         namespace = self.owners[0][0]
-        if self._dismiss(stage):
+        if self._dismiss(client):
             return True
-        step = reconcile_job(self._job, stage.controlled(self._own(stage)), stage.now)
+        step = reconcile_job(self._job, client.controlled(self._own(client)), client.now)
         is_other_state, self._job = step.job != self._job, step.job
         for action in step.actions:
             if isinstance(action, CreatePods):
-                self._create(stage, action)
+                self._create(client, action)
             elif isinstance(action, DeletePod):
-                stage.delete(f"{namespace}/{action.name}", action.reason)
+                client.delete(f"{namespace}/{action.name}", action.reason)
             elif isinstance(action, ReleasePod):
-                stage.release(f"{namespace}/{action.name}")
+                client.release(f"{namespace}/{action.name}")
         if not step.actions and step.retry_after is not None:
-            stage.call_again(self, step.retry_after)
+            client.call_again(self, step.retry_after)
         return bool(step.actions) or is_other_state
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether all pods that it wants at a time are ready; a Job that failed never gets there."""
         if self._job.ending == "Failed":
             return False
-        pods = active_pods(stage.controlled(self._own(stage)))
+        pods = active_pods(client.controlled(self._own(client)))
         return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
         """How many have failed, and in a row."""
         return self._job.failed, self._job.failures_in_a_row, self._job.ending
 
-    def _own(self, stage: Stage) -> list[Pod]:
-        return [pod for pod in stage.pods_of(self.owners[0]) if pod.key not in self._strangers]
+    def _own(self, client: Client) -> list[Pod]:
+        return [pod for pod in client.pods_of(self.owners[0]) if pod.key not in self._strangers]
 
-    def _dismiss(self, stage: Stage) -> bool:
+    def _dismiss(self, client: Client) -> bool:
         """Tell the pods of the Job before to go, without what would hold them; whether there were any to tell."""
         told = False
-        for pod in stage.pods_of(self.owners[0]) if self._strangers else ():
+        for pod in client.pods_of(self.owners[0]) if self._strangers else ():
             if pod.key in self._strangers and JOB_FINALIZER in pod.metadata.finalizers:
-                stage.release(pod.key)
+                client.release(pod.key)
             if pod.key in self._strangers and pod.metadata.deletion_timestamp is None:
-                stage.delete(pod.key, "owner-deleted")
+                client.delete(pod.key, "owner-deleted")
                 told = True
         return told
 
-    def _create(self, stage: Stage, action: CreatePods) -> None:
+    def _create(self, client: Client, action: CreatePods) -> None:
         labels = {} if action.index is None else {COMPLETION_INDEX_LABEL: str(action.index)}
         for _ in range(action.count):
             pod = self._maker.make(labels=labels)
             finalizers = [*pod.metadata.finalizers, JOB_FINALIZER]
             metadata = msgspec.structs.replace(pod.metadata, finalizers=list(dict.fromkeys(finalizers)))
-            stage.create(msgspec.structs.replace(pod, metadata=metadata))
+            client.create(msgspec.structs.replace(pod, metadata=metadata))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.controllers.actions import CreatePods, DeletePod
@@ -21,13 +21,13 @@ class ReplicaSetActor:
         self.min_ready_seconds = 0
         self._maker = maker
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """``syncReplicaSet``."""
-        return keep_replicas(stage, self.owners[0], self.wanted, self._maker, ())
+        return keep_replicas(client, self.owners[0], self.wanted, self._maker, ())
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether as many are ready as there should be."""
-        pods = active_pods(stage.controlled(stage.pods_of(self.owners[0])))
+        pods = active_pods(client.controlled(client.pods_of(self.owners[0])))
         return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
@@ -36,15 +36,15 @@ class ReplicaSetActor:
 
 
 def keep_replicas(
-    stage: Stage, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
+    client: Client, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
 ) -> bool:
     """Make or delete as many pods as upstream does at a time until ``replicas`` are active; whether it was any."""
-    pods = stage.controlled(stage.pods_of(owner))
-    actions = reconcile_replica_set(replicas, pods, related, stage.now)
+    pods = client.controlled(client.pods_of(owner))
+    actions = reconcile_replica_set(replicas, pods, related, client.now)
     for action in actions:
         if isinstance(action, CreatePods):
             for _ in range(action.count):
-                stage.create(maker.make())
+                client.create(maker.make())
         elif isinstance(action, DeletePod):
-            stage.delete(f"{owner[0]}/{action.name}", action.reason)
+            client.delete(f"{owner[0]}/{action.name}", action.reason)
     return bool(actions)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.controllers.actions import CreatePods, DeletePod
@@ -30,21 +30,21 @@ class StatefulSetActor:
         self._set = stateful_set
         self._makers = makers
 
-    def sync(self, stage: Stage) -> bool:
+    def sync(self, client: Client) -> bool:
         """``updateStatefulSet``."""
-        pods = stage.controlled(stage.pods_of(self.owners[0]))
-        step = reconcile_stateful_set(self._set, pods, stage.now)
+        pods = client.controlled(client.pods_of(self.owners[0]))
+        step = reconcile_stateful_set(self._set, pods, client.now)
         self._set = step.stateful_set
         for action in step.actions:
             if isinstance(action, CreatePods):
-                self._create(stage, action)
+                self._create(client, action)
             elif isinstance(action, DeletePod):
-                stage.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
+                client.delete(f"{self.owners[0][0]}/{action.name}", action.reason)
         return bool(step.actions)
 
-    def is_done(self, stage: Stage) -> bool:
+    def is_done(self, client: Client) -> bool:
         """Whether all pods are ready, and those that an update reaches are of the present template."""
-        pods = {ordinal_of(pod.name): pod for pod in stage.controlled(stage.pods_of(self.owners[0]))}
+        pods = {ordinal_of(pod.name): pod for pod in client.controlled(client.pods_of(self.owners[0]))}
         state = self._set
         ordinals = range(state.start, state.start + state.replicas)
         reached = ordinals[max(state.partition or 0, 0) :] if state.strategy == "RollingUpdate" else ()
@@ -60,14 +60,14 @@ class StatefulSetActor:
     def _is_new(self, revision: str) -> bool:
         return revision == self._set.update_revision
 
-    def _create(self, stage: Stage, action: CreatePods) -> None:
+    def _create(self, client: Client, action: CreatePods) -> None:
         maker = self._makers.get(action.revision) or self._makers[self._set.update_revision]
         labels = {
             _LABEL_OF_NAME: action.name,
             _LABEL_OF_INDEX: str(ordinal_of(action.name)),
             REVISION_LABEL: action.revision,
         }
-        stage.create(with_claims_of(maker.make(name=action.name, labels=labels), maker.prototype.metadata.name))
+        client.create(with_claims_of(maker.make(name=action.name, labels=labels), maker.prototype.metadata.name))
 
 
 def with_claims_of(pod: Pod, prototype_name: str) -> Pod:

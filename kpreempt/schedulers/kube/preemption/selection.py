@@ -32,7 +32,7 @@ class Criterion(NamedTuple):
 
 
 def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> Selection:
-    """Play the rules until one node is left or all are played; ``tied`` are the nodes that remain."""
+    """Apply the rules until one node is left or all are applied; ``tied`` are the nodes that remain."""
     remaining = list(candidates)
     rounds: list[TieBreakRound] = []
     for criterion in criteria:

@@ -1,6 +1,6 @@
 """The choice between candidates (``pickOneNodeForPreemption``, ``core/generic_scheduler.go``).
 
-A candidate without victims wins at once. Otherwise a version's rules are played in turn, each keeping the ties of the
+A candidate without victims wins at once. Otherwise a version's rules are applied in turn, each keeping the ties of the
 one before; what is left equal at the end comes in the order of a Go map, which is any.
 """
 
@@ -37,7 +37,7 @@ FEWEST_VICTIMS = lowest("victims", lambda victims: len(victims.pods))
 
 
 def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Selection:
-    """Play the rules until one node is left or all are played; ``tied`` are the nodes that remain."""
+    """Apply the rules until one node is left or all are applied; ``tied`` are the nodes that remain."""
     if any(not victims.pods for victims in candidates.values()):
         criteria = [FEWEST_VICTIMS]
     remaining = list(candidates)

@@ -1,4 +1,4 @@
-"""Plays written down by hand, for the rules to be put to."""
+"""Simulates written down by hand, for the rules to be put to."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding
 from kpreempt.verdict.simulation import (
     BudgetLow,
     Displaced,
-    Play,
-    PlayEnd,
-    PlayStep,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
     StepKind,
     Stranded,
     StrandedKind,
     Waiting,
-    WorkloadPlay,
 )
 
 TODAY = date(2026, 11, 21)
@@ -24,12 +24,12 @@ LIVE = Facts(is_live=True)
 NO_EXCUSES = Excuses(today=TODAY)
 API = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, source="k8s/api.yaml", line=7)
 WEB = Change(object="Deployment shop/web", kind=ChangeKind.SCALED, source="k8s/web.yaml", line=1)
-# What every play has: the ReplicaSets of the Deployments api and web, and their first pods.
+# What every simulation has: the ReplicaSets of the Deployments api and web, and their first pods.
 STEPS = [
-    PlayStep(at=0, kind=StepKind.SCALES, pod="shop/api-2", owner="Deployment api", replicas=2),
-    PlayStep(at=0, kind=StepKind.SCALES, pod="shop/web-2", owner="Deployment web", replicas=2),
-    PlayStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-1", owner="ReplicaSet api-2"),
-    PlayStep(at=1, kind=StepKind.ARRIVES, pod="shop/web-2-new-2", owner="ReplicaSet web-2"),
+    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/api-2", owner="Deployment api", replicas=2),
+    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/web-2", owner="Deployment web", replicas=2),
+    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-1", owner="ReplicaSet api-2"),
+    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/web-2-new-2", owner="ReplicaSet web-2"),
 ]
 
 
@@ -50,21 +50,21 @@ def victim(
     )
 
 
-def leaves(pod: str, at: float, *, of: str = "shop/api-2-new-1") -> PlayStep:
-    return PlayStep(at=at, kind=StepKind.LEAVES, pod=pod, cause=of)
+def leaves(pod: str, at: float, *, of: str = "shop/api-2-new-1") -> SimulationStep:
+    return SimulationStep(at=at, kind=StepKind.LEAVES, pod=pod, cause=of)
 
 
-def play(
+def simulation(
     *displaced: Displaced,
-    end: PlayEnd = PlayEnd.SETTLED,
+    end: SimulationEnd = SimulationEnd.SETTLED,
     waiting: list[Waiting] | None = None,
     budgets: list[BudgetLow] | None = None,
-    workloads: list[WorkloadPlay] | None = None,
+    workloads: list[SimulatedWorkload] | None = None,
     stranded: list[Stranded] | None = None,
     loop: list[str] | None = None,
-    steps: list[PlayStep] | None = None,
-) -> Play:
-    return Play(
+    steps: list[SimulationStep] | None = None,
+) -> Simulation:
+    return Simulation(
         end=end,
         seconds=90,
         depth=max((each.depth for each in displaced), default=0),
@@ -80,7 +80,7 @@ def play(
 
 
 def put(
-    found: Play,
+    found: Simulation,
     limits: dict[RuleId, int | None] | None = None,
     *,
     changes: tuple[Change, ...] = (API, WEB),
@@ -88,7 +88,7 @@ def put(
     excuses: Excuses = NO_EXCUSES,
     **rules: object,
 ) -> tuple[list[RuleResult], list[GateFinding]]:
-    """The rules with these limits, put to the play."""
+    """The rules with these limits, put to the simulation."""
     return evaluate(found, changes, facts, GateRules(limits=limits or {}, **rules), excuses)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What holds of every play, whatever the cluster."""
+"""What holds of every simulation, whatever the cluster."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from kpreempt.analysis.simulation import Scene, play
+from kpreempt.analysis.simulation import SimulationStart, simulate
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.verdict.simulation import PlayEnd, StepKind
+from kpreempt.verdict.simulation import SimulationEnd, StepKind
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios
 
@@ -19,20 +19,20 @@ LAWS = settings(
 
 @LAWS
 @given(scenarios())
-def test_a_play_ends_and_is_the_same_again(scenario: dict[str, Any]) -> None:
+def test_a_simulation_ends_and_is_the_same_again(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     before = cluster.pods[:]
-    first, assumed = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
-    assert play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW) == (first, assumed)
+    first, assumed = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
+    assert simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW) == (first, assumed)
     assert cluster.pods == before
-    assert first.end is not PlayEnd.BROKEN_OFF
+    assert first.end is not SimulationEnd.BROKEN_OFF
 
 
 @LAWS
 @given(scenarios())
 def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
-    found, _ = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
+    found, _ = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
     times = [step.at for step in found.steps]
     assert times == sorted(times)
     assert found.seconds == max(times, default=0)
@@ -42,15 +42,15 @@ def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[st
             leaving[step.pod] = step.at
         elif step.kind is StepKind.GONE and step.pod in leaving:
             assert step.at >= leaving.pop(step.pod)
-    # Only a play that goes round may be left in the middle.
-    assert not leaving or found.end is PlayEnd.LOOP
+    # Only a simulation that goes round may be left in the middle.
+    assert not leaving or found.end is SimulationEnd.LOOP
 
 
 @LAWS
 @given(scenarios())
 def test_whoever_lands_no_longer_waits(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
-    found, _ = play(cluster, Scene(arriving=[pod]), KubeScheduler(), now=NOW)
+    found, _ = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
     last: dict[str, StepKind] = {}
     for step in found.steps:
         last[step.pod] = step.kind

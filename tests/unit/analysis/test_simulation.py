@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.simulation import Limits, Scene, play
+from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.chain import Chain
-from kpreempt.analysis.simulation.client import Stage
+from kpreempt.analysis.simulation.client import Client
 from kpreempt.analysis.simulation.outcomes import Branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.controllers.actions import SyncError
@@ -23,7 +23,7 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, 
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import AssumptionKind
-from kpreempt.verdict.simulation import Play, PlayEnd, StepKind
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
 
 
@@ -35,16 +35,16 @@ def owned(pod: Pod, kind: str, name: str) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
 
 
-def played(pods: list[Pod], new: Pod, *, nodes: int = 1, **more: object) -> Play:
+def simulate_scenario(pods: list[Pod], new: Pod, *, nodes: int = 1, **more: object) -> Simulation:
     """What follows where ``new`` comes to a cluster with these pods on nodes of 2 CPUs."""
     limits = more.pop("limits", None)
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="2") for index in range(1, nodes + 1)], pods=pods)
     cluster = msgspec.structs.replace(cluster, **more)
-    found, _ = play(cluster, Scene(arriving=[new]), KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
+    found, _ = simulate(cluster, SimulationStart(arriving=[new]), KubeScheduler(), now=NOW, limits=limits)  # type: ignore[arg-type]
     return found
 
 
-def tale(found: Play) -> list[str]:
+def tale(found: Simulation) -> list[str]:
     """The steps in short."""
     return [f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}" for step in found.steps]
 
@@ -53,9 +53,9 @@ NEW = make_pod("new", cpu="2", priority=1000)
 
 
 def test_a_pod_that_fits_lands_at_once_and_nothing_follows() -> None:
-    found = played([], NEW)
+    found = simulate_scenario([], NEW)
     assert tale(found) == ["0 Arrives new", "0 Lands new"]
-    assert (found.end, found.seconds, found.starts_at) == (PlayEnd.SETTLED, 0, {"shop/new": 0})
+    assert (found.end, found.seconds, found.starts_at) == (SimulationEnd.SETTLED, 0, {"shop/new": 0})
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_a_pod_that_fits_lands_at_once_and_nothing_follows() -> None:
         ),
     ],
 )
-def test_the_queue_of_a_play_is_set_up_as_the_scheduler_is(
+def test_the_queue_of_a_simulation_is_set_up_as_the_scheduler_is(
     configuration: dict[str, int], gates: dict[str, bool], start: float
 ) -> None:
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     scheduler = scheduler_for("", {**header, **configuration}, gates)
     victim = make_pod("quick", node="n1", cpu="1", termination_grace_period_seconds=1)
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[victim])
-    found, _ = play(cluster, Scene(arriving=[NEW]), scheduler, now=NOW)
+    found, _ = simulate(cluster, SimulationStart(arriving=[NEW]), scheduler, now=NOW)
     assert found.starts_at == {"shop/new": start}
 
 
@@ -85,7 +85,7 @@ def test_without_pod_priority_the_queue_of_1_13_is_in_the_order_of_arrival() -> 
     first, second = make_pod("first", cpu="2"), make_pod("second", cpu="2", priority=9)
     for gates, winner in (({}, "shop/second"), ({"PodPriority": False}, "shop/first")):
         scheduler = scheduler_for("kube-1.13", None, gates)
-        found, _ = play(cluster, Scene(arriving=[first, second]), scheduler, now=NOW)
+        found, _ = simulate(cluster, SimulationStart(arriving=[first, second]), scheduler, now=NOW)
         assert found.starts_at == {winner: 0}
 
 
@@ -94,7 +94,7 @@ def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gon
         make_pod("quick", node="n1", cpu="1", termination_grace_period_seconds=5),
         make_pod("slow", node="n1", cpu="1", termination_grace_period_seconds=90),
     ]
-    found = played(victims, NEW)
+    found = simulate_scenario(victims, NEW)
     assert found.starts_at == {"shop/new": 90}
     assert [step.pod for step in found.steps if step.kind is StepKind.GONE] == ["shop/quick", "shop/slow"]
 
@@ -109,12 +109,12 @@ def test_a_preemptor_whose_victims_are_on_their_way_out_evicts_nobody_else() -> 
     metadata = msgspec.structs.replace(leaving.metadata, deletion_timestamp=NOW.replace(second=12))
     leaving = msgspec.structs.replace(leaving, metadata=metadata)
     small = make_pod("small", node="n2", cpu="1", priority=1)
-    found = played([*victims, leaving, small], NEW, nodes=2)
+    found = simulate_scenario([*victims, leaving, small], NEW, nodes=2)
     assert sorted(each.pod for each in found.displaced) == ["shop/quick", "shop/slow"]
     assert found.starts_at == {"shop/new": 90}
 
 
-def racing(pace: Pace) -> Play:
+def racing(pace: Pace) -> Simulation:
     """Two pods are displaced for two others, the small one first; where they meet again the small one leaves no room.
 
     Where the small one is tried first, one pod has to go for it, and the big one waits. Else two go for the big one.
@@ -133,7 +133,7 @@ def racing(pace: Pace) -> Play:
         make_pod("first", cpu="1", priority=1000, node_selector={"for": "n1"}),
         make_pod("second", cpu="2", priority=1000, node_selector={"for": "n2"}),
     ]
-    found, _ = play(cluster, Scene(arriving=arriving, pace=pace), KubeScheduler(), now=NOW)
+    found, _ = simulate(cluster, SimulationStart(arriving=arriving, pace=pace), KubeScheduler(), now=NOW)
     return found
 
 
@@ -141,7 +141,7 @@ def test_how_long_everything_takes_decides_who_is_tried_first_and_so_who_has_to_
     assert len(racing(AT_ONCE).displaced) == 3
     found = [racing(Pace(random.Random(seed).random)) for seed in range(1, 15)]
     assert {len(each.displaced) for each in found} == {3, 4}
-    assert {each.end for each in found} == {PlayEnd.SETTLED}
+    assert {each.end for each in found} == {SimulationEnd.SETTLED}
 
 
 def test_times_that_were_drawn_are_told_to_the_second() -> None:
@@ -161,7 +161,7 @@ def test_times_that_were_drawn_are_told_to_the_second() -> None:
     ],
 )
 def test_controllers_replace_victims_in_their_time(kind: str, arrives_at: int) -> None:
-    found = played([owned(make_pod("old-0", node="n1", cpu="2"), kind, "old")], NEW)
+    found = simulate_scenario([owned(make_pod("old-0", node="n1", cpu="2"), kind, "old")], NEW)
     arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause == "shop/old-0"]
     assert arrivals == [arrives_at]
     assert [(pod.pod == "shop/old-0", pod.was_running) for pod in found.waiting] == [(kind == "StatefulSet", True)]
@@ -169,13 +169,13 @@ def test_controllers_replace_victims_in_their_time(kind: str, arrives_at: int) -
 
 def test_a_job_waits_longer_the_more_of_its_pods_fail() -> None:
     pods = [owned(make_pod(f"run-{index}", node="n1", cpu="1"), "Job", "run") for index in range(2)]
-    found = played(pods, NEW)
+    found = simulate_scenario(pods, NEW)
     arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause]
     assert arrivals == [20, 20]
 
 
 def test_a_pod_without_a_controller_is_not_replaced() -> None:
-    found = played([make_pod("bare", node="n1", cpu="2")], NEW)
+    found = simulate_scenario([make_pod("bare", node="n1", cpu="2")], NEW)
     assert [each.replacement for each in found.displaced] == [""]
     assert found.waiting == []
 
@@ -185,7 +185,7 @@ def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
     low = owned(make_pod("low-a", node="n2", cpu="2", priority=10), "ReplicaSet", "low")
     top = make_pod("top", node="n3", cpu="2", priority=2000)
     only = make_pod("new", cpu="2", priority=1000, node_selector={"kubernetes.io/hostname": "n1"})
-    found = played([middle, low, top], only, nodes=3)
+    found = simulate_scenario([middle, low, top], only, nodes=3)
 
     told = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
     assert told == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
@@ -203,12 +203,12 @@ class Failing:
     def __init__(self, problem: str) -> None:
         self._problem = problem
 
-    def sync(self, _stage: Stage) -> bool:
+    def sync(self, _client: Client) -> bool:
         if self._problem:
             raise SyncError(self._problem)
         return True
 
-    def is_done(self, _stage: Stage) -> bool:
+    def is_done(self, _client: Client) -> bool:
         return False
 
     def state(self) -> object:
@@ -225,11 +225,13 @@ class Failing:
 )
 def test_a_controller_that_comes_to_nothing_is_an_assumption(problem: str, message: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")])
-    found, assumptions = play(cluster, Scene(arriving=[NEW], actors=[Failing(problem)]), KubeScheduler(), now=NOW)
+    found, assumptions = simulate(
+        cluster, SimulationStart(arriving=[NEW], controllers=[Failing(problem)]), KubeScheduler(), now=NOW
+    )
     assert [(each.subject, each.message, each.kind) for each in assumptions] == [
         ("Deployment shop/bad", message, AssumptionKind.UNCERTAIN)
     ]
-    assert found.end is PlayEnd.SETTLED
+    assert found.end is SimulationEnd.SETTLED
 
 
 def test_a_chain_may_be_as_long_as_there_are_pods() -> None:
@@ -255,7 +257,7 @@ def test_a_budget_counts_down_and_recovers() -> None:
     )
     keeper = make_pod("keeper", node="n2", cpu="1", priority=2000)
     new = make_pod("new", cpu="2", priority=1000)
-    found = played([*pods, keeper], new, nodes=2, pod_disruption_budgets=[budget])
+    found = simulate_scenario([*pods, keeper], new, nodes=2, pod_disruption_budgets=[budget])
     (low,) = found.budgets
     assert (low.before, low.least, low.after, low.violations) == (1, 0, 0, 1)
 
@@ -263,26 +265,26 @@ def test_a_budget_counts_down_and_recovers() -> None:
 def test_a_pod_that_waited_before_takes_the_room_that_is_left() -> None:
     victim = make_pod("big", node="n1", cpu="2")
     patient = make_pod("patient", cpu="1", priority=5)
-    found = played([victim, patient], make_pod("new", cpu="1", priority=1000))
+    found = simulate_scenario([victim, patient], make_pod("new", cpu="1", priority=1000))
     assert [step.pod for step in found.steps if step.kind is StepKind.LANDS] == ["shop/new", "shop/patient"]
 
 
 def test_pods_that_were_leaving_already_are_gone_in_their_time() -> None:
     leaving = make_pod("leaving", node="n1", cpu="2", priority=2000)
     metadata = msgspec.structs.replace(leaving.metadata, deletion_timestamp=NOW.replace(second=12))
-    found = played([msgspec.structs.replace(leaving, metadata=metadata)], NEW)
+    found = simulate_scenario([msgspec.structs.replace(leaving, metadata=metadata)], NEW)
     assert found.starts_at == {"shop/new": 12}
 
 
-def test_a_play_that_is_too_long_is_broken_off_and_says_so() -> None:
+def test_a_simulation_that_is_too_long_is_broken_off_and_says_so() -> None:
     victims = [owned(make_pod(f"old-{index}", node="n1", cpu="1"), "ReplicaSet", "old") for index in range(2)]
-    assert played(victims, NEW, limits=Limits(attempts=2)).end is PlayEnd.BROKEN_OFF
-    assert played(victims, NEW, limits=Limits(seconds=10)).end is PlayEnd.BROKEN_OFF
+    assert simulate_scenario(victims, NEW, limits=Limits(attempts=2)).end is SimulationEnd.BROKEN_OFF
+    assert simulate_scenario(victims, NEW, limits=Limits(seconds=10)).end is SimulationEnd.BROKEN_OFF
 
 
 def test_a_victim_may_take_longer_to_stop_than_the_calendar_lasts() -> None:
-    found = played([make_pod("old", node="n1", cpu="2", termination_grace_period_seconds=2**63 - 1)], NEW)
-    assert (found.end, found.starts_at) == (PlayEnd.BROKEN_OFF, {})
+    found = simulate_scenario([make_pod("old", node="n1", cpu="2", termination_grace_period_seconds=2**63 - 1)], NEW)
+    assert (found.end, found.starts_at) == (SimulationEnd.BROKEN_OFF, {})
 
 
 def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> None:
@@ -290,7 +292,7 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
     held = msgspec.structs.replace(held, metadata=msgspec.structs.replace(held.metadata, finalizers=["shop/upload"]))
     foreign = owned(make_pod("foreign", node="n1", cpu="1"), "Workflow", "nightly")
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[held, foreign])
-    _, assumptions = play(cluster, Scene(arriving=[NEW]), KubeScheduler(), now=NOW)
+    _, assumptions = simulate(cluster, SimulationStart(arriving=[NEW]), KubeScheduler(), now=NOW)
     assert [(each.subject, each.field) for each in assumptions] == [
         ("Pod shop/foreign", "metadata.ownerReferences"),
         ("Pod shop/held", "metadata.finalizers"),
@@ -307,7 +309,7 @@ def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best(
         asked.append((len(branches), branches[0].node, branches[0].weight))
         return branches[-1]
 
-    found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
+    found, _ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
     assert asked == [(102, "n50", 100 / 102)]
     assert [step.node for step in found.steps if step.kind is StepKind.LANDS] == ["n101"]
 
@@ -332,7 +334,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
             asked.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
             return branches[taken]
 
-        found, _ = play(cluster, Scene(arriving=[NEW], choose=choose), scheduler, now=NOW)
+        found, _ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), scheduler, now=NOW)
         assert found.draws == 1
         (left,) = [step.pod for step in found.steps if step.kind is StepKind.LEAVES]
         return left

@@ -1,4 +1,4 @@
-"""What it costs to play on from many pods that come at once: ``python -m benchmarks.play --pods 500 --nodes 1000``.
+"""What it costs to simulate many pods that come at once: ``python -m benchmarks.simulation --pods 500 --nodes 1000``.
 
 Every node has 20 pods and room for some more, so that all of them land, each with a decision of its own. The
 seconds are the processor's, so that what else runs on the machine matters little.
@@ -19,7 +19,7 @@ from tabulate import tabulate
 
 from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.simulation import Scene, play
+from kpreempt.analysis.simulation import SimulationStart, simulate
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot import cluster_from_json, load_snapshot
 from kpreempt.verdict.simulation import StepKind
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.play", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulation", description=__doc__)
     parser.add_argument("--pods", type=int, default=500, help="how many come")
     parser.add_argument("--nodes", type=int, default=1_000, help="how many nodes there are")
     parser.add_argument("--flavours", default="budgets", help=f"of {', '.join(FLAVOURS)}, separated by commas")
@@ -52,7 +52,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
     seconds = []
     for _ in range(options.runs):
         start = time.process_time()
-        found, _assumptions = play(cluster, Scene(arriving=arriving), scheduler_for(), now=NOW)
+        found, _assumptions = simulate(cluster, SimulationStart(arriving=arriving), scheduler_for(), now=NOW)
         seconds.append(time.process_time() - start)
     landed = sum(step.kind is StepKind.LANDS for step in found.steps)
     return [flavour, options.nodes, len(cluster.pods), options.pods, landed, statistics.median(seconds)]
