@@ -139,7 +139,9 @@ def _check_queue(algorithm: str) -> None:
     """Raise ``UsageError`` where what follows cannot be simulated, because the scheduler's own queue is not modelled."""
     if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
         known = ", ".join(QUEUE_ALGORITHMS)
-        raise UsageError(f"--aftermath simulates a scheduler's queue, and that of {algorithm} is not modelled", hint=known)
+        raise UsageError(
+            f"--aftermath simulates a scheduler's queue, and that of {algorithm} is not modelled", hint=known
+        )
 
 
 def _overrides(request: ExplainRequest) -> Overrides:
