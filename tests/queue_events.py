@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import queue_for
-from kpreempt.analysis.queue.cluster import QueueEvent, TimedEvent, World
+from kpreempt.analysis.queue.cluster import QueueCluster, QueueEvent, TimedEvent
 from kpreempt.analysis.queue.events import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
@@ -109,7 +109,9 @@ def timed(events: tuple[Event, ...]) -> list[TimedEvent]:
 def play(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
     """The steps of playing the events on an empty cluster."""
     made = queue or queue_for(algorithm, START)
-    player = QueueSimulation(made, World(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None)
+    player = QueueSimulation(
+        made, QueueCluster(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None
+    )
     return list(player.play(timed(events)))
 
 
