@@ -1,4 +1,4 @@
-"""Events for scheduling queues in few words, and what the queue looks like after they were played."""
+"""Events for scheduling queues in few words, and what the queue looks like after they happened."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def timed(events: tuple[Event, ...]) -> list[TimedEvent]:
     return found
 
 
-def play(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
-    """The steps of playing the events on an empty cluster."""
+def apply(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
+    """The steps of applying the events to an empty cluster."""
     made = queue or queue_for(algorithm, START)
-    player = QueueSimulation(
+    simulation = QueueSimulation(
         made, QueueCluster(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None
     )
-    return list(player.play(timed(events)))
+    return list(simulation.apply(timed(events)))
 
 
 def state(step: QueueStep) -> str:

@@ -136,7 +136,7 @@ def _check(request: ExplainRequest) -> None:
 
 
 def _check_queue(algorithm: str) -> None:
-    """Raise ``UsageError`` where what follows cannot be simulated, because the scheduler's own queue is not modelled."""
+    """Raise ``UsageError`` where what follows cannot be simulated, as its queue is not modelled."""
     if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
         known = ", ".join(QUEUE_ALGORITHMS)
         raise UsageError(

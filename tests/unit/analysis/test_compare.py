@@ -123,7 +123,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
             ),
             [
                 ("BudgetViolations", "a", "0", "1", "", ""),
-                ("Choice", "pdbViolations", "leaves a, b", "leaves b", "not played", "a 1, b 0"),
+                ("Choice", "pdbViolations", "leaves a, b", "leaves b", "not applied", "a 1, b 0"),
             ],
             id="a budget that only one of them counts",
         ),

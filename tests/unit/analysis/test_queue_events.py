@@ -13,6 +13,7 @@ from tests.queue_events import (
     Event,
     activate,
     add,
+    apply,
     at,
     bind,
     change,
@@ -21,7 +22,6 @@ from tests.queue_events import (
     move_all,
     node,
     nominate,
-    play,
     pop,
     popped,
     state,
@@ -106,7 +106,7 @@ def case(name: str, *events: Event, then: str) -> Any:
     ],
 )
 def test_the_fifo_of_1_8(events: tuple[Event, ...], expected: str) -> None:
-    steps = play("kube-1.8", *events)
+    steps = apply("kube-1.8", *events)
     assert state(steps[-1]) == expected
     assert steps[-1].nominated == {}
     assert steps[-1].scheduling_cycle is None
@@ -238,7 +238,7 @@ def test_the_fifo_of_1_8(events: tuple[Event, ...], expected: str) -> None:
     ],
 )
 def test_the_priority_queue_of_1_13(events: tuple[Event, ...], expected: str) -> None:
-    assert state(play("kube-1.13", *events)[-1]) == expected
+    assert state(apply("kube-1.13", *events)[-1]) == expected
 
 
 @pytest.mark.parametrize(
@@ -280,18 +280,18 @@ def test_the_priority_queue_of_1_13(events: tuple[Event, ...], expected: str) ->
     ],
 )
 def test_nominations_of_1_13(events: tuple[Event, ...], expected: dict[str, list[str]]) -> None:
-    assert play("kube-1.13", *events)[-1].nominated == expected
+    assert apply("kube-1.13", *events)[-1].nominated == expected
 
 
 def test_today_a_nomination_that_only_the_scheduler_knows_survives_an_update() -> None:
     events = (node("n1"), add("a"), nominate("a", "n1"), update("a", metadata={"labels": {"x": "y"}}))
-    assert play("kube-1.36", *events)[-1].nominated == {"n1": ["ns/a"]}
-    assert play("kube-1.13", *events)[-1].nominated == {}
+    assert apply("kube-1.36", *events)[-1].nominated == {"n1": ["ns/a"]}
+    assert apply("kube-1.13", *events)[-1].nominated == {}
 
 
 def test_without_pod_priority_the_queue_of_1_13_is_a_fifo() -> None:
     queue = queue_for("kube-1.13", START, feature_gates={"PodPriority": False})
-    assert state(play("", add("a"), add("b", 9), queue=queue)[-1]) == "active a b"
+    assert state(apply("", add("a"), add("b", 9), queue=queue)[-1]) == "active a b"
 
 
 @pytest.mark.parametrize(
@@ -453,18 +453,18 @@ def test_without_pod_priority_the_queue_of_1_13_is_a_fifo() -> None:
     ],
 )
 def test_the_queue_of_1_36(events: tuple[Event, ...], expected: str) -> None:
-    assert state(play("kube-1.36", *events)[-1]) == expected
+    assert state(apply("kube-1.36", *events)[-1]) == expected
 
 
 def test_a_scheduler_that_has_nothing_else_to_do_takes_a_pod_that_backs_off() -> None:
     events = (add("a"), pop(), fail(FIT), node("n"), pop())
-    assert popped(play("kube-1.36", *events)) == "a a"
+    assert popped(apply("kube-1.36", *events)) == "a a"
     without = queue_for("kube-1.36", START, feature_gates={"SchedulerPopFromBackoffQ": False})
-    assert popped(play("", *events, queue=without)) == "a -"
+    assert popped(apply("", *events, queue=without)) == "a -"
 
 
 def test_it_takes_none_whose_attempt_ended_with_an_error() -> None:
-    assert popped(play("kube-1.36", add("a"), pop(), fail(), pop())) == "a -"
+    assert popped(apply("kube-1.36", add("a"), pop(), fail(), pop())) == "a -"
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_backoff_doubles_with_each_failure_up_to_ten_seconds(failures: int, seco
     events: list[Event] = [add("a")]
     for _ in range(failures):
         events += [at("+20s", move_all()), pop(), fail(FIT)]
-    last = play("kube-1.36", *events)[-1]
+    last = apply("kube-1.36", *events)[-1]
     (pod,) = last.pods
     assert pod.backoff_until is not None
     assert (pod.backoff_until - last.time).total_seconds() == seconds
@@ -484,20 +484,20 @@ def test_backoff_doubles_with_each_failure_up_to_ten_seconds(failures: int, seco
 
 
 def test_timers_are_steps_of_their_own_at_their_own_times() -> None:
-    steps = play("kube-1.36", add("a"), pop(), fail(FIT), wait("+1000s"))
+    steps = apply("kube-1.36", add("a"), pop(), fail(FIT), wait("+1000s"))
     timers = [step for step in steps if step.event == "timer"]
     assert [(step.time - START).total_seconds() for step in timers] == [330]
     assert [(move.pod, move.before, move.after) for move in timers[0].moves] == [("ns/a", "Unschedulable", "Active")]
 
 
 def test_time_may_be_long() -> None:
-    steps = play("kube-1.36", add("a", **GATES), add("b"), pop(), wait("+3000000000s"), fail(FIT))
+    steps = apply("kube-1.36", add("a", **GATES), add("b"), pop(), wait("+3000000000s"), fail(FIT))
     # A gated pod that the timer looks at is an event for pods in flight.
     assert state(steps[-1]) == "backoff b, gated a"
 
 
 def test_every_algorithm_counts_its_own_cycles() -> None:
-    lasts = [play(name, add("a"), add("b"), pop(), move_all(), pop())[-1] for name in NAMES]
+    lasts = [apply(name, add("a"), add("b"), pop(), move_all(), pop())[-1] for name in NAMES]
     assert [(last.scheduling_cycle, last.move_request_cycle) for last in lasts] == [(None, None), (2, 1), (2, 1)]
 
 
@@ -521,6 +521,6 @@ def test_every_algorithm_counts_its_own_cycles() -> None:
 )
 def test_what_cannot_happen_is_bad_input(algorithm: str, events: tuple[Event, ...], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        play(algorithm, *events)
+        apply(algorithm, *events)
     assert message in raised.value.message
     assert f"events:{len(events)}" in raised.value.message
