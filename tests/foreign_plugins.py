@@ -1,4 +1,4 @@
-"""Today's scheduler with plugins from outside, as ``--plugin`` enables them."""
+"""Today's scheduler with out-of-tree plugins, as ``--plugin`` enables them."""
 
 from __future__ import annotations
 

@@ -127,8 +127,6 @@ class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A Portworx volume."""
-
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 

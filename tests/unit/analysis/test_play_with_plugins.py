@@ -1,4 +1,4 @@
-"""Plays in which plugins from outside order the queue and hold pods back."""
+"""Plays in which out-of-tree plugins order the queue and hold pods back."""
 
 from __future__ import annotations
 

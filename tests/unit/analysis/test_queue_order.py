@@ -1,4 +1,4 @@
-"""The order of pending pods where a plugin from outside has a say, and which plugins refused a pod."""
+"""The order of pending pods where an out-of-tree plugin has a say, and which plugins refused a pod."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class FailsToFilter(FilterPlugin):
     ("plugins", "cpu", "expected"),
     [
         pytest.param([], "9", {"NodeResourcesFit"}, id="one in the tree"),
-        pytest.param([NoNode], "1", {"NoNode"}, id="a filter from outside"),
+        pytest.param([NoNode], "1", {"NoNode"}, id="an out-of-tree filter"),
         pytest.param([NoPod], "1", {"NoPod"}, id="a PreFilter that refuses the pod"),
         pytest.param([OnlyN1], "9", {"OnlyN1", "NodeResourcesFit"}, id="a PreFilter that leaves a node which is full"),
         pytest.param([OnlyN1, OnlyN2], "1", {"OnlyN1", "OnlyN2"}, id="two of them that leave no node"),

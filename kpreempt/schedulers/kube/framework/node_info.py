@@ -237,7 +237,6 @@ class NodeInfo:
 
     @property
     def name(self) -> str:
-        """The node's name."""
         return self.node.metadata.name
 
     def snapshot(self) -> NodeInfo:

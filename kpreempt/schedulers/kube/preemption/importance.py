@@ -81,7 +81,6 @@ class _QuickSort:
         self._is_less = less
 
     def sort(self) -> None:
-        """Sort the whole list."""
         self._sort(0, len(self._items), len(self._items).bit_length())
 
     def _less(self, i: int, j: int) -> bool:

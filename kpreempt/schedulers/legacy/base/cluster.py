@@ -55,7 +55,6 @@ class Cluster:
 
     @cached_property
     def budgets(self) -> BudgetIndex:
-        """The disruption budgets."""
         return BudgetIndex(self.snapshot.pod_disruption_budgets)
 
     @cached_property

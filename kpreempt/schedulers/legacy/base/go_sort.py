@@ -33,7 +33,6 @@ class _QuickSort(Generic[Item]):
         self._is_less = less
 
     def sort(self) -> None:
-        """Sort the whole list."""
         length = len(self._items)
         self._sort(0, length, 2 * length.bit_length())
 

@@ -65,7 +65,6 @@ class Version113(Version):
         volumes.check_claims(cluster, pod)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        """The predicates' metadata."""
         return predicates.metadata(cluster, pod, self.ignored_resources)
 
     def may_help(self, status: Status) -> bool:

@@ -67,7 +67,6 @@ class Version118(Version):
             raise LegacyError(problem)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
-        """Run the PreFilters."""
         return run_pre_filters(self.plugins, pod, cluster)
 
     def extender_refusal(self, extender: str, reason: str) -> Status:

@@ -66,7 +66,6 @@ class Version18(Version):
         return largest_request(pod, predicates.is_counted)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        """The predicates' metadata."""
         return predicates.metadata(cluster, pod)
 
     def may_help(self, status: Status) -> bool:
