@@ -9,6 +9,7 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all, select_nodes, usual_criteria
 from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -25,14 +26,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
-from kpreempt.schedulers.kube.preemption.selection import (
-    Criterion,
-    criteria_of,
-    rank_all,
-    select_nodes,
-    usual_criteria,
-)
+from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status

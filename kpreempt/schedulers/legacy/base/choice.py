@@ -1,54 +1,23 @@
-"""The choice between candidates (``pickOneNodeForPreemption``, ``core/generic_scheduler.go``).
+"""The choice between candidates (``pickOneNodeForPreemption``, ``core/generic_scheduler.go``) by a version's rules.
 
-A candidate without victims wins at once. Otherwise a version's rules are played in turn, each keeping the ties of the
-one before; what is left equal at the end comes in the order of a Go map, which is any.
+What is left equal at the end comes in the order of a Go map, which is any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
 from kpreempt.schedulers.legacy.base.victims import Victims
-from kpreempt.verdict import Selection, TieBreakRound
-
-# Makes every priority positive, so that few negative ones do not outweigh many.
-PRIORITY_OFFSET = 2**31
-
-
-class Criterion(NamedTuple):
-    """A rule of the choice: what to show of a candidate, and its rank, of which the lowest wins."""
-
-    name: str
-    value: Callable[[Victims], int | str]
-    rank: Callable[[Victims], float]
-
-
-def lowest(name: str, value: Callable[[Victims], int]) -> Criterion:
-    """The rule that the lowest value wins."""
-    return Criterion(name, value, value)
-
-
-FEWEST_VIOLATIONS = lowest("pdbViolations", lambda victims: victims.num_violations)
-# Upstream takes the first victim for the highest; behind one that violates a budget there may be higher ones.
-LOWEST_FIRST_VICTIM = lowest("highestPriority", lambda victims: victims.pods[0].priority)
-SMALLEST_SUM = lowest("prioritySum", lambda victims: sum(info.priority + PRIORITY_OFFSET for info in victims.pods))
-FEWEST_VICTIMS = lowest("victims", lambda victims: len(victims.pods))
+from kpreempt.verdict import Selection
 
 
 def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Selection:
-    """Play the rules until one node is left or all are played; ``tied`` are the nodes that remain."""
+    """Play the rules; a candidate without victims wins at once."""
     if any(not victims.pods for victims in candidates.values()):
         criteria = [FEWEST_VICTIMS]
-    remaining = list(candidates)
-    rounds: list[TieBreakRound] = []
-    for criterion in criteria:
-        if len(remaining) <= 1:
-            break
-        ranks = {node: criterion.rank(candidates[node]) for node in remaining}
-        best = min(ranks.values())
-        survivors = [node for node in remaining if ranks[node] == best]
-        values = {node: criterion.value(candidates[node]) for node in remaining}
-        rounds.append(TieBreakRound(criterion.name, values, survivors))
-        remaining = survivors
-    return Selection(rounds, remaining)
+    victims_of = {
+        node: CandidateVictims([info.pod for info in victims.pods], victims.num_violations)
+        for node, victims in candidates.items()
+    }
+    return select_nodes(victims_of, criteria)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.choice import (
+from kpreempt.schedulers.choice import (
     FEWEST_VICTIMS,
     FEWEST_VIOLATIONS,
     LOWEST_FIRST_VICTIM,

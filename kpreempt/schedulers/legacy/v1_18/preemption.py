@@ -12,15 +12,8 @@ from itertools import islice, permutations
 
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, PodWithBudgets, allowed_by, really_taken
-from kpreempt.schedulers.legacy.base.choice import (
-    FEWEST_VICTIMS,
-    FEWEST_VIOLATIONS,
-    LOWEST_FIRST_VICTIM,
-    SMALLEST_SUM,
-    Criterion,
-)
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
-from kpreempt.schedulers.legacy.base.victims import Importance, Victims
+from kpreempt.schedulers.legacy.base.victims import Importance
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
 
@@ -82,23 +75,3 @@ def depends_on_order(pods: Sequence[PodInfo], budgets: BudgetIndex) -> bool:
         if _violations(ordered) != as_given:
             return True
     return False
-
-
-def criteria(now: datetime) -> list[Criterion]:
-    """The rules of ``pickOneNodeForPreemption``; the last is that the latest start wins."""
-
-    def shown(victims: Victims) -> str:
-        start = earliest_start(victims.pods, now)
-        return "now" if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def rank(victims: Victims) -> float:
-        return -(earliest_start(victims.pods, now) or now).timestamp()
-
-    latest_start = Criterion("latestStart", shown, rank)
-    return [FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start]
-
-
-def earliest_start(victims: Sequence[PodInfo], now: datetime) -> datetime | None:
-    """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
-    highest = max(info.priority for info in victims)
-    return min((info.start for info in victims if info.priority == highest), key=lambda start: start or now)

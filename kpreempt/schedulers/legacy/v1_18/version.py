@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.choice import Criterion
+from kpreempt.schedulers.choice import Criterion, usual_criteria
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
 from kpreempt.schedulers.legacy.base.go_sort import go_sorted
@@ -93,7 +93,7 @@ class Version118(Version):
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The latest start comes last."""
-        return preemption.criteria(now)
+        return usual_criteria(now)
 
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
         """The order of equal volumes, where it decides."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
 from kpreempt.schedulers.legacy.base.budgets import without_budgets
-from kpreempt.schedulers.legacy.base.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import State
 from kpreempt.schedulers.legacy.base.messages import count_reasons
