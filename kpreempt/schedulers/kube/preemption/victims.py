@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
+from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError
@@ -24,7 +25,6 @@ from kpreempt.schedulers.kube.preemption.importance import (
     have_equal_rank,
     is_more_important,
     sort_by_importance,
-    sorted_as_in_go,
 )
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
 from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, no_filter_tells_apart, node_ties

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, PodWithBudgets
 from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError, State
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import Code, Reprieve, Status
 
@@ -48,7 +48,7 @@ class DryRun(NamedTuple):
         status = self._status(state, node_info)
         if not status.is_success:
             return status
-        ordered = put_back_order(go_sorted(potential, self.is_more_important), self.rule, self.budgets)
+        ordered = put_back_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
         steps = [self._reprieve(state, node_info, each) for each in ordered]
         return Victims(
             [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.kept],

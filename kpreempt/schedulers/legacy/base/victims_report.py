@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.meta import controller_name
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, really_taken
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.victims import Importance, put_back_order
 from kpreempt.verdict import Standing, Victim
@@ -33,7 +33,7 @@ def rank_victims(
 ) -> list[Standing]:
     """The node's pods below ``priority``, the last to be put back and so the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
-    put_back = put_back_order(go_sorted(potential, is_more_important), rule, budgets)
+    put_back = put_back_order(sorted_as_before_go_1_19(potential, is_more_important), rule, budgets)
     return [
         Standing(
             pod=each.pod_info.key,

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import Criterion, usual_criteria
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.resources import Amounts
 from kpreempt.schedulers.legacy.base.version import Version, Words
@@ -105,7 +105,7 @@ class Version118(Version):
         decided = []
         for node in nodes:
             lower = [info for info in cluster.by_name[node].pods if info.priority < pod.priority]
-            if preemption.depends_on_order(go_sorted(lower, importance), cluster.budgets):
+            if preemption.depends_on_order(sorted_as_before_go_1_19(lower, importance), cluster.budgets):
                 decided.append(node)
         if not decided:
             return []
