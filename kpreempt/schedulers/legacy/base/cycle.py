@@ -13,8 +13,8 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import unfollowed
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.effects import with_effects
@@ -193,7 +193,7 @@ class Cycle:
         )
 
     @cached_property
-    def _budgets(self) -> BudgetIndex:
+    def _budgets(self) -> SelectingBudgets:
         return self._cluster.budgets
 
     def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, PodWithBudgets
+from kpreempt.schedulers.legacy.base.budgets import BudgetRule, PodWithBudgets
 from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError, State
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import Code, Reprieve, Status
@@ -36,7 +37,7 @@ class DryRun(NamedTuple):
     fits: FilterRun
     is_more_important: Importance
     rule: BudgetRule
-    budgets: BudgetIndex
+    budgets: SelectingBudgets
 
     def select_victims(self, state: State, node_info: NodeInfo) -> Victims | Status:
         """The victims on the node, or why preemption does not help there; nothing that is passed in is changed."""
@@ -83,7 +84,7 @@ class DryRun(NamedTuple):
             return Status(Code.ERROR, [str(error)])
 
 
-def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: BudgetIndex) -> list[PodWithBudgets]:
+def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
     """Pods that come most important first, in the order in which they are put back."""
     counted = rule(pods, budgets)
     return [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, PodWithBudgets, allowed_by
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.legacy.base.budgets import PodWithBudgets
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.verdict import BudgetUse
 
 
-def mark_violations(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[PodWithBudgets]:
+def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
     """A pod's eviction is a violation where one of its budgets allows none now."""
     marked = []
     for info in pods:
-        matching = budgets.of(info)
-        uses = [BudgetUse(budget.key, allowed_by(budget), allowed_by(budget) - 1) for budget in matching]
+        matching = budgets.selecting(info.pod)
+        uses = [BudgetUse(budget.key, budget.allowed, budget.allowed - 1) for budget in matching]
         marked.append(PodWithBudgets(info, any(use.allowed <= 0 for use in uses), uses))
     return marked
