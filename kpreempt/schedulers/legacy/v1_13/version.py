@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.choice import (
     FEWEST_VICTIMS,
     FEWEST_VIOLATIONS,
@@ -13,14 +14,14 @@ from kpreempt.schedulers.choice import (
     SMALLEST_SUM,
     Criterion,
 )
+from kpreempt.schedulers.legacy.base.budgets import PodWithBudgets
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import State
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.resources import Amounts, largest_request
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.schedulers.legacy.v1_13 import affinity, predicates, volumes
-from kpreempt.schedulers.legacy.v1_13.budgets import mark_violations
-from kpreempt.verdict import Assumption, Status
+from kpreempt.verdict import Assumption, BudgetUse, Status
 
 # The failures that no eviction mends (``nodesWherePreemptionMightHelp``), by their reasons.
 UNRESOLVABLE = frozenset(
@@ -43,6 +44,19 @@ UNRESOLVABLE = frozenset(
         "node(s) didn't find available persistent volumes to bind",
     )
 )
+
+
+def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
+    """Which evictions violate a budget (``filterPodsWithPDBViolation``): where one of the pod's allows none now.
+
+    Nothing is counted: a budget that allows one disruption is violated by no number of them.
+    """
+    marked = []
+    for info in pods:
+        matching = budgets.selecting(info.pod)
+        uses = [BudgetUse(budget.key, budget.allowed, budget.allowed - 1) for budget in matching]
+        marked.append(PodWithBudgets(info, any(use.allowed <= 0 for use in uses), uses))
+    return marked
 
 
 class Version113(Version):
