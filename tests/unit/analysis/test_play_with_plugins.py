@@ -23,22 +23,12 @@ from kpreempt.plugins import (
 )
 from kpreempt.verdict.play import Play, PlayEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
-from tests.foreign_plugins import scheduler_with
-
-
-class LowestFirst(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return one.pod.priority < other.pod.priority
+from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 
 
 class Contradictory(QueueSortPlugin):
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         return True
-
-
-class Fails(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        raise ValueError("no rank")
 
 
 class OneOfATeam(PreEnqueuePlugin):

@@ -23,8 +23,6 @@ from kpreempt.plugins import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
-    QueuedPodInfo,
-    QueueSortPlugin,
     Status,
     unresolvable,
     unschedulable,
@@ -35,22 +33,12 @@ from kpreempt.schedulers.queue_rules import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PendingPods, PendingState, PodSummary, Verdict
 from kpreempt.verdict.status import Code
 from tests.factories import NOW, make_node, make_pod
-from tests.foreign_plugins import scheduler_with
+from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 
 
 def created(pod: Pod, minutes: int) -> Pod:
     metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=NOW - timedelta(minutes=minutes))
     return msgspec.structs.replace(pod, metadata=metadata)
-
-
-class LowestFirst(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return one.pod.priority < other.pod.priority
-
-
-class Fails(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        raise ValueError("no rank")
 
 
 class NoBatch(PreEnqueuePlugin):
