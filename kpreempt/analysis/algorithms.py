@@ -51,11 +51,11 @@ class Scheduler(Protocol):
 
     @property
     def tells_pods_apart(self) -> bool:
-        """Whether a verdict may hang on who a pod is, as with plugins from outside and extenders that see its name."""
+        """Whether a verdict may hang on who a pod is, as with out-of-tree plugins and extenders that see its name."""
 
     @property
     def goes_by_priority(self) -> bool:
-        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+        """Whether a pod's priority matters only by whose it passes: no out-of-tree plugin and no extender is asked."""
 
     @property
     def assumptions(self) -> Sequence[Assumption]:
@@ -74,7 +74,7 @@ class Scheduler(Protocol):
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
-        """What plugins from outside make of its queue; nothing for a scheduler that takes none.
+        """What out-of-tree plugins make of its queue; nothing for a scheduler that takes none.
 
         ``prepared`` gives the cluster, made ready, as it is whenever it is called.
         """

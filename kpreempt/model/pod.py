@@ -7,6 +7,7 @@ saves time and memory where there are 150,000 pods.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -127,8 +128,6 @@ class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A Portworx volume."""
-
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
@@ -362,6 +361,12 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def start(self) -> datetime | None:
+        """When a kubelet took the pod, with its offset from UTC; ``None`` where none has yet."""
+        start = self.status.start_time
+        return start if start is None or start.tzinfo else start.replace(tzinfo=UTC)
 
     @property
     def priority(self) -> int:

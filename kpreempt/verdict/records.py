@@ -146,7 +146,6 @@ class PossibleOutcome(UntrackedRecord, frozen=True):
 
     @property
     def num_victims(self) -> int:
-        """How many pods go."""
         return len(self.victims) + sum(choice.count for choice in self.choices)
 
     def allows(self, victims: Collection[str]) -> bool:

@@ -34,7 +34,7 @@ class Protection:
         namespaces = {budget.metadata.namespace for budget in budgets}
         self.in_namespace: dict[str, list[Pod]] = {namespace: [] for namespace in namespaces}
         self.leaving: set[str] = set()
-        self._allowed = {budget.key: budget.status.disruptions_allowed if budget.status else 0 for budget in budgets}
+        self._allowed = {budget.key: budget.allowed for budget in budgets}
         by_label: dict[tuple[str, str, str], list[Pod]] = {}
         wanted = {
             (budget.metadata.namespace, *label)

@@ -251,7 +251,6 @@ def is_preemptor(pod: Pod) -> bool:
 
 
 def _same(cluster: ClusterSnapshot, node: Node) -> Node:
-    """The node as it is in ``cluster``."""
     return next(each for each in cluster.nodes if each.name == node.name)
 
 

@@ -86,7 +86,6 @@ def likeness(pod: Pod) -> bytes:
 
 
 def _named(verdict: Verdict, pod: Pod) -> Verdict:
-    """The verdict as one on this pod."""
     summary = verdict.pod
     if summary.name == pod.metadata.name and summary.namespace == pod.metadata.namespace:
         return verdict

@@ -36,7 +36,7 @@ _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Which queue is asked about.
 
-    ``make`` makes an empty one that started at a time, with what plugins from outside make of it. ``scheduler`` says
+    ``make`` makes an empty one that started at a time, with what out-of-tree plugins make of it. ``scheduler`` says
     that, and which plugins refuse a pod; it is ``None`` for queues that do not ask. ``at`` is the time of the snapshot,
     and stands for missing start times.
     """

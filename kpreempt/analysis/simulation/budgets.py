@@ -17,7 +17,7 @@ from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.verdict.simulation import BudgetLow
 
 
@@ -29,7 +29,7 @@ class Budgets:
         self.now = list(budgets)
         self._scales = Scales(cluster)
         self._ready = ready
-        self._before = [_allowed(budget) for budget in budgets]
+        self._before = [budget.allowed for budget in budgets]
         self._least = list(self._before)
         self._violations = [0] * len(budgets)
         self._by_namespace: dict[str, list[int]] = {}
@@ -75,7 +75,7 @@ class Budgets:
         for pod in pods:
             own = self._of(pod)
             for index in own:
-                left[index] = left.get(index, _allowed(self.now[index])) - 1
+                left[index] = left.get(index, self.now[index].allowed) - 1
             found[pod.key] = [self.now[index].key for index in own if left[index] < 0]
         return found
 
@@ -92,13 +92,13 @@ class Budgets:
                 budget=budget.key,
                 before=before,
                 least=least,
-                after=_allowed(budget),
+                after=budget.allowed,
                 violations=violations,
             )
             for budget, before, least, violations in zip(
                 self.now, self._before, self._least, self._violations, strict=True
             )
-            if least != before or violations or _allowed(budget) != before
+            if least != before or violations or budget.allowed != before
         ]
 
     def _of(self, pod: Pod) -> list[int]:
@@ -138,7 +138,3 @@ class Budgets:
         status = msgspec.structs.replace(status, disruptions_allowed=allowed)
         self.now[index] = msgspec.structs.replace(self.now[index], status=status)
         self._least[index] = min(self._least[index], allowed)
-
-
-def _allowed(budget: PodDisruptionBudget) -> int:
-    return budget.status.disruptions_allowed if budget.status is not None else 0

@@ -156,12 +156,10 @@ class _Run:
 
     @property
     def now(self) -> datetime:
-        """The time of day."""
         return self._world.time(self._at)
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """All nodes."""
         return self._world.cluster.nodes
 
     @property
@@ -269,7 +267,6 @@ class _Run:
     # What controllers see and do.
 
     def pods_of(self, owner: OwnerKey) -> list[Pod]:
-        """The pods of an owner."""
         return self._world.owned_by(owner)
 
     def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:

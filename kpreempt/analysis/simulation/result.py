@@ -21,7 +21,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended: the pods that came first, when they were bound, and what the scheduler last said of others.
 
     ``refused`` are pods that a quota does not let be made, each with the one whose place it would take, and why.
-    ``held_by`` are the plugins from outside that keep pods out of the queue, by the pod's name. ``done`` says of the
+    ``held_by`` are the out-of-tree plugins that keep pods out of the queue, by the pod's name. ``done`` says of the
     workloads of the change whether all has come about.
     """
 

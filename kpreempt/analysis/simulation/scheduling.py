@@ -142,7 +142,7 @@ class Scheduling:
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
     def held_by(self) -> dict[str, str]:
-        """The plugins from outside that keep pods out of the queue, by the pod's name."""
+        """The out-of-tree plugins that keep pods out of the queue, by the pod's name."""
         return {each.pod: each.held_by for each in self.queue.pods() if each.held_by}
 
     def _may_come_to_something(self) -> bool:

@@ -71,7 +71,6 @@ class VolcanoJob(msgspec.Struct, frozen=True, kw_only=True):
     reader: DocumentReader
 
     def task(self, name: str) -> VolcanoTask | None:
-        """The task of that name."""
         return next((each for each in self.tasks if each.name == name), None)
 
 

@@ -84,7 +84,6 @@ class PluginOption(NamedTuple):
     arguments: Mapping[str, Any]
 
     def is_on(self, switch: str) -> bool:
-        """Whether a switch is on."""
         return self.switches[switch]
 
     def integer(self, key: str, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Simulates in which plugins from outside order the queue and hold pods back."""
+"""Simulations in which out-of-tree plugins order the queue and hold pods back."""
 
 from __future__ import annotations
 
@@ -23,22 +23,12 @@ from kpreempt.plugins import (
 )
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
-from tests.foreign_plugins import scheduler_with
-
-
-class LowestFirst(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return one.pod.priority < other.pod.priority
+from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 
 
 class Contradictory(QueueSortPlugin):
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         return True
-
-
-class Fails(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        raise ValueError("no rank")
 
 
 class OneOfATeam(PreEnqueuePlugin):

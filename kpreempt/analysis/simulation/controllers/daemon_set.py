@@ -48,7 +48,6 @@ class DaemonSetActor:
         )
 
     def state(self) -> object:
-        """Nothing."""
         return None
 
     def _create(self, client: Client, node_name: str) -> None:

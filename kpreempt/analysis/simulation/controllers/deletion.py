@@ -35,5 +35,4 @@ class DeletionActor:
         return not any(client.pods_of(owner) for owner in self.owners)
 
     def state(self) -> object:
-        """Nothing."""
         return None

@@ -31,7 +31,6 @@ class ReplicaSetActor:
         return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
-        """Nothing."""
         return None
 
 

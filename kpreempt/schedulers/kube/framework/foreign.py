@@ -76,7 +76,6 @@ class ForeignPlugin(
 
     @property
     def has_extensions(self) -> bool:
-        """Whether the plugin has any."""
         return self._has_extensions
 
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:

@@ -1,4 +1,4 @@
-"""The scheduling queue where plugins from outside order it and hold pods back."""
+"""The scheduling queue where out-of-tree plugins order it and hold pods back."""
 
 from __future__ import annotations
 

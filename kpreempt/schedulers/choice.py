@@ -1,8 +1,8 @@
-"""The choice between candidates (``pickOneNodeForPreemption``, ``framework/preemption/preemption.go``, v1.36.3).
+"""The choice between candidates: rules that are played in turn, and those of ``pickOneNodeForPreemption``.
 
 1. fewest budget violations, 2. lowest priority of the most important victim, 3. lowest sum of the victims' priorities
 (each plus 2^31), 4. fewest victims, 5. latest start among the victims of the highest priority (the earliest of them
-counts), 6. any. A plugin may have other rules.
+counts), 6. any: so 1.18 and later; 1.13 has no fifth rule, 1.8 neither the first nor the fifth.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.answers import integer, of_type, readable, shown
-from kpreempt.schedulers.kube.framework.interface import PluginError
-from kpreempt.schedulers.kube.framework.node_info import start_of
-from kpreempt.schedulers.kube.preemption.rules import CandidateScore, CandidateVictims
 from kpreempt.verdict import Selection, TieBreakRound
 
 # Makes every priority positive, so that few negative ones do not outweigh many.
 PRIORITY_OFFSET = 2**31
 NOW = "now"
+
+
+class CandidateVictims(NamedTuple):
+    """A candidate node's victims, most important first, and how many of them violate a budget."""
+
+    pods: Sequence[Pod]
+    num_violations: int
 
 
 class Criterion(NamedTuple):
@@ -53,47 +56,31 @@ def rank_all(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Crit
     return {node: tuple([rank(node, victims) for rank in ranks]) for node, victims in candidates.items()}
 
 
-def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
-    """The rules of the scheduler itself."""
-    return (
-        _lowest("pdbViolations", lambda victims: victims.num_violations),
-        _lowest("highestPriority", lambda victims: victims.pods[0].priority),
-        _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORITY_OFFSET for pod in victims.pods)),
-        _lowest("victims", lambda victims: len(victims.pods)),
-        Criterion(
-            "latestStart",
-            lambda _, victims: _format_start(earliest_start(victims.pods, now)),
-            lambda _, victims: (earliest_start(victims.pods, now) or now).timestamp(),
-        ),
-    )
-
-
-def criteria_of(scores: object) -> tuple[Criterion, ...]:
-    """The rules of a plugin. Raises ``PluginError`` where they are none, and so do their functions."""
-    if isinstance(scores, str) or not isinstance(scores, Sequence):
-        raise PluginError(f"ordered_score_functions gave {shown(scores)}, not a list of rules")
-    return tuple(_of_plugin(of_type(CandidateScore, each, "ordered_score_functions")) for each in scores)
-
-
-def _of_plugin(rule: CandidateScore) -> Criterion:
-    name = readable(of_type(str, rule.name, "ordered_score_functions: the name of a rule"))
-
-    def score(node: str, _: CandidateVictims) -> int:
-        return integer(rule.score(node), f"score function {name}")
-
-    return Criterion(name, score, score)
-
-
 def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:
     return Criterion(name, lambda _, victims: value(victims), lambda _, victims: -value(victims))
+
+
+FEWEST_VIOLATIONS = _lowest("pdbViolations", lambda victims: victims.num_violations)
+# The first victim is taken for the highest; up to 1.18 there may be higher ones behind one that violates a budget.
+LOWEST_FIRST_VICTIM = _lowest("highestPriority", lambda victims: victims.pods[0].priority)
+SMALLEST_SUM = _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORITY_OFFSET for pod in victims.pods))
+FEWEST_VICTIMS = _lowest("victims", lambda victims: len(victims.pods))
+
+
+def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
+    """The rules of 1.18 and later."""
+    latest_start = Criterion(
+        "latestStart",
+        lambda _, victims: _format_start(earliest_start(victims.pods, now)),
+        lambda _, victims: (earliest_start(victims.pods, now) or now).timestamp(),
+    )
+    return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start
 
 
 def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
     """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
     highest = max(pod.priority for pod in victims)
-    return min(
-        (start_of(pod) for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None
-    )
+    return min((pod.start for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None)
 
 
 def _format_start(start: datetime | None) -> str:
