@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.analysis.rollout.apply import Comparison
 from kpreempt.analysis.rollout.shape import is_nested_too_deeply
-from kpreempt.analysis.rollout.template_defaults import mapping_in, mappings_in
 from kpreempt.analysis.rollout.workload_defaults import SIZE_FIELDS, workload_with_defaults
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

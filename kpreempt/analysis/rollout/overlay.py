@@ -10,14 +10,13 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import admit_claim, apply_object_defaults
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.apply import below
 from kpreempt.analysis.rollout.cluster_documents import ClusterObjects, record_document
 from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS, ClusterKind
 from kpreempt.analysis.rollout.records import ManifestDocument
 from kpreempt.analysis.rollout.shape import position
-from kpreempt.analysis.rollout.template_defaults import mapping_in, mappings_in
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget
 from kpreempt.controllers.scales import Scales

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.admission.pod_defaults import template_with_defaults
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.apply import Comparison
 from kpreempt.analysis.rollout.cluster_documents import ClusterObjects, LiveDocuments
 from kpreempt.analysis.rollout.differences import last_applied
 from kpreempt.analysis.rollout.records import ManifestDocument
 from kpreempt.analysis.rollout.shape import is_nested_too_deeply, position
-from kpreempt.analysis.rollout.template_defaults import mapping_in, mappings_in, template_with_defaults
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption

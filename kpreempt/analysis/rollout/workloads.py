@@ -6,14 +6,13 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.rollout.apply import applied
 from kpreempt.analysis.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.rollout.differences import Differences, find_differences, is_whole, last_applied
 from kpreempt.analysis.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.rollout.shape import is_nested_too_deeply, position
-from kpreempt.analysis.rollout.template_defaults import mapping_in
 from kpreempt.analysis.rollout.workload_defaults import (
     SIZE_FIELDS,
     STRATEGY_FIELDS,
