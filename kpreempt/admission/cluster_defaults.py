@@ -12,30 +12,23 @@ in the input, its size is taken to be the number of its pods, and that is said.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
-from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME, Part
+from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults, lacks_no_field
 from kpreempt.admission.priority import global_default, known_classes, with_class
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget
 from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod, PodSpec, Volume
+from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass
 from kpreempt.model.workloads import Namespace
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-
-# The fields of a pod's record that may lack a default: those of its own, and of its volumes.
-_rules = POD_SPEC.rules_of(PodSpec)
-_plain_fields = attrgetter(*(field for field, rule in _rules.items() if not isinstance(rule, Part)))
-_sources = attrgetter(*VOLUME.rules_of(Volume))
 
 _Object = TypeVar("_Object", Node, Namespace)
 _Record = TypeVar("_Record")
@@ -97,7 +90,6 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
     Pods of a snapshot share their lists of containers, so that a list which lacks nothing is known by its identity.
     """
     complete: tuple[set[int], set[int]] = (set(), set())
-    usual: set[tuple[object, ...]] = set()
     defaults = ApiDefaults()
     changed: dict[int, Pod] = {}
     for index, pod in enumerate(pods):
@@ -106,16 +98,14 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
         if (
             id(spec.containers) in known
             and id(spec.init_containers) in known
-            and _plain_fields(spec) in usual
             and spec.resources is None
             and not spec.overhead
-            and (not spec.volumes or not any(map(any, map(_sources, spec.volumes))))
+            and lacks_no_field(spec)
         ):
             continue
         completed = defaults.applied_to(pod)
         if completed is pod:
             known.update((id(spec.containers), id(spec.init_containers)))
-            usual.add(_plain_fields(spec))
         else:
             changed[index] = completed
     return [changed.get(index, pod) for index, pod in enumerate(pods)] if changed else pods

@@ -85,7 +85,9 @@ def when_empty(default: Any) -> Rule:
 
 def _image_policy(field: str) -> Rule:
     """An image without tag and digest is the latest, which is pulled each time."""
-    return lambda part, given: given or ("Always" if _is_latest(part.get(field)) else "IfNotPresent")
+    return lambda part, given: (
+        ("Always" if _is_latest(part.get(field)) else "IfNotPresent") if given in (None, "") else given
+    )
 
 
 def _is_latest(image: object) -> bool:
