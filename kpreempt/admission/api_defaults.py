@@ -11,7 +11,7 @@ import msgspec
 from kpreempt.admission.pod_defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
-from kpreempt.model.pod import Container, Pod, PodSpec, ResourceList, ResourceRequirements
+from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.verdict import Admitted
 
 _HUGE_PAGES_PREFIX = "hugepages-"
@@ -27,9 +27,9 @@ class ApiDefaults:
         # Each list is kept beside what it became, so that no other one can have its identity.
         self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
 
-    def applied_to(self, pod: Pod) -> Pod:
-        """What ``apply_api_defaults`` gives; the very same pod where nothing is missing."""
-        spec = pod.spec if lacks_no_field(pod.spec) else POD_SPEC.filled(pod.spec)
+    def applied_to(self, pod: Pod, *, has_fields: bool = False) -> Pod:
+        """What ``apply_api_defaults`` gives; ``has_fields`` where ``POD_SPEC`` is known to have nothing to fill in."""
+        spec = pod.spec if has_fields else POD_SPEC.filled(pod.spec)
         changes: dict[str, object] = {}
         for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
             finished = self._finished(containers, spec.host_network)
@@ -54,19 +54,6 @@ class ApiDefaults:
             finished = [msgspec.structs.replace(each, resources=_rounded(each.resources)) for each in filled]
             known = self._completed[key] = containers, containers if finished == containers else finished
         return known[1]
-
-
-def lacks_no_field(spec: PodSpec) -> bool:
-    """Whether ``POD_SPEC`` has nothing to fill in, as it is with most pods: told fast, for there are many.
-
-    What the table has beyond this, records have from the start.
-    """
-    return bool(
-        spec.termination_grace_period_seconds is not None
-        and spec.restart_policy
-        and spec.scheduler_name
-        and (not spec.volumes or all(volume.rbd is None for volume in spec.volumes))
-    )
 
 
 def apply_api_defaults(pod: Pod) -> Pod:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults, lacks_no_field
+from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
 from kpreempt.admission.priority import global_default, known_classes, with_class
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget
@@ -95,15 +95,22 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
     for index, pod in enumerate(pods):
         spec = pod.spec
         known = complete[spec.host_network]
+        # All of ``POD_SPEC`` that a record may lack.
+        has_fields = (
+            spec.termination_grace_period_seconds is not None
+            and spec.restart_policy != ""
+            and spec.scheduler_name != ""
+            and (not spec.volumes or all(volume.rbd is None for volume in spec.volumes))
+        )
         if (
-            id(spec.containers) in known
+            has_fields
+            and id(spec.containers) in known
             and id(spec.init_containers) in known
             and spec.resources is None
             and not spec.overhead
-            and lacks_no_field(spec)
         ):
             continue
-        completed = defaults.applied_to(pod)
+        completed = defaults.applied_to(pod, has_fields=has_fields)
         if completed is pod:
             known.update((id(spec.containers), id(spec.init_containers)))
         else:
