@@ -23,6 +23,9 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_RESTART_POLICY = "Always"
 # How long a pod that says nothing about it is given to stop.
 DEFAULT_GRACE_SECONDS = 30
+DEFAULT_PROTOCOL = "TCP"
+DEFAULT_RBD_POOL = "rbd"
+DEFAULT_AZURE_DISK_KIND = "Shared"
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -50,7 +53,7 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(name="hostIP", default="")
-    protocol: str = "TCP"
+    protocol: str = DEFAULT_PROTOCOL
 
 
 class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -103,7 +106,7 @@ class RBDVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
     monitors: list[str] = NO_ITEMS
     image: str = ""
-    pool: str = "rbd"
+    pool: str = DEFAULT_RBD_POOL
     read_only: bool = False
 
 
@@ -112,7 +115,7 @@ class AzureDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
     disk_name: str = ""
     disk_uri: str = msgspec.field(name="diskURI", default="")
-    kind: str = "Shared"
+    kind: str = DEFAULT_AZURE_DISK_KIND
 
 
 class CinderVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):

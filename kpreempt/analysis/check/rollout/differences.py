@@ -9,9 +9,8 @@ import msgspec
 
 from kpreempt.analysis.check.rollout.apply import Comparison
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in, mappings_in
 from kpreempt.analysis.check.rollout.workload_defaults import SIZE_FIELDS, workload_with_defaults
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIELDS_SHOWN = 5

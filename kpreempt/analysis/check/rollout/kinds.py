@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, mapping_in
 
 
 class ClusterKind(msgspec.Struct, frozen=True):

@@ -15,8 +15,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, re
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, ClusterKind
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.rollout.shape import position
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in, mappings_in
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import failed_status, sync_budget

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.admission import apply_api_defaults
+from kpreempt.admission.pod_defaults import template_with_defaults
 from kpreempt.analysis.check.rollout.apply import Comparison
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments
 from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in, mappings_in, template_with_defaults
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.model.pod import Pod, annotations_of, with_annotations
@@ -56,7 +57,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
 
 def _against(given: ManifestDocument, before: Document, record: Pod, template: PodTemplate, wanted: Pod) -> PodPlan:
     document, subject = given.document, describe(given.document)
-    fields = _differences(document, before)
+    fields = _differences(document, before, wanted)
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
     where = position(given)
     if immutable:
@@ -73,10 +74,14 @@ def _against(given: ManifestDocument, before: Document, record: Pod, template: P
     return PodPlan(change, relabelled=relabelled)
 
 
-def _differences(document: Document, before: Document) -> list[str]:
+def _differences(document: Document, before: Document, pod: Pod) -> list[str]:
     """The paths that differ. What only the cluster has was put there by admission, and stays."""
     wanted = _with_tolerations(document, before)
     full, live = template_with_defaults(wanted, is_pod=True), template_with_defaults(before, is_pod=True)
+    # What the server adds up for the pod as a whole, the record has.
+    if (resources := apply_api_defaults(pod).spec.resources) is not None:
+        amounts = msgspec.to_builtins(resources, enc_hook=str)
+        full = {**full, "spec": {**full["spec"], "resources": {**mapping_in(full["spec"], "resources"), **amounts}}}
     last = last_applied(before) or {}
     found = _COMPARISON.differences(
         wanted["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec"

@@ -11,7 +11,14 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in, mappings_in, template_with_defaults
+from kpreempt.admission.pod_defaults import (
+    CLAIM_SPEC,
+    Part,
+    Rule,
+    template_with_defaults,
+    when_empty,
+    when_missing,
+)
 from kpreempt.analysis.document_reader import Document, DocumentReader
 
 # The field that says how the pods of a kind are replaced, and the types that it may have.
@@ -20,11 +27,6 @@ _STRATEGY_TYPES = {
     "Deployment": ("RollingUpdate", "Recreate"),
     "StatefulSet": ("RollingUpdate", "OnDelete"),
     "DaemonSet": ("RollingUpdate", "OnDelete"),
-}
-_AMOUNTS: dict[str, Document] = {
-    "Deployment": {"maxUnavailable": "25%", "maxSurge": "25%"},
-    "StatefulSet": {},
-    "DaemonSet": {"maxUnavailable": 1, "maxSurge": 0},
 }
 # The field that says how many pods there are.
 SIZE_FIELDS = {
@@ -36,6 +38,7 @@ SIZE_FIELDS = {
 }
 _PERCENTAGE = re.compile(r"[0-9]{1,9}%")
 _INT32 = 2**31 - 1
+_ROLLING = "RollingUpdate"
 _COUNTS = (
     *("minReadySeconds", "replicas", "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex"),
     *("maxFailedIndexes", "activeDeadlineSeconds", "progressDeadlineSeconds", "revisionHistoryLimit"),
@@ -47,39 +50,8 @@ _WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 def workload_with_defaults(document: Document) -> Document:
     """A copy of a workload with the API's defaults, those of its template included."""
     result = deepcopy(document)
-    kind, spec = str(result.get("kind")), result.get("spec")
-    if not isinstance(spec, dict):
-        return result
-    if isinstance(spec.get("template"), dict):
-        spec["template"] = template_with_defaults(spec["template"])
-    if kind in STRATEGY_FIELDS:
-        _fill_strategy(kind, spec)
-        _fill(spec, "revisionHistoryLimit", 10)
-    if kind == "Job":
-        fill_job(spec)
-    elif kind in SIZE_FIELDS:
-        _fill(spec, "replicas", 1)
-    if kind == "Deployment":
-        _fill(spec, "progressDeadlineSeconds", 600)
-    elif kind == "StatefulSet":
-        _fill(spec, "podManagementPolicy", "OrderedReady")
-        _fill_claims(spec)
-    elif kind == "CronJob":
-        _fill_cron_job(spec)
-    return result
-
-
-def fill_job(spec: Document) -> None:
-    """Give the spec of a Job its defaults, in place."""
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = 1
-    _fill(spec, "parallelism", 1)
-    _fill(spec, "backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _INT32)
-    _fill(spec, "completionMode", "NonIndexed")
-    _fill(spec, "suspend", False)
-    _fill(spec, "podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed")
-    _fill(spec, "manualSelector", False)
-    _fill_failure_policy(spec)
+    kind = _DEFAULTS.get(str(document.get("kind")))
+    return result if kind is None else kind.filled(result)
 
 
 def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
@@ -135,66 +107,6 @@ def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: 
         raise reader.error(f"is not one of {', '.join(allowed)}", f"{path}.{key}")
 
 
-def _fill(parent: Document, key: str, default: Any) -> None:
-    if parent.get(key) in (None, ""):
-        parent[key] = default
-
-
-def _fill_strategy(kind: str, spec: Document) -> None:
-    field = STRATEGY_FIELDS[kind]
-    if spec.get(field) is None:
-        spec[field] = {}
-    strategy = spec[field]
-    if not isinstance(strategy, dict):
-        return
-    has_type = bool(strategy.get("type"))
-    _fill(strategy, "type", "RollingUpdate")
-    if strategy["type"] != "RollingUpdate":
-        return
-    # A StatefulSet that names the type alone has no such part.
-    if strategy.get("rollingUpdate") is None and not (kind == "StatefulSet" and has_type):
-        strategy["rollingUpdate"] = {}
-    rolling = strategy.get("rollingUpdate")
-    if isinstance(rolling, dict):
-        for key, default in _AMOUNTS[kind].items():
-            _fill(rolling, key, default)
-        if kind == "StatefulSet":
-            _fill(rolling, "partition", 0)
-
-
-def _fill_claims(spec: Document) -> None:
-    """What a StatefulSet does with claims, and how these see their volumes."""
-    _fill(spec, "persistentVolumeClaimRetentionPolicy", {})
-    policy = spec["persistentVolumeClaimRetentionPolicy"]
-    if isinstance(policy, dict):
-        _fill(policy, "whenDeleted", "Retain")
-        _fill(policy, "whenScaled", "Retain")
-    claims = spec.get("volumeClaimTemplates")
-    for claim in claims if isinstance(claims, list) else []:
-        if isinstance(claim, dict) and isinstance(claim.get("spec"), dict):
-            _fill(claim["spec"], "volumeMode", "Filesystem")
-
-
-def _fill_cron_job(spec: Document) -> None:
-    _fill(spec, "concurrencyPolicy", "Allow")
-    _fill(spec, "suspend", False)
-    _fill(spec, "successfulJobsHistoryLimit", 3)
-    _fill(spec, "failedJobsHistoryLimit", 1)
-    job = spec.get("jobTemplate")
-    inner = job.get("spec") if isinstance(job, dict) else None
-    if isinstance(inner, dict):
-        # A Job's other defaults come once it is made.
-        _fill_failure_policy(inner)
-        if isinstance(inner.get("template"), dict):
-            inner["template"] = template_with_defaults(inner["template"])
-
-
-def _fill_failure_policy(spec: Document) -> None:
-    for rule in mappings_in(mapping_in(spec, "podFailurePolicy"), "rules"):
-        for pattern in mappings_in(rule, "onPodConditions"):
-            _fill(pattern, "status", "True")
-
-
 def refuse_workload(document: Document, reader: DocumentReader) -> None:
     """Raise ``InputError`` for a workload that the API server refuses, whose fields are of the right types."""
     kind, spec = document["kind"], reader.mapping(document, "spec")
@@ -248,3 +160,93 @@ def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
 
 def _is_positive(amount: object) -> bool:
     return amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
+
+
+def _strategy(kind: str, **amounts: Rule) -> Rule:
+    """How pods are replaced, ``amounts`` in turn."""
+    rolling_update = Part(**amounts)
+
+    def rolling(strategy: Document, given: Any) -> Any:
+        # A StatefulSet that names the type alone has no such part.
+        is_bare = given is None and kind == "StatefulSet" and strategy.get("type")
+        if is_bare or (strategy.get("type") or _ROLLING) != _ROLLING:
+            return given
+        return rolling_update.filled({} if given is None else given)
+
+    return _whole(type=when_empty(_ROLLING), rollingUpdate=rolling)
+
+
+def _whole(**rules: Rule) -> Rule:
+    """A part that is made where it is missing."""
+    part = Part(**rules)
+    return lambda _, given: part.filled({} if given is None else given)
+
+
+def _template(_: Document, given: Any) -> Any:
+    return template_with_defaults(given) if isinstance(given, dict) else given
+
+
+def _completions(job: Document, given: Any) -> Any:
+    return 1 if given is None and job.get("parallelism") is None else given
+
+
+def _backoff_limit(job: Document, given: Any) -> Any:
+    default = 6 if job.get("backoffLimitPerIndex") is None else _INT32
+    return default if given is None else given
+
+
+def _replacement_policy(job: Document, given: Any) -> Any:
+    return given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
+
+
+# A Job in a CronJob gets these alone; the others come once it is made.
+_OF_JOBS: dict[str, Rule] = {
+    "template": _template,
+    "podFailurePolicy": Part(rules=Part(onPodConditions=Part(status=when_empty("True")))),
+}
+_REPLICAS = when_missing(1)
+_SPECS: dict[str, dict[str, Rule]] = {
+    "Deployment": {
+        "template": _template,
+        "strategy": _strategy("Deployment", maxUnavailable=when_missing("25%"), maxSurge=when_missing("25%")),
+        "revisionHistoryLimit": when_missing(10),
+        "replicas": _REPLICAS,
+        "progressDeadlineSeconds": when_missing(600),
+    },
+    "StatefulSet": {
+        "template": _template,
+        "updateStrategy": _strategy("StatefulSet", partition=when_missing(0)),
+        "revisionHistoryLimit": when_missing(10),
+        "replicas": _REPLICAS,
+        "podManagementPolicy": when_empty("OrderedReady"),
+        "persistentVolumeClaimRetentionPolicy": _whole(
+            whenDeleted=when_empty("Retain"), whenScaled=when_empty("Retain")
+        ),
+        "volumeClaimTemplates": Part(spec=CLAIM_SPEC),
+    },
+    "DaemonSet": {
+        "template": _template,
+        "updateStrategy": _strategy("DaemonSet", maxUnavailable=when_missing(1), maxSurge=when_missing(0)),
+        "revisionHistoryLimit": when_missing(10),
+    },
+    "ReplicaSet": {"template": _template, "replicas": _REPLICAS},
+    "ReplicationController": {"template": _template, "replicas": _REPLICAS},
+    "Job": {
+        **_OF_JOBS,
+        "completions": _completions,
+        "parallelism": when_missing(1),
+        "backoffLimit": _backoff_limit,
+        "completionMode": when_empty("NonIndexed"),
+        "suspend": when_missing(False),
+        "podReplacementPolicy": _replacement_policy,
+        "manualSelector": when_missing(False),
+    },
+    "CronJob": {
+        "concurrencyPolicy": when_empty("Allow"),
+        "suspend": when_missing(False),
+        "successfulJobsHistoryLimit": when_missing(3),
+        "failedJobsHistoryLimit": when_missing(1),
+        "jobTemplate": Part(spec=Part(**_OF_JOBS)),
+    },
+}
+_DEFAULTS = {kind: Part(spec=Part(**rules)) for kind, rules in _SPECS.items()}

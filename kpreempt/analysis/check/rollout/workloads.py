@@ -11,7 +11,6 @@ from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, Li
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
-from kpreempt.analysis.check.rollout.template_defaults import mapping_in
 from kpreempt.analysis.check.rollout.workload_defaults import (
     SIZE_FIELDS,
     STRATEGY_FIELDS,
@@ -19,7 +18,7 @@ from kpreempt.analysis.check.rollout.workload_defaults import (
     refuse_workload,
     workload_with_defaults,
 )
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import joined, pods_of
 from kpreempt.verdict import Assumption

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
@@ -244,6 +246,19 @@ def test_a_plain_pod_is_made_kept_or_replaced() -> None:
     assert [(each.subject, each.field) for each in plan.assumptions] == [("Pod shop/a", "spec.nodeSelector")]
     plan = plan_of(written, live, has_documents=False)
     assert (kinds_of(plan), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], ["shop/a"])
+
+
+@pytest.mark.parametrize("amount", ["2", "1"], ids=["from the limit", "from the containers"])
+def test_requests_of_a_whole_pod_that_the_server_fills_in_are_no_change(amount: str) -> None:
+    own = {"requests": {"cpu": amount}} if amount == "1" else {}
+    containers = [{"name": "main", "image": "x:1", "resources": own}]
+    limits = {"limits": {"cpu": "2"}}
+    written = make("Pod", "a", spec={"containers": containers, "resources": limits})
+    last = changed(written, "spec.resources", {**limits, "requests": {"cpu": amount}})
+    live = changed(last, "metadata.annotations", {LAST_APPLIED: json.dumps(last)})
+    assert kinds_of(plan_of(written, live)) == [("Pod shop/a", "Unchanged")]
+    other = changed(written, "spec.resources.limits.cpu", "3")
+    assert kinds_of(plan_of(other, live)) == [("Pod shop/a", "Rolled")]
 
 
 @pytest.mark.parametrize(
