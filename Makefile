@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity controllers-parity record live
+.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity controllers-parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,12 @@ demo: $(VENV)/.runtime ## Install into .venv and explain a pod on the example cl
 
 test: $(VENV)/.development ## Run the tests (PYTEST_ARGS adds options)
 	@$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+# The rooms that answer without the program as a whole; Hypothesis marks its own tests.
+QUICK := $(addprefix tests/unit/,admission controllers extenders model plugins report schedulers snapshot)
+
+quick: $(VENV)/.development ## Run the tests that answer within a minute
+	@$(PYTHON) -m pytest $(QUICK) -m "not hypothesis" $(PYTEST_ARGS)
 
 lint: $(VENV)/.development ## Format check, lint, types, import rules, generated files
 	@ignored=$$(git ls-files --cached --ignored --exclude-standard 2>/dev/null); \
@@ -44,7 +50,7 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.decide --sizes 100,1000,5000
 	@$(PYTHON) -m benchmarks.many
 	@$(PYTHON) -m benchmarks.volcano
-	@$(PYTHON) -m benchmarks.play
+	@$(PYTHON) -m benchmarks.simulation
 	@$(PYTHON) -m benchmarks.check
 
 bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)

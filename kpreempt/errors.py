@@ -50,7 +50,7 @@ class NotFoundError(KpreemptError):
 
 
 class PluginFailedError(KpreemptError):
-    """A plugin from outside fails where no status can tell it, so that there is no answer; the message names it."""
+    """An out-of-tree plugin fails where no status can tell it, so that there is no answer; the message names it."""
 
 
 class ConfigurationError(KpreemptError):

@@ -2,7 +2,7 @@
 
 The phases are ``read`` (files to objects), ``decode`` (objects to records), ``admission``, ``prepare``, ``filter``,
 ``score``, ``dryRun``, ``choice``, ``proposals`` and ``report``. What is prepared lazily counts in the phase that first
-needs it. Plugins from outside and extenders are told apart within the phases.
+needs it. Out-of-tree plugins and extenders are told apart within the phases.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
-from kpreempt.analysis.explain import explain_pods
+from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.questions import question_in_cluster
 from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.analysis.what_if import Overrides

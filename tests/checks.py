@@ -21,17 +21,17 @@ from kpreempt.verdict.check import (
     RuleId,
     RuleResult,
 )
-from kpreempt.verdict.play import (
+from kpreempt.verdict.simulation import (
     BudgetLow,
     Displaced,
-    Play,
-    PlayEnd,
-    PlayStep,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
     StepKind,
     Stranded,
     StrandedKind,
     Waiting,
-    WorkloadPlay,
 )
 from tests.factories import NOW
 
@@ -111,8 +111,8 @@ def passed() -> Check:
             rule(RuleId.REQUIRE_SCHEDULABLE),
         ],
         findings=[],
-        play=Play(
-            end=PlayEnd.SETTLED,
+        simulation=Simulation(
+            end=SimulationEnd.SETTLED,
             seconds=0.0,
             depth=0,
             starts_at={"shop/api-new-1": 0.0},
@@ -120,7 +120,7 @@ def passed() -> Check:
             waiting=[],
             budgets=[],
             workloads=[
-                WorkloadPlay(
+                SimulatedWorkload(
                     workload="Deployment shop/api",
                     is_changed=True,
                     wanted_before=2,
@@ -131,9 +131,9 @@ def passed() -> Check:
                 )
             ],
             steps=[
-                PlayStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-6", owner="Deployment api", replicas=3),
-                PlayStep(at=0.0, kind=StepKind.ARRIVES, pod="shop/api-new-1", owner="ReplicaSet api-6"),
-                PlayStep(
+                SimulationStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-6", owner="Deployment api", replicas=3),
+                SimulationStep(at=0.0, kind=StepKind.ARRIVES, pod="shop/api-new-1", owner="ReplicaSet api-6"),
+                SimulationStep(
                     at=0.0,
                     kind=StepKind.LANDS,
                     pod="shop/api-new-1",
@@ -200,16 +200,16 @@ def failed() -> Check:
         changes=[API, WORKER, Change(object="ConfigMap shop/old", kind=ChangeKind.DELETED)],
         rules=results,
         findings=[*findings, *waived],
-        play=msgspec.structs.replace(
-            whole.play,
-            end=PlayEnd.LOOP,
+        simulation=msgspec.structs.replace(
+            whole.simulation,
+            end=SimulationEnd.LOOP,
             loop=["Deployment batch/crunch"],
             stranded=[
-                *whole.play.stranded,
+                *whole.simulation.stranded,
                 Stranded(kind=StrandedKind.DAEMON_SET, subject="sys/log", node="node-c", since=1.0),
             ],
             steps=[
-                *whole.play.steps,
+                *whole.simulation.steps,
                 *of_many(40, at=95.0, kind=StepKind.LEAVES, owner="ReplicaSet api-5", reason="scale-down"),
             ],
         ),
@@ -273,10 +273,10 @@ def _failures() -> list[GateFinding]:
     ]
 
 
-def of_many(number: int, **fields: object) -> list[PlayStep]:
+def of_many(number: int, **fields: object) -> list[SimulationStep]:
     """A step of each of many equal pods, spread over five nodes."""
     return [
-        PlayStep(pod=f"shop/api-old-{place:03}", node=f"node-{place % 5}", **fields)  # type: ignore[arg-type]
+        SimulationStep(pod=f"shop/api-old-{place:03}", node=f"node-{place % 5}", **fields)  # type: ignore[arg-type]
         for place in range(number)
     ]
 
@@ -300,11 +300,11 @@ def hostile(texts: Sequence[str] = HOSTILE) -> Check:
         )
         for place, each in enumerate(check.findings * ((len(texts) // len(check.findings)) + 1))
     ]
-    play = msgspec.structs.replace(
-        check.play,
+    simulation = msgspec.structs.replace(
+        check.simulation,
         displaced=[
             msgspec.structs.replace(
-                check.play.displaced[0],
+                check.simulation.displaced[0],
                 pod=text,
                 node=text,
                 cause=text,
@@ -316,11 +316,11 @@ def hostile(texts: Sequence[str] = HOSTILE) -> Check:
         ],
         waiting=[Waiting(pod=text, priority=0, message=text) for text in texts],
         budgets=[BudgetLow(budget=text, before=0, least=0, after=0) for text in texts],
-        workloads=[WorkloadPlay(workload=text) for text in texts],
+        workloads=[SimulatedWorkload(workload=text) for text in texts],
         stranded=[Stranded(kind=StrandedKind.SERVICE, subject=text, node=text, missing=[text]) for text in texts],
         loop=list(texts),
         steps=[
-            PlayStep(
+            SimulationStep(
                 at=float(place), kind=kind, pod=text, owner=text, node=text, cause=text, message=text, reason=reason
             )
             for place, text in enumerate(texts)
@@ -336,7 +336,7 @@ def hostile(texts: Sequence[str] = HOSTILE) -> Check:
             for text in texts
         ],
         findings=findings,
-        play=play,
+        simulation=simulation,
         outcomes=[OutcomeShare(count=1, seed=0, end=text, victims={text: 1}, pending={text: 1}) for text in texts],
         nodes=[NodeRoom(node=text, allocatable={}, before={}, after={}) for text in texts],
         spare=dict.fromkeys(texts, 1),
@@ -354,27 +354,28 @@ def whole_check(**named: str) -> Check:
     message = named.get("message", "0/3 nodes are available: 3 Insufficient cpu.")
     web, api, batch = "Deployment shop/web", "Deployment shop/api", "Deployment batch/crunch"
     steps = [
-        PlayStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-7c9", owner="", replicas=3),
+        SimulationStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-7c9", owner="", replicas=3),
         *(_arrives(0.0, f"shop/api-7c9-{number}", "ReplicaSet api-7c9") for number in (1, 2, 3)),
         _lands(0.0, "shop/api-7c9-1", "ReplicaSet api-7c9", "node-c", tied=["node-c", "node-a"]),
-        PlayStep(at=0.0, kind=StepKind.NOMINATED, pod="shop/api-7c9-2", node="node-a", owner="ReplicaSet api-7c9"),
+        SimulationStep(at=0.0, kind=StepKind.NOMINATED, pod="shop/api-7c9-2", node="node-a",
+            owner="ReplicaSet api-7c9"),
         _evicted(0.0, name, "ReplicaSet web-5d8f", "node-a", "shop/api-7c9-2", violated=["shop/web"]),
         _evicted(0.0, "shop/web-5d8f-2", "ReplicaSet web-5d8f", "node-a", "shop/api-7c9-2"),
         _arrives(0.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", cause=name),
         _arrives(0.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", cause="shop/web-5d8f-2"),
         _evicted(1.0, "batch/crunch-66b-9", "ReplicaSet crunch-66b", node, "shop/web-5d8f-new-1"),
         _arrives(1.0, "batch/crunch-66b-new-3", "ReplicaSet crunch-66b", cause="batch/crunch-66b-9"),
-        PlayStep(at=1.0, kind=StepKind.WAITS, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
+        SimulationStep(at=1.0, kind=StepKind.WAITS, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
                  message=message),
-        PlayStep(at=30.0, kind=StepKind.GONE, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
-        PlayStep(at=30.0, kind=StepKind.GONE, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
+        SimulationStep(at=30.0, kind=StepKind.GONE, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
+        SimulationStep(at=30.0, kind=StepKind.GONE, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
         _lands(30.0, "shop/api-7c9-2", "ReplicaSet api-7c9", "node-a"),
         _lands(30.0, "shop/api-7c9-3", "ReplicaSet api-7c9", "node-a"),
-        PlayStep(at=31.0, kind=StepKind.GONE, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
+        SimulationStep(at=31.0, kind=StepKind.GONE, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
         _lands(31.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", node),
-        PlayStep(at=42.5, kind=StepKind.LEAVES, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
+        SimulationStep(at=42.5, kind=StepKind.LEAVES, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
                  reason="update"),
-        PlayStep(at=72.5, kind=StepKind.GONE, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
+        SimulationStep(at=72.5, kind=StepKind.GONE, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
         _lands(95.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", "node-c"),
     ]  # fmt: skip
     displaced = [
@@ -385,8 +386,8 @@ def whole_check(**named: str) -> Check:
         Displaced(pod="shop/web-5d8f-2", priority=100, node="node-a", cause="shop/api-7c9-2",
                   owner="ReplicaSet web-5d8f", workload=web, replacement="shop/web-5d8f-new-2", lands_on="node-c"),
     ]  # fmt: skip
-    play = Play(
-        end=PlayEnd.SETTLED,
+    simulation = Simulation(
+        end=SimulationEnd.SETTLED,
         seconds=95.0,
         depth=2,
         starts_at={"shop/api-7c9-1": 0.0, "shop/api-7c9-2": 30.0, "shop/api-7c9-3": 30.0},
@@ -401,11 +402,14 @@ def whole_check(**named: str) -> Check:
             BudgetLow(budget="shop/api", before=1, least=0, after=1),
         ],
         workloads=[
-            WorkloadPlay(workload=api, is_changed=True, wanted_before=2, wanted_after=4, ready_before=2, ready_least=2,
+            SimulatedWorkload(workload=api, is_changed=True, wanted_before=2, wanted_after=4, ready_before=2,
+                ready_least=2,
                          ready_after=4, nodes_before={"node-c": 2}, nodes_after={"node-c": 2, "node-a": 2}),
-            WorkloadPlay(workload=web, wanted_before=2, wanted_after=2, ready_before=2, ready_least=0, ready_after=2,
+            SimulatedWorkload(workload=web, wanted_before=2, wanted_after=2, ready_before=2, ready_least=0,
+                ready_after=2,
                          victims=2, nodes_before={"node-a": 2}, nodes_after={node: 1, "node-c": 1}),
-            WorkloadPlay(workload=batch, is_done=False, wanted_before=9, wanted_after=9, ready_before=9, ready_least=8,
+            SimulatedWorkload(workload=batch, is_done=False, wanted_before=9, wanted_after=9, ready_before=9,
+                ready_least=8,
                          least_at=1.0, ready_after=8, pending_after=1, victims=1, nodes_before={node: 9},
                          nodes_after={node: 8}),
         ],
@@ -448,7 +452,7 @@ def whole_check(**named: str) -> Check:
             GateFinding(rule=RuleId.MAX_PENDING, subject=batch, amount=1, standing=GateStanding.NOT_NEW,
                         pods=["batch/crunch-66b-new-3"], detail=message),
         ],
-        play=play,
+        simulation=simulation,
         seed=4,
         runs=20,
         evictions=Range(least=1, most=3),
@@ -474,9 +478,11 @@ def whole_check(**named: str) -> Check:
 
 def quiet_check() -> Check:
     """A check of which nothing comes."""
-    play = Play(end=PlayEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=[])
+    simulation = Simulation(
+        end=SimulationEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=[]
+    )
     rules = [RuleResult(rule=RuleId.MAX_VICTIMS, limit=0)]
-    return Check(passed=True, algorithm="kube-1.36", changes=[], rules=rules, findings=[], play=play)
+    return Check(passed=True, algorithm="kube-1.36", changes=[], rules=rules, findings=[], simulation=simulation)
 
 
 def hostile_check() -> Check:
@@ -501,14 +507,15 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
             Displaced(pod=old, priority=1, node=node, cause=new, depth=number + 1, workload=workload, violated=[budget],
                       replacement=f"{new}-r", lands_on=node)
         )  # fmt: skip
-        workloads.append(WorkloadPlay(workload=workload, ready_before=1, ready_least=0, ready_after=1))
+        workloads.append(SimulatedWorkload(workload=workload, ready_before=1, ready_least=0, ready_after=1))
         chain = [f"shop/{long}-{each}" for each in range(min(number, 100))]
         findings.append(GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject=budget, amount=1, pods=chain, chain=chain))
         nodes.append(_room(node, {"cpu": 1}, {"cpu": 2}, {workload: 1}, {workload: 1}))
         budgets.append(BudgetLow(budget=budget, before=0, least=-1, after=0, violations=1))
     check = whole_check()
-    play = Play(
-        end=PlayEnd.BROKEN_OFF, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced, budgets=budgets,
+    simulation = Simulation(
+        end=SimulationEnd.BROKEN_OFF, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced,
+        budgets=budgets,
         waiting=[Waiting(pod=each.pod, priority=1, message="m" * 900) for each in displaced], workloads=workloads,
         stranded=[Stranded(kind=StrandedKind.SERVICE, subject=each.pod, missing=[each.node] * 9) for each in displaced],
         steps=steps,
@@ -519,7 +526,7 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
         changes=[Change(object=each.workload, kind=ChangeKind.CREATED, fields=[long] * 20) for each in workloads],
         rules=check.rules,
         findings=findings,
-        play=play,
+        simulation=simulation,
         runs=pods,
         outcomes=[
             OutcomeShare(count=1, seed=number, end="Loop", victims={each.workload: 1 for each in workloads[:50]})
@@ -530,16 +537,16 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
     )
 
 
-def _arrives(at: float, pod: str, owner: str, cause: str = "") -> PlayStep:
-    return PlayStep(at=at, kind=StepKind.ARRIVES, pod=pod, owner=owner, cause=cause)
+def _arrives(at: float, pod: str, owner: str, cause: str = "") -> SimulationStep:
+    return SimulationStep(at=at, kind=StepKind.ARRIVES, pod=pod, owner=owner, cause=cause)
 
 
-def _lands(at: float, pod: str, owner: str, node: str, tied: Iterable[str] = ()) -> PlayStep:
-    return PlayStep(at=at, kind=StepKind.LANDS, pod=pod, owner=owner, node=node, tied=list(tied))
+def _lands(at: float, pod: str, owner: str, node: str, tied: Iterable[str] = ()) -> SimulationStep:
+    return SimulationStep(at=at, kind=StepKind.LANDS, pod=pod, owner=owner, node=node, tied=list(tied))
 
 
-def _evicted(at: float, pod: str, owner: str, node: str, cause: str, violated: Iterable[str] = ()) -> PlayStep:
-    return PlayStep(
+def _evicted(at: float, pod: str, owner: str, node: str, cause: str, violated: Iterable[str] = ()) -> SimulationStep:
+    return SimulationStep(
         at=at, kind=StepKind.LEAVES, pod=pod, owner=owner, node=node, cause=cause, violated=list(violated)
     )  # fmt: skip
 

@@ -81,3 +81,8 @@ def decide(cluster: ClusterSnapshot, pod: Pod) -> Verdict:
     """The default scheduler's verdict."""
     scheduler = KubeScheduler()
     return scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
+
+
+def reasons(verdict: Verdict) -> dict[str, str]:
+    """The reason on each node that was refused."""
+    return {name: status.message for name, status in verdict.filter.items() if not status.is_success}

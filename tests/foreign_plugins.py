@@ -1,11 +1,11 @@
-"""Today's scheduler with plugins from outside, as ``--plugin`` enables them."""
+"""Today's scheduler with out-of-tree plugins, as ``--plugin`` enables them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.plugins import Plugin
+from kpreempt.plugins import Plugin, QueuedPodInfo, QueueSortPlugin
 from kpreempt.schedulers.kube.configuration import FoundPlugin
 
 
@@ -13,3 +13,13 @@ def scheduler_with(*plugins: type[Plugin], configuration: dict[str, Any] | None 
     """The scheduler that runs these plugins, in a configuration of its own or in the default profile."""
     found = [FoundPlugin(plugin, "a test", is_asked_for=configuration is None) for plugin in plugins]
     return scheduler_for(configuration=configuration, plugins=found)
+
+
+class LowestFirst(QueueSortPlugin):
+    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        return one.pod.priority < other.pod.priority
+
+
+class Fails(QueueSortPlugin):
+    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        raise ValueError("no rank")

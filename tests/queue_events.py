@@ -1,4 +1,4 @@
-"""Events for scheduling queues in few words, and what the queue looks like after they were played."""
+"""Events for scheduling queues in few words, and what the queue looks like after they happened."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import queue_for
-from kpreempt.analysis.queue_play import QueuePlayer
-from kpreempt.analysis.queue_world import QueueEvent, TimedEvent, World
+from kpreempt.analysis.queue.cluster import QueueCluster, QueueEvent, TimedEvent
+from kpreempt.analysis.queue.events import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot import decode_object
@@ -106,11 +106,13 @@ def timed(events: tuple[Event, ...]) -> list[TimedEvent]:
     return found
 
 
-def play(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
-    """The steps of playing the events on an empty cluster."""
+def apply(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) -> list[QueueStep]:
+    """The steps of applying the events to an empty cluster."""
     made = queue or queue_for(algorithm, START)
-    player = QueuePlayer(made, World(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None)
-    return list(player.play(timed(events)))
+    simulation = QueueSimulation(
+        made, QueueCluster(ClusterSnapshot(), decode_object), frozenset(("default-scheduler",)), None
+    )
+    return list(simulation.apply(timed(events)))
 
 
 def state(step: QueueStep) -> str:

@@ -12,14 +12,14 @@ import msgspec
 
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.check import CheckQuestion, check_rollout
-from kpreempt.analysis.gate import Excuses, GateRules
-from kpreempt.analysis.play.outcomes import Branch, Choose
-from kpreempt.analysis.play.pace import AT_ONCE, Pace
-from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.simulation.outcomes import Branch, Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.snapshot import cluster_from_json, decode_object
 from kpreempt.verdict.check import Check
-from kpreempt.verdict.play import WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload
 
 Document = dict[str, Any]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -180,10 +180,10 @@ def tale(check: Check) -> list[str]:
         f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}"
         + (f" {step.replicas}" if step.replicas is not None else "")
         + (f" {step.node}" if step.kind == "Lands" else "")
-        for step in check.play.steps
+        for step in check.simulation.steps
     ]
 
 
-def end_of(check: Check, name: str) -> WorkloadPlay:
+def end_of(check: Check, name: str) -> SimulatedWorkload:
     """What becomes of a workload (``Deployment shop/api``)."""
-    return next(each for each in check.play.workloads if each.workload == name)
+    return next(each for each in check.simulation.workloads if each.workload == name)

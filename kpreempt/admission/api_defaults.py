@@ -1,4 +1,4 @@
-"""The defaults that the API types give a pod, as far as scheduling sees them.
+"""The defaults that the API types give a pod, as far as scheduling sees them: ``pod_defaults``, and what is added up.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and ``zz_generated.defaults.go``
 (``SetObjectDefaults_Pod``), in their order: first what concerns the whole pod, then rounding.
@@ -8,22 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.admission.pod_defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
-from kpreempt.model.pod import (
-    DEFAULT_GRACE_SECONDS,
-    DEFAULT_RESTART_POLICY,
-    DEFAULT_SCHEDULER_NAME,
-    Container,
-    ContainerPort,
-    Pod,
-    ResourceList,
-    ResourceRequirements,
-    Volume,
-)
+from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.verdict import Admitted
 
-_DEFAULT_RBD_POOL = "rbd"
 _HUGE_PAGES_PREFIX = "hugepages-"
 
 
@@ -37,9 +27,9 @@ class ApiDefaults:
         # Each list is kept beside what it became, so that no other one can have its identity.
         self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
 
-    def applied_to(self, pod: Pod) -> Pod:
-        """What ``apply_api_defaults`` gives; the very same pod where nothing is missing."""
-        spec = pod.spec
+    def applied_to(self, pod: Pod, *, has_fields: bool = False) -> Pod:
+        """What ``apply_api_defaults`` gives; ``has_fields`` where ``POD_SPEC`` is known to have nothing to fill in."""
+        spec = pod.spec if has_fields else POD_SPEC.filled(pod.spec)
         changes: dict[str, object] = {}
         for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
             finished = self._finished(containers, spec.host_network)
@@ -52,21 +42,16 @@ class ApiDefaults:
         overhead = round_up_to_milli(spec.overhead) if spec.overhead else spec.overhead
         if overhead is not spec.overhead:
             changes["overhead"] = overhead
-        if not spec.scheduler_name:
-            changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
-        if not spec.restart_policy:
-            changes["restart_policy"] = DEFAULT_RESTART_POLICY
-        if spec.termination_grace_period_seconds is None:
-            changes["termination_grace_period_seconds"] = DEFAULT_GRACE_SECONDS
-        if any(map(_lacks_pool, spec.volumes)):
-            changes["volumes"] = [_with_pool(volume) for volume in spec.volumes]
-        return _replace_spec(pod, **changes) if changes else pod
+        if changes:
+            spec = msgspec.structs.replace(spec, **changes)
+        return pod if spec is pod.spec else msgspec.structs.replace(pod, spec=spec)
 
     def _finished(self, containers: list[Container], host_network: bool) -> list[Container]:
         key = id(containers), host_network
         known = self._completed.get(key)
         if known is None:
-            finished = [_finished(_with_requests(container), host_network) for container in containers]
+            filled = container_defaults(is_pod=True, on_host_network=host_network)(None, containers)
+            finished = [msgspec.structs.replace(each, resources=_rounded(each.resources)) for each in filled]
             known = self._completed[key] = containers, containers if finished == containers else finished
         return known[1]
 
@@ -116,25 +101,13 @@ def _host_ports(path: str, before: Container, after: Container) -> list[Admitted
     ]
 
 
-def _replace_spec(pod: Pod, **fields: object) -> Pod:
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **fields))
-
-
-def _with_requests(container: Container) -> Container:
-    resources = container.resources
-    if all(name in resources.requests for name in resources.limits):
-        return container
-    requests = {**resources.limits, **resources.requests}
-    return msgspec.structs.replace(container, resources=msgspec.structs.replace(resources, requests=requests))
-
-
 def _with_all_requests(pod: Pod) -> Pod:
     """The pod whose containers ask for their limits, too, but are not rounded yet."""
-    return _replace_spec(
-        pod,
-        containers=[_with_requests(container) for container in pod.spec.containers],
-        init_containers=[_with_requests(container) for container in pod.spec.init_containers],
-    )
+    filled = container_defaults(is_pod=True)
+    spec = pod.spec
+    containers, init_containers = filled(spec, spec.containers), filled(spec, spec.init_containers)
+    spec = msgspec.structs.replace(spec, containers=containers, init_containers=init_containers)
+    return msgspec.structs.replace(pod, spec=spec)
 
 
 def _pod_level_resources(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
@@ -154,30 +127,7 @@ def _pod_level_resources(pod: Pod, resources: ResourceRequirements) -> ResourceR
     return msgspec.structs.replace(resources, limits=limits, requests=requests)
 
 
-def _finished(container: Container, host_network: bool) -> Container:
-    return msgspec.structs.replace(
-        container,
-        resources=_rounded(container.resources),
-        ports=[_with_port_defaults(port, host_network) for port in container.ports],
-    )
-
-
-def _with_port_defaults(port: ContainerPort, host_network: bool) -> ContainerPort:
-    host_port = port.container_port if host_network and not port.host_port else port.host_port
-    return msgspec.structs.replace(port, host_port=host_port, protocol=port.protocol or "TCP")
-
-
 def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
     return msgspec.structs.replace(
         resources, requests=round_up_to_milli(resources.requests), limits=round_up_to_milli(resources.limits)
     )
-
-
-def _lacks_pool(volume: Volume) -> bool:
-    return volume.rbd is not None and not volume.rbd.pool
-
-
-def _with_pool(volume: Volume) -> Volume:
-    if volume.rbd is None or volume.rbd.pool:
-        return volume
-    return msgspec.structs.replace(volume, rbd=msgspec.structs.replace(volume.rbd, pool=_DEFAULT_RBD_POOL))

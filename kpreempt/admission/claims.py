@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from kpreempt.admission.pod_defaults import CLAIM_SPEC
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.storage import PersistentVolumeClaim, StorageClass
 
@@ -29,7 +30,7 @@ def admit_claim(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> Persi
         default = _default_class(cluster)
         class_name = default.metadata.name if default is not None else None
     status = msgspec.structs.replace(claim.status, phase=claim.status.phase or "Pending")
-    spec = msgspec.structs.replace(spec, storage_class_name=class_name, volume_mode=spec.volume_mode or "Filesystem")
+    spec = msgspec.structs.replace(CLAIM_SPEC.filled(spec), storage_class_name=class_name)
     return msgspec.structs.replace(claim, spec=spec, status=status)
 
 

@@ -90,18 +90,22 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
     for index, pod in enumerate(pods):
         spec = pod.spec
         known = complete[spec.host_network]
+        # All of ``POD_SPEC`` that a record may lack.
+        has_fields = (
+            spec.termination_grace_period_seconds is not None
+            and spec.restart_policy != ""
+            and spec.scheduler_name != ""
+            and (not spec.volumes or all(volume.rbd is None for volume in spec.volumes))
+        )
         if (
-            id(spec.containers) in known
+            has_fields
+            and id(spec.containers) in known
             and id(spec.init_containers) in known
-            and spec.termination_grace_period_seconds is not None
-            and spec.restart_policy
-            and spec.scheduler_name
             and spec.resources is None
             and not spec.overhead
-            and (not spec.volumes or all(volume.rbd is None for volume in spec.volumes))
         ):
             continue
-        completed = defaults.applied_to(pod)
+        completed = defaults.applied_to(pod, has_fields=has_fields)
         if completed is pod:
             known.update((id(spec.containers), id(spec.init_containers)))
         else:

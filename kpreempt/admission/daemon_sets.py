@@ -31,7 +31,7 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
 
 def daemon_nodes(pod: Pod, nodes: Iterable[Node]) -> list[DaemonNode]:
     """All nodes, with whether the controller would make ``pod`` for them, and whether one that is there may stay."""
-    from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only plays of DaemonSets need it
+    from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only simulations of DaemonSets need it
 
     return [
         DaemonNode(name=node.name, should_run=_should_run(pod, node), may_stay=_may_stay(pod, node)) for node in nodes

@@ -29,7 +29,7 @@ _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
 # Those of one engine, which also go by their releases (``kube-1.34.1``).
 KUBE_ALGORITHMS = tuple(f"{PREFIX}{minor}" for minor in RELEASES)
 ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
-# Plays sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
+# Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
 ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
 # Those whose scheduling queue is modelled.
@@ -63,11 +63,11 @@ class Scheduler(Protocol):
 
     @property
     def tells_pods_apart(self) -> bool:
-        """Whether a verdict may hang on who a pod is, as with plugins from outside and extenders that see its name."""
+        """Whether a verdict may hang on who a pod is, as with out-of-tree plugins and extenders that see its name."""
 
     @property
     def goes_by_priority(self) -> bool:
-        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+        """Whether a pod's priority matters only by whose it passes: no out-of-tree plugin and no extender is asked."""
 
     @property
     def assumptions(self) -> Sequence[Assumption]:
@@ -86,7 +86,7 @@ class Scheduler(Protocol):
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
-        """What plugins from outside make of its queue; nothing for a scheduler that takes none.
+        """What out-of-tree plugins make of its queue; nothing for a scheduler that takes none.
 
         ``prepared`` gives the cluster, made ready, as it is whenever it is called.
         """
@@ -142,7 +142,7 @@ def scheduler_for(
         return made
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
-        raise UsageError(f"{VOLCANO} plays whole sessions, and is not asked about one pod after the other", hint=hint)
+        raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
     if version is None:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
     if policy is not None:

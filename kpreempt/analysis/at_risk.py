@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain import described, version_assumptions
+from kpreempt.analysis.explain.pods import described, version_assumptions
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
-from kpreempt.analysis.pending import queue_positions
-from kpreempt.analysis.pending_verdicts import decide_pending, pending_pods
-from kpreempt.analysis.queue_order import FailedAttempts
+from kpreempt.analysis.pending.pods import queue_positions
+from kpreempt.analysis.pending.verdicts import decide_pending, pending_pods
+from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name

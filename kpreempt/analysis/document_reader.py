@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kpreempt.errors import InputError
@@ -16,12 +16,23 @@ _INT32 = range(-(2**31), 2**31)
 
 def describe(document: Document) -> str:
     """An object's kind and name, as messages name it."""
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping_in(document, "metadata")
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
     namespace = metadata.get("namespace")
     kind = document.get("kind") or "object"
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def mappings_in(parent: Document, key: str) -> Iterator[Document]:
+    """The mappings of a list below ``parent``; nothing of what is no list, or no mapping."""
+    value = parent.get(key)
+    yield from (each for each in (value if isinstance(value, list) else []) if isinstance(each, dict))
+
+
+def mapping_in(parent: Document, key: str) -> Document:
+    """The mapping below ``parent``, or an empty one that is no part of it."""
+    value = parent.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 class DocumentReader:

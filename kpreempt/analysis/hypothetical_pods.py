@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.edits import Edit, Stated, appended_toleration, edit_pod
+from kpreempt.analysis.explain.edits import Edit, Stated, appended_toleration, edit_pod
 from kpreempt.analysis.field_paths import Assignment
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot

@@ -15,7 +15,7 @@ from kpreempt.admission import Admission, admit, admit_claim, admit_priority, ap
 from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.explain import Question
+from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.subject import InCluster, PodTemplate, for_nodes, set_aside_namesakes
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot

@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.unread import unread_of
 
 BUDGETS = "PodDisruptionBudget"
@@ -49,11 +49,13 @@ def unread_of_changed(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[
     )
 
 
-def unread_in_play(cluster: ClusterSnapshot, play: Play, arriving: Sequence[Pod] = ()) -> list[Assumption]:
-    """What could not be read, and may let a play go otherwise; ``cluster`` is that of the start."""
+def unread_in_simulation(
+    cluster: ClusterSnapshot, simulation: Simulation, arriving: Sequence[Pod] = ()
+) -> list[Assumption]:
+    """What could not be read, and may let a simulation go otherwise; ``cluster`` is that of the start."""
     if not cluster.unread:
         return []
-    gone = {each.pod for each in play.displaced}
+    gone = {each.pod for each in simulation.displaced}
     displaced = [pod for pod in cluster.pods if pod.key in gone]
     kinds = [BUDGETS, "Service"] if gone else []
     kinds += _owner_kinds([*displaced, *arriving])

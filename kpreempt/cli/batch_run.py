@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
-from kpreempt.analysis.explain import Question, explain_pod
+from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.extensions import Extensions

@@ -9,7 +9,7 @@ from typer import Option
 from kpreempt.cli.options import After, AnswerRequest
 
 if TYPE_CHECKING:
-    from kpreempt.verdict.budget_audit import BudgetAudit, Severity
+    from kpreempt.verdict.budgets import BudgetAudit, Severity
 
 
 class BudgetsRequest(AnswerRequest):
@@ -32,7 +32,7 @@ def budgets(request: BudgetsRequest) -> int:
     victims whose budgets allow it, and takes others where nothing else helps: every pending pod is asked whether it
     would, and for budgets that allow nothing it is sought from which priority on a new pod would.
     """
-    from kpreempt.analysis.budget_audit import audit_budgets
+    from kpreempt.analysis.budgets.audit import audit_budgets
     from kpreempt.cli.answering import Run, is_unfounded, select_pods
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.terminal import EXIT_GATE
@@ -64,7 +64,7 @@ def budgets(request: BudgetsRequest) -> int:
 def _severity(text: str | None) -> Severity | None:
     """What ``--fail-on`` asks for. Raises ``UsageError`` for anything but a severity."""
     from kpreempt.errors import UsageError
-    from kpreempt.verdict.budget_audit import Severity
+    from kpreempt.verdict.budgets import Severity
 
     if text is None:
         return None

@@ -42,12 +42,12 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         Option(
             metavar="N",
             min=1,
-            help="Play it N times with other draws; the worst counts. By default once where nothing is drawn, every "
+            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
             "choice where these are few, else up to 20 times.",
         ),
     ] = None
     worst_case: Annotated[
-        bool, Option("--worst-case", help="Play every choice that chance leaves; the worst counts.")
+        bool, Option("--worst-case", help="Simulation every choice that chance leaves; the worst counts.")
     ] = False
     max_plays: Annotated[
         int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
@@ -66,10 +66,10 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
 
 
 def check(request: CheckRequest) -> int:
-    """Play a rollout against the cluster, and fail where it would hurt.
+    """Simulate a rollout against the cluster, and fail where it would hurt.
 
     The manifests are held against the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
-    played until nothing more happens, victims and their replacements included. Then the rules are put to it, from
+    simulated until nothing more happens, victims and their replacements included. Then the rules are put to it, from
     options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived.
 
     Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler
-from kpreempt.analysis.check import CheckQuestion, check_rollout
+from kpreempt.analysis.check.gate import Waiver, waivers_of_object
+from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.deletions import missing_from
+from kpreempt.analysis.check.rollout.plan import plan_change
+from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
+from kpreempt.analysis.check.rollout.shape import prepared
 from kpreempt.analysis.document_reader import describe
-from kpreempt.analysis.gate import Waiver, waivers_of_object
-from kpreempt.analysis.play.outcomes import Branch, Choose
-from kpreempt.analysis.play.pace import AT_ONCE, Pace
-from kpreempt.analysis.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
-from kpreempt.analysis.rollout.deletions import missing_from
-from kpreempt.analysis.rollout.plan import plan_change
-from kpreempt.analysis.rollout.records import ManifestDocument, Plan
-from kpreempt.analysis.rollout.shape import prepared
+from kpreempt.analysis.simulation.outcomes import Branch, Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.gate_settings import gate_settings
@@ -125,7 +125,7 @@ def _refuse_contradictions(request: CheckRequest) -> None:
 def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Scheduler:
     if request.algorithm != VOLCANO:
         return run.read_scheduler().scheduler
-    from kpreempt.analysis.volcano_pods import VolcanoOfPods
+    from kpreempt.analysis.volcano.pods import VolcanoOfPods
     from kpreempt.cli.volcano_configuration import read_volcano_configuration
 
     if request.feature_gates or request.policy_config:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
-from kpreempt.analysis.compare import compare_pods, comparison_of, prepare_anew
-from kpreempt.analysis.explain import Question
-from kpreempt.analysis.pending_verdicts import pending_pods
+from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
+from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import Decode, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
@@ -228,7 +228,7 @@ def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Com
 
 def _volcano(compared: Compared) -> Scheduler:
     """Volcano, asked about one pod after the other. Raises ``UsageError`` and ``ConfigurationError``."""
-    from kpreempt.analysis.volcano_pods import VolcanoOfPods
+    from kpreempt.analysis.volcano.pods import VolcanoOfPods
     from kpreempt.cli.volcano_configuration import volcano_configuration_in
 
     if compared.feature_gates:

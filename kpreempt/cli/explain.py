@@ -83,7 +83,8 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     aftermath: Annotated[
         bool,
         Option(
-            "--aftermath", help="Play on: when it starts, what comes in its victims' place, and whom that displaces."
+            "--aftermath",
+            help="What follows: when it starts, what comes in its victims' place, and whom that displaces.",
         ),
     ] = False
     outputs: Annotated[

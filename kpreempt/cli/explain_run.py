@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, VOLCANO
-from kpreempt.analysis.cluster_overrides import changed
-from kpreempt.analysis.explain import explain_pods
+from kpreempt.analysis.explain.overrides import changed
+from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
@@ -78,7 +78,7 @@ def run_explain(request: ExplainRequest) -> int:
         assumptions=loaded.assumptions,
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
-        plays_on=request.aftermath,
+        simulates_on=request.aftermath,
         records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in run.outputs),
         phases=run.stopwatch,
     )
@@ -92,7 +92,7 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
 
     _check(request)
     _refuse_options(
-        "says nothing to volcano-1.8, which plays whole jobs; change the manifest instead",
+        "says nothing to volcano-1.8, which decides on whole jobs; change the manifest instead",
         {
             "--priority": request.priority,
             "--priority-class": request.priority_class,
@@ -136,10 +136,12 @@ def _check(request: ExplainRequest) -> None:
 
 
 def _check_queue(algorithm: str) -> None:
-    """Raise ``UsageError`` where what follows cannot be played, because the scheduler's own queue is not modelled."""
+    """Raise ``UsageError`` where what follows cannot be simulated, as its queue is not modelled."""
     if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
         known = ", ".join(QUEUE_ALGORITHMS)
-        raise UsageError(f"--aftermath plays a scheduler's queue, and that of {algorithm} is not modelled", hint=known)
+        raise UsageError(
+            f"--aftermath simulates a scheduler's queue, and that of {algorithm} is not modelled", hint=known
+        )
 
 
 def _overrides(request: ExplainRequest) -> Overrides:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.cluster_overrides import changed
 from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import (
     PodTemplate,
@@ -18,8 +18,8 @@ from kpreempt.analysis.subject import (
     select,
     subjects_of,
 )
-from kpreempt.analysis.volcano import Submission, explain_submission, submit
-from kpreempt.analysis.volcano_jobs import MAX_PODS, VolcanoJob, is_volcano_job, read_volcano_job
+from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, is_volcano_job, read_volcano_job
+from kpreempt.analysis.volcano.sessions import Submission, explain_submission, submit
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, standard_input, usual_namespace

@@ -18,13 +18,13 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, plugins_in_tree
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, plugins_elsewhere, plugins_in_tree
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.kube.framework.interface import Plugin
-    from kpreempt.verdict.plugin_list import AvailablePlugin
+    from kpreempt.verdict.plugins import AvailablePlugin
 
 ENTRY_POINTS = "kpreempt.plugins"
 _FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
@@ -48,7 +48,7 @@ class Extensions(NamedTuple):
         if not named:
             return found
         # To look for them takes its time.
-        installed = installed_plugins() if named.keys() - plugins_in_tree().keys() else {}
+        installed = installed_plugins() if named.keys() - plugins_in_tree().keys() - plugins_elsewhere().keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
     def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:
@@ -97,7 +97,7 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
 
 def available_plugins() -> list[AvailablePlugin]:
     """The plugins that installed packages announce, to be listed."""
-    from kpreempt.verdict.plugin_list import AvailablePlugin
+    from kpreempt.verdict.plugins import AvailablePlugin
 
     return [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.gate import ForbiddenVictims, Override, Waiver, rule_named
+from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId, Takes

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Baseline,
     Excuses,
     ForbiddenVictims,
@@ -39,7 +39,7 @@ from kpreempt.verdict.check import GateFinding
 
 
 class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate, ready to be put to a play. ``config`` is the file that was read, empty without one.
+    """A gate, ready to be put to a simulation. ``config`` is the file that was read, empty without one.
 
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
     """

@@ -71,7 +71,7 @@ Additions = Annotated[
     list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
 _DIFFERENCES = f"(default: {NEWEST_ALGORITHM}); kpreempt algorithms says how they differ."
-_ALGORITHMS = f"kube-1.8|kube-1.13|kube-1.18|{NEWEST_ALGORITHM}"
+_ALGORITHMS = "kube-1.8|kube-1.13|kube-1.18|kube-1.29...kube-1.37"
 Algorithm = Annotated[
     _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]
@@ -92,9 +92,7 @@ VolcanoActions = Annotated[
         help="What if Volcano's actions were these: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
     ),
 ]
-Runs = Annotated[
-    int, Option("--runs", metavar="N", min=0, help="Play N sessions with chance drawn anew (volcano-1.8).")
-]
+Runs = Annotated[int, Option("--runs", metavar="N", min=0, help="Run N sessions with chance drawn anew (volcano-1.8).")]
 Seed = Annotated[int, Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")]
 Strict = Annotated[bool, Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")]
 Now = Annotated[

@@ -29,8 +29,8 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
     scheduler would try them, by cause, and each is judged alone, as if it came next.
     """
-    from kpreempt.analysis.pending import explain_pending
-    from kpreempt.analysis.pending_states import max_backoff_of
+    from kpreempt.analysis.pending.pods import explain_pending
+    from kpreempt.analysis.pending.states import max_backoff_of
     from kpreempt.cli.answering import Run, select_pods
     from kpreempt.cli.watch import begin_page, watch
     from kpreempt.cli.workers import Spread

@@ -23,12 +23,12 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     """What the options of ``kpreempt queue`` ask for."""
 
     algorithm: Annotated[
-        str, Option(metavar=f"kube-1.8|kube-1.13|{NEWEST_ALGORITHM}", help="The queue of this scheduler.")
+        str, Option(metavar="kube-1.8|kube-1.13|kube-1.29...kube-1.37", help="The queue of this scheduler.")
     ] = NEWEST_ALGORITHM
     events: Annotated[
         str | None,
         After("snapshots"),
-        Option(metavar="FILE", help="Play these events, JSON lines or YAML, and show the queue after each."),
+        Option(metavar="FILE", help="Apply these events, JSON lines or YAML, and show the queue after each."),
     ] = None
 
 
@@ -42,8 +42,8 @@ def queue(request: QueueRequest) -> int:
     """
     from functools import partial
 
-    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS
-    from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
+    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, has_queue, is_kube_algorithm
+    from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.queue_events import read_events
@@ -52,7 +52,7 @@ def queue(request: QueueRequest) -> int:
     from kpreempt.snapshot import object_decoder
 
     algorithm = request.algorithm or DEFAULT_ALGORITHM
-    if algorithm not in QUEUE_ALGORITHMS:
+    if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
     run = Run(request)
     configured = run.read_scheduler()
@@ -66,7 +66,7 @@ def queue(request: QueueRequest) -> int:
         make=partial(_make, algorithm, configured),
         scheduler_names=scheduler.scheduler_names,
         # No other queue asks which plugins refused a pod.
-        scheduler=scheduler if algorithm == DEFAULT_ALGORITHM else None,
+        scheduler=scheduler if is_kube_algorithm(algorithm) else None,
         at=at,
     )
     answer = scheduling_queue(
@@ -97,7 +97,7 @@ def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, ru
     from datetime import timedelta
 
     from kpreempt.analysis.algorithms import queue_for
-    from kpreempt.analysis.pending_states import max_backoff_of
+    from kpreempt.analysis.pending.states import max_backoff_of
 
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     seconds = initial if isinstance(initial, int) and initial > 0 else 1

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from kpreempt.analysis.queue_world import EventKind, QueueEvent, TimedEvent
+from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
 from kpreempt.cli.clusters import standard_input
 from kpreempt.errors import InputError
 from kpreempt.snapshot import ManifestObject, read_plain_records

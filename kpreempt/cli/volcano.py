@@ -40,17 +40,17 @@ class VolcanoRequest(
 
 
 def volcano(request: VolcanoRequest) -> int:
-    """Play a whole session of Volcano 1.8: who is let in, placed and evicted by which action, and why.
+    """Run a whole session of Volcano 1.8: who is let in, placed and evicted by which action, and why.
 
     The shares of queues and jobs before and after, every node that was tried, which plugin of which tier vetoed which
     victim, what each statement did and why it was thrown away, what users then see on PodGroups and pods, and where
     the real scheduler would panic.
 
-    What the real one leaves to chance goes by name here; --runs N plays N sessions with all of it drawn at random, and
+    What the real one leaves to chance goes by name here; --runs N runs N sessions with all of it drawn at random, and
     says how often each end came up.
     """
-    from kpreempt.analysis.cluster_overrides import changed
-    from kpreempt.analysis.volcano import play
+    from kpreempt.analysis.explain.overrides import changed
+    from kpreempt.analysis.volcano.sessions import answer_session
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
     from kpreempt.cli.volcano_configuration import volcano_for
@@ -62,6 +62,6 @@ def volcano(request: VolcanoRequest) -> int:
     loaded = run.load(live, additions=request.additions, with_events=False)
     cluster = changed(loaded.cluster, usual_namespace(live), removed=request.without)
     with run.stopwatch.phase("session"):
-        answer = play(cluster, scheduler, loaded.assumptions)
+        answer = answer_session(cluster, scheduler, loaded.assumptions)
     run.write_once(answer, scheduler.now)
     return run.exit_code(set(answer.session.assumptions))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kpreempt.analysis.volcano import Volcano
+from kpreempt.analysis.volcano.sessions import Volcano
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of

@@ -29,9 +29,9 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     snapshot needs events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
     is reconstructed: whether the preemptor evicts this pod there, and why.
     """
-    from kpreempt.analysis import who_preempted as events
-    from kpreempt.analysis.preemption_before import reconstruct
     from kpreempt.analysis.subject import pod_name
+    from kpreempt.analysis.who_preempted import events
+    from kpreempt.analysis.who_preempted.before import reconstruct
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 

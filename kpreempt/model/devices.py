@@ -13,8 +13,6 @@ from kpreempt.model.meta import ObjectMeta
 
 
 class ResourceClaimAllocationStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether a claim is allocated."""
-
     allocation: dict[str, Any] | None = None
 
 
@@ -43,7 +41,5 @@ class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class DeviceClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A class of devices."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: DeviceClassSpec = DeviceClassSpec()

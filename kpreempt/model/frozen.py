@@ -32,7 +32,6 @@ class FrozenList(list[Any]):
         return list, (list(self),)
 
     def __reduce_ex__(self, _: Any) -> tuple[type, tuple[list[Any]]]:
-        """As ``__reduce__``."""
         return self.__reduce__()
 
 
@@ -49,7 +48,6 @@ class FrozenDict(dict[Any, Any]):
         return dict, (dict(self),)
 
     def __reduce_ex__(self, _: Any) -> tuple[type, tuple[dict[Any, Any]]]:
-        """As ``__reduce__``."""
         return self.__reduce__()
 
 

@@ -58,10 +58,8 @@ class Node(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The node's name."""
         return self.metadata.name
 
     @property
     def labels(self) -> dict[str, str]:
-        """The node's labels."""
         return self.metadata.labels

@@ -7,6 +7,7 @@ saves time and memory where there are 150,000 pods.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -22,6 +23,9 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_RESTART_POLICY = "Always"
 # How long a pod that says nothing about it is given to stop.
 DEFAULT_GRACE_SECONDS = 30
+DEFAULT_PROTOCOL = "TCP"
+DEFAULT_RBD_POOL = "rbd"
+DEFAULT_AZURE_DISK_KIND = "Shared"
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -49,7 +53,7 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(name="hostIP", default="")
-    protocol: str = "TCP"
+    protocol: str = DEFAULT_PROTOCOL
 
 
 class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -102,7 +106,7 @@ class RBDVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
     monitors: list[str] = NO_ITEMS
     image: str = ""
-    pool: str = "rbd"
+    pool: str = DEFAULT_RBD_POOL
     read_only: bool = False
 
 
@@ -111,7 +115,7 @@ class AzureDisk(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
     disk_name: str = ""
     disk_uri: str = msgspec.field(name="diskURI", default="")
-    kind: str = "Shared"
+    kind: str = DEFAULT_AZURE_DISK_KIND
 
 
 class CinderVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -127,8 +131,6 @@ class VsphereVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A Portworx volume."""
-
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
@@ -366,6 +368,12 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def start(self) -> datetime | None:
+        """When a kubelet took the pod, with its offset from UTC; ``None`` where none has yet."""
+        start = self.status.start_time
+        return start if start is None or start.tzinfo else start.replace(tzinfo=UTC)
 
     @property
     def priority(self) -> int:

@@ -43,6 +43,11 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, rename="camel", omit_defa
     status: PodDisruptionBudgetStatus | None = None
 
     @property
+    def allowed(self) -> int:
+        """How many disruptions it allows now; none without a status."""
+        return self.status.disruptions_allowed if self.status else 0
+
+    @property
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"

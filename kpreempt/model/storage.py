@@ -47,8 +47,6 @@ class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, rename="camel", o
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A claim for storage."""
-
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
@@ -100,14 +98,10 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel", omit_def
 
 
 class PersistentVolumeStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A volume's phase."""
-
     phase: str = ""
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of storage."""
-
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
@@ -172,8 +166,6 @@ class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class CSIDriver(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A CSI driver."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: CSIDriverSpec = CSIDriverSpec()
 
@@ -189,8 +181,6 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class VolumeAttachmentSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The volume that is attached."""
-
     persistent_volume_name: str | None = None
 
 

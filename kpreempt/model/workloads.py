@@ -133,8 +133,6 @@ class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel", omi
 
 
 class ReplicationController(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A replication controller."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
@@ -147,35 +145,25 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class ReplicaSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A replica set."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
 class StatefulSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A stateful set."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
 class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A deployment."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
 class DaemonSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A daemon set."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
 class Job(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A job."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()

@@ -20,6 +20,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 from kpreempt.model.wanted import ObjectKind, Wanted
+from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
@@ -49,7 +50,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.resources import Resource
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
-from kpreempt.schedulers.kube.preemption.rules import CandidateScore, CandidateVictims
+from kpreempt.schedulers.kube.preemption.rules import CandidateScore
 from kpreempt.verdict import SUCCESS, Candidate, Code, Eligibility, Status
 from kpreempt.verdict.details import PluginFinding
 from kpreempt.verdict.status import SKIP

@@ -32,10 +32,10 @@ _CHECK = {
     "gitlab": "check.gitlab:render",
 }
 _VERDICT = {
-    "text": "format_text:render",
-    "name": "summary:render_names",
-    "wide": "summary:render_wide",
-    "markdown": "format_markdown:render",
+    "text": "explain.text:render",
+    "name": "explain.summary:render_names",
+    "wide": "explain.summary:render_wide",
+    "markdown": "explain.markdown:render",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown")
@@ -97,18 +97,18 @@ def _once(names: Iterable[str | None]) -> Iterable[str]:
 ROWS = (
     Row("verdict.records:Verdict", _VERDICT, items=_itself, formats=VERDICT_FORMATS, is_list=True),
     Row("verdict.records:VerdictList", _VERDICT, formats=VERDICT_FORMATS, is_list=True),
-    Row("verdict.pending:PendingPods", {"text": "pending_text:render_pending"}),
+    Row("verdict.pending:PendingPods", {"text": "pending.text:render_pending"}),
     Row(
-        "verdict.preempted:PreemptionsOfPod",
-        {"text": "preempted_text:render_preempted"},
+        "verdict.who_preempted:PreemptionsOfPod",
+        {"text": "who_preempted:render_preempted"},
         lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
         items=attrgetter("preemptions"),
     ),
-    Row("verdict.risk:PodsAtRisk", {"text": "risk_text:render_risk"}),
+    Row("verdict.at_risk:PodsAtRisk", {"text": "at_risk:render_risk"}),
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
-        "verdict.budget_audit:BudgetAudit",
-        {"text": "budgets_text:render_budgets"},
+        "verdict.budgets:BudgetAudit",
+        {"text": "budgets.text:render_budgets"},
         lambda audit: [item.budget for item in audit.items if item.findings],
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
@@ -116,23 +116,23 @@ ROWS = (
     Row(
         "verdict.check:Check",
         _CHECK,
-        lambda check: _once(victim.pod for victim in check.play.displaced),
+        lambda check: _once(victim.pod for victim in check.simulation.displaced),
         items=attrgetter("findings"),
         formats=CHECK_FORMATS,
     ),
     Row(
         "verdict.queue:SchedulingQueueState",
-        {"text": "queue_text:render_queue"},
+        {"text": "queue.text:render_queue"},
         items=lambda queue: queue.steps or queue.items,
     ),
     Row(
-        "verdict.comparison:Comparison",
-        {"text": "compare_text:render_comparison"},
+        "verdict.compare:Comparison",
+        {"text": "compare:render_comparison"},
         lambda comparison: [item.pod for item in comparison.items if not item.is_same],
     ),
     Row(
-        "verdict.plugin_list:SchedulerPlugins",
-        {"text": "plugins_text:render_plugins"},
+        "verdict.plugins:SchedulerPlugins",
+        {"text": "plugins:render_plugins"},
         lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
         kind="",
         items=attrgetter("profiles"),
@@ -141,19 +141,19 @@ ROWS = (
     Row("verdict.volcano:SessionVerdict", items=_itself, formats=("jsonl",)),
     Row(
         "verdict.volcano:SessionAnswer",
-        {"text": "volcano_text:render_session"},
+        {"text": "volcano.text:render_session"},
         lambda answer: _once(each.task for action in answer.session.actions for each in action.evictions),
         items=_itself,
     ),
     Row(
         "verdict.volcano:GangAnswer",
-        {"text": "volcano_gang:render_gangs"},
+        {"text": "volcano.gang:render_gangs"},
         _nodes_of_tasks,
         "node/",
         _itself,
         is_list=True,
     ),
-    Row("verdict.volcano:GangAnswers", {"text": "volcano_gang:render_gangs"}, _nodes_of_tasks, "node/", is_list=True),
+    Row("verdict.volcano:GangAnswers", {"text": "volcano.gang:render_gangs"}, _nodes_of_tasks, "node/", is_list=True),
     # Of kpreempt itself, and no document of the schema.
     Row(
         "report.algorithms:Algorithms",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.evidence import join_names
-from kpreempt.report.failures import add_causes, find_nearest
-from kpreempt.report.headline import destinations
+from kpreempt.report.explain.failures import add_causes, find_nearest
+from kpreempt.report.explain.headline import destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict

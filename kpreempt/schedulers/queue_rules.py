@@ -1,4 +1,4 @@
-"""What plugins from outside make of a scheduling queue: its order, and the pods that they hold back.
+"""What out-of-tree plugins make of a scheduling queue: its order, and the pods that they hold back.
 
 The queue and the scheduler know nothing of each other; whoever has both hands these rules from the one to the other.
 """
@@ -16,8 +16,7 @@ class QueuedPodInfo(Protocol):
     """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
 
     @property
-    def pod(self) -> Pod:
-        """The pod."""
+    def pod(self) -> Pod: ...
 
     @property
     def timestamp(self) -> datetime:
@@ -41,7 +40,7 @@ Less = Callable[[QueuedPodInfo, QueuedPodInfo], bool]
 
 
 class QueueRules(NamedTuple):
-    """How a queue differs from one without plugins from outside; the defaults are that it does not.
+    """How a queue differs from one without out-of-tree plugins; the defaults are that it does not.
 
     ``comes_first`` takes the place of PrioritySort. ``held_back`` names the plugin that keeps a pod out of the queue,
     with an empty text for a pod that none does; scheduling gates are the queue's own matter. ``awaits_everything`` says

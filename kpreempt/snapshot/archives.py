@@ -59,7 +59,6 @@ class InputStream(io.RawIOBase):
         self._is_peeked = False
 
     def readable(self) -> bool:
-        """Always."""
         return True
 
     def peek(self) -> bytes:

@@ -4,8 +4,9 @@ Schedulers return these and reports render them; nothing here computes or prints
 ``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
 """
 
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder
-from kpreempt.verdict.comparison import ComparedPod, Comparison, Decision, Difference, Pair, Step
+from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Difference, Pair, Step
 from kpreempt.verdict.details import Detail, ExtenderCall
 from kpreempt.verdict.pending import (
     Agreement,
@@ -15,15 +16,6 @@ from kpreempt.verdict.pending import (
     PendingPods,
     PendingState,
     QueueTimeSource,
-)
-from kpreempt.verdict.preempted import (
-    Evidence,
-    PodPhase,
-    Preemption,
-    PreemptionsOfPod,
-    Reconstruction,
-    ReconstructionResult,
-    Whereabouts,
 )
 from kpreempt.verdict.queue import (
     Mover,
@@ -55,9 +47,17 @@ from kpreempt.verdict.records import (
     VerdictList,
     Victim,
 )
-from kpreempt.verdict.risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
 from kpreempt.verdict.status import SUCCESS, Code, Outcome, Status
 from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.who_preempted import (
+    Evidence,
+    PodPhase,
+    Preemption,
+    PreemptionsOfPod,
+    Reconstruction,
+    ReconstructionResult,
+    Whereabouts,
+)
 
 __all__ = [
     "API_VERSION",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.base import SparseRecord
-from kpreempt.verdict.play import Play
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
+from kpreempt.verdict.simulation import Simulation
 
 
 class ChangeKind(StrEnum):
@@ -69,13 +71,13 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
     what was measured and ``limit`` what is allowed. ``pods`` are those it is about, for victims in the order in which
     they go. ``chain`` is one line of evictions, from the pod of the change to the last victim. ``change`` is the object
     that brings it about, ``source``, ``line`` and ``origin`` are where that is written, empty where nothing of the
-    change does. ``since`` is the second of the play at which it happens. ``detail`` is the scheduler's message, or what
-    is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
+    change does. ``since`` is the second of the simulation at which it happens. ``detail`` is the scheduler's message,
+    or what is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
 
     ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
 
-    Where the change was played several times, ``in_runs`` is in how many of the ``of_runs`` plays this is so, and
-    ``share`` how likely it is: exact where these are all plays that there can be.
+    Where the change was simulated several times, ``in_runs`` is in how many of the ``of_runs`` simulations this is so,
+    and ``share`` how likely it is: exact where these are all simulations that there can be.
     """
 
     rule: RuleId
@@ -161,11 +163,11 @@ class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
-    The rules were put to each of ``runs`` plays, of which ``failing_runs`` break one; ``failing_share`` is how likely
-    that is. ``findings`` are those of all of them, ``play`` is the only one or the worst, and ``outcomes`` are those
-    that came up where there were several. ``explored_all`` says whether these were all that can come up. ``evictions``
-    is how many pods have to go in them, from the least to the most. ``nodes`` are those on which something changes,
-    ``spare`` is what all nodes have left in the end.
+    The rules were put to each of ``runs`` simulations, of which ``failing_runs`` break one; ``failing_share`` is how
+    likely that is. ``findings`` are those of all of them, ``simulation`` is the only one or the worst, and ``outcomes``
+    are those that came up where there were several. ``explored_all`` says whether these were all that can come up.
+    ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
+    something changes, ``spare`` is what all nodes have left in the end.
     """
 
     api_version: str = API_VERSION
@@ -177,7 +179,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     changes: list[Change]
     rules: list[RuleResult]
     findings: list[GateFinding]
-    play: Play
+    simulation: Simulation = msgspec.field(name="play")
     seed: int = 0
     runs: int = 1
     failing_runs: int = 0

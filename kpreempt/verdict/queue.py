@@ -84,7 +84,7 @@ class PodMove(Record, frozen=True):
 
 
 class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An event that was played, or what the queue's timers did before it, and the queue afterwards.
+    """An event that was applied, or what the queue's timers did before it, and the queue afterwards.
 
     ``event`` is the kind of event, ``subject`` what it is about. ``popped`` is the pod that a pop gave; a pop of an
     empty queue gives none. ``nominated`` are the pods by node.
@@ -105,7 +105,7 @@ class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
 class SchedulingQueueState(Record, frozen=True, kw_only=True):
     """A scheduling queue: its pods in the order in which the scheduler would come to them, those that it cannot last.
 
-    ``steps`` are there where events were played; ``items`` are the pods after the last. ``others`` counts pending pods
+    ``steps`` are there where events happened; ``items`` are the pods after the last. ``others`` counts pending pods
     that this queue does not take. A number of the cycle is ``null`` where the algorithm counts none.
     """
 

@@ -12,7 +12,7 @@ from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
-from kpreempt.verdict.play import Play
+from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
 
@@ -146,7 +146,6 @@ class PossibleOutcome(UntrackedRecord, frozen=True):
 
     @property
     def num_victims(self) -> int:
-        """How many pods go."""
         return len(self.victims) + sum(choice.count for choice in self.choices)
 
     def allows(self, victims: Collection[str]) -> bool:
@@ -195,7 +194,7 @@ class TieBreakRound(UntrackedRecord, frozen=True):
 
 
 class Selection(UntrackedRecord, frozen=True):
-    """The choice between candidates: the rounds that were played, and the nodes that are left equal at the end."""
+    """The choice between candidates: the rounds that were simulated, and the nodes that are left equal at the end."""
 
     rounds: list[TieBreakRound] = []
     tied: list[str] = []
@@ -302,7 +301,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     node_story: NodeStory | None = None
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
-    aftermath: Play | None = None
+    aftermath: Simulation | None = None
 
     @property
     def worst_outcome(self) -> Outcome:

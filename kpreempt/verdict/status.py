@@ -40,7 +40,6 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
     @property
     def is_skip(self) -> bool:
-        """Whether the code is Skip."""
         return self.code == Code.SKIP
 
     @property

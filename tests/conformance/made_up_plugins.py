@@ -1,6 +1,6 @@
-"""The plugins that upstream's tests make up, as plugins from outside: each is known by name, and told by its arguments.
+"""The plugins that upstream's tests make up, as out-of-tree plugins: each is known by name, and told by its arguments.
 
-They go through the same guard as every plugin from outside. What a case says of one (codes by node, statuses, the nodes
+They go through the same guard as every out-of-tree plugin. What a case says of one (codes by node, statuses, the nodes
 that it leaves) are its arguments.
 """
 

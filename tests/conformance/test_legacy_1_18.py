@@ -14,13 +14,12 @@ import pytest
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.legacy import v1_18
-from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
 from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
+from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin
 from kpreempt.schedulers.legacy.v1_18.inter_pod_affinity import InterPodAffinity
 from kpreempt.schedulers.legacy.v1_18.resources import NodeResourcesFit

@@ -14,7 +14,6 @@ import pytest
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES
-from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.cycle import Cycle
 from kpreempt.schedulers.legacy.base.extenders import Filtered
@@ -22,7 +21,7 @@ from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyE
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.scheduler import LegacyScheduler
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
+from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
 from kpreempt.schedulers.legacy.v1_8 import predicates as predicates_1_8
 from kpreempt.schedulers.legacy.v1_8.version import Version18
 from kpreempt.schedulers.legacy.v1_13 import predicates as predicates_1_13

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.analysis.explain import explain_pod
+from kpreempt.analysis.explain.pods import explain_pod
 from kpreempt.cli import batch_run
 from kpreempt.schedulers.kube import scheduler
 from tests.conformance.cases import FIXTURES, read_lines

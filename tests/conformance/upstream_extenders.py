@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kpreempt.phases import NO_PHASES
+from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Code, Status, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of

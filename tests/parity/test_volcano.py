@@ -38,7 +38,7 @@ def genuine(program: Path) -> Iterator[Reference]:
 
 @pytest.mark.go
 @pytest.mark.parametrize("seed", SESSION_SEEDS)
-def test_random_sessions_are_played_as_the_genuine_scheduler_does(genuine: Reference, seed: int) -> None:
+def test_random_sessions_are_simulated_as_the_genuine_scheduler_does(genuine: Reference, seed: int) -> None:
     found = volcano_search(genuine.ask, 150, seed)
     assert found.difference is None, found.difference
     assert found.outcomes["evicts"] > 10
@@ -94,5 +94,5 @@ def test_devices_switched_on_in_one_session_are_off_in_the_next(genuine: Referen
 
 
 @pytest.mark.parametrize("scenario", list(kept_sessions()), ids=lambda scenario: scenario["name"])
-def test_a_kept_session_is_played_as_the_genuine_scheduler_did(scenario: dict[str, Any]) -> None:
+def test_a_kept_session_is_simulated_as_the_genuine_scheduler_did(scenario: dict[str, Any]) -> None:
     assert volcano_differences(scenario["expect"], volcano_answer(scenario)) == []

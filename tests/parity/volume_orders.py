@@ -16,7 +16,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.explain import Question, explain_pod
+from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.scenarios import decode_scenario, situation_of
 from kpreempt.report.document import encode_json
 from tests.conformance.cases import NOW

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.rollout.apply import same_template
+from kpreempt.analysis.check.rollout.apply import same_template
 from kpreempt.verdict.check import ChangeKind
 from tests.unit.analysis.rollout.changes import plan_of, served, workload
 

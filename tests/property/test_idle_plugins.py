@@ -1,4 +1,4 @@
-"""A plugin from outside that says nothing changes nothing, wherever it stands: on small clusters and in columns."""
+"""An out-of-tree plugin that says nothing changes nothing, wherever it stands: on small clusters and in columns."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def without_own_traces(verdict: Verdict, *plugins: type) -> dict[str, Any]:
         node: {name: score for name, score in by_plugin.items() if name not in {plugin.name for plugin in plugins}}
         for node, by_plugin in verdict.plugin_scores.items()
     }
-    # Where the scheduler fails, plugins from outside may be the cause, which is assumed.
+    # Where the scheduler fails, out-of-tree plugins may be the cause, which is assumed.
     assumptions = [each for each in verdict.assumptions if each.field != "error"]
     told = msgspec.structs.replace(verdict, plugin_scores=scores, assumptions=assumptions)
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told).decode().replace(f", {_NO_WORD}", ""))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.pending import explain_pending
+from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
@@ -20,7 +20,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_text import summary_lines
+from kpreempt.report.pending.text import summary_lines
 from kpreempt.snapshot import decode_object, parse_yaml_value
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of

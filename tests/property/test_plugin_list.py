@@ -23,7 +23,7 @@ OUTSIDE = (RackAware, Evicting)
 
 @st.composite
 def enabled_outside(draw: st.DrawFn) -> list[dict[str, object]]:
-    """Plugins from outside, some of which are not there."""
+    """Out-of-tree plugins, some of which are not there."""
     names = draw(st.lists(st.sampled_from([*(kind.name for kind in OUTSIDE), "Absent"]), unique=True))
     return [{"name": name, "weight": draw(st.integers(1, 5))} for name in names]
 

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.cluster_overrides import cordon, set_budget, uncordon, without
-from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.explain.least_priority import just_above
+from kpreempt.analysis.explain.overrides import cordon, set_budget, uncordon, without
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.least_priority import just_above
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render

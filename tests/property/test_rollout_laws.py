@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.gate import GateRules
-from kpreempt.analysis.rollout.rehearsal import Rehearsal, Rehearsed
+from kpreempt.analysis.check.gate import GateRules
+from kpreempt.analysis.check.simulations import Simulated, Simulations
 from kpreempt.snapshot import decode_object
 from kpreempt.verdict.check import RuleId
-from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
 from tests.rollouts import BEFORE, NOW, Document, chances, checked, nodes, planned, priority_class, running, workload
 
 LAWS = settings(
@@ -147,21 +147,21 @@ def scenarios(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Scenario:
     return Scenario([*cluster, *draw(budgets())], change, deleted)
 
 
-def played(scenario: Scenario, seed: int = 0) -> Rehearsed:
+def simulate_scenario(scenario: Scenario, seed: int = 0) -> Simulated:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
-    rehearsal = Rehearsal(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
-    return rehearsal.by_chance(seed)
+    simulations = Simulations(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
+    return simulations.by_chance(seed)
 
 
 @LAWS
 @given(scenarios(), st.integers(0, 3))
-def test_a_play_ends_is_the_same_again_and_changes_nothing(scenario: Scenario, seed: int) -> None:
+def test_a_simulation_ends_is_the_same_again_and_changes_nothing(scenario: Scenario, seed: int) -> None:
     plan = planned(scenario.cluster, scenario.change, scenario.deleted)
     before = json.dumps([scenario, [pod.key for pod in plan.cluster.pods]])
-    rehearsal = Rehearsal(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
-    first = rehearsal.by_chance(seed)
-    assert rehearsal.by_chance(seed) == first
-    assert first.play.end is not PlayEnd.BROKEN_OFF
+    simulations = Simulations(plan, scheduler_for(""), decode_object, now=NOW, chances=chances)
+    first = simulations.by_chance(seed)
+    assert simulations.by_chance(seed) == first
+    assert first.simulation.end is not SimulationEnd.BROKEN_OFF
     assert json.dumps([scenario, [pod.key for pod in plan.cluster.pods]]) == before
 
 
@@ -176,9 +176,9 @@ def resolved(amount: int | str, replicas: int, *, up: bool) -> int:
 class Watched:
     """The pods of one Deployment as the steps tell of them."""
 
-    def __init__(self, rehearsed: Rehearsed, name: str) -> None:
+    def __init__(self, simulated: Simulated, name: str) -> None:
         self._prefixes = (f"shop/{name}-old-", f"shop/{name}-new-")
-        own = [pod for pod in rehearsed.before.pods if self.is_own(pod.key)]
+        own = [pod for pod in simulated.before.pods if self.is_own(pod.key)]
         self.there = {pod.key for pod in own}
         # Those of the input are available: they have been ready for a day.
         self.available = {pod.key for pod in own if pod.spec.node_name}
@@ -186,7 +186,7 @@ class Watched:
     def is_own(self, key: str) -> bool:
         return key.startswith(self._prefixes)
 
-    def see(self, step: PlayStep) -> None:
+    def see(self, step: SimulationStep) -> None:
         if not self.is_own(step.pod):
             return
         if step.kind is StepKind.ARRIVES:
@@ -222,10 +222,10 @@ def test_a_deployment_keeps_to_what_its_strategy_allows(scenario: Scenario) -> N
     unavailable = resolved(rolling["maxUnavailable"], replicas, up=False)
     if not surge and not unavailable:
         unavailable = 1
-    rehearsed = played(scenario)
-    watched = Watched(rehearsed, "a")
+    simulated = simulate_scenario(scenario)
+    watched = Watched(simulated, "a")
     most = max(replicas + surge, len(watched.there))
-    for step in rehearsed.play.steps:
+    for step in simulated.simulation.steps:
         before = len(watched.available)
         was_available = step.pod in watched.available
         watched.see(step)
@@ -247,48 +247,50 @@ def test_where_there_is_room_for_all_a_rollout_is_done_in_the_end(data: st.DataO
     room = dict.fromkeys((f"n{index}" for index in range(1, count + 1)), 2000)
     there = placed(before, room) if data.draw(st.booleans()) else []
     classes = [priority_class(name, value) for name, value in CLASSES.items()]
-    play = played(Scenario([*nodes(count), *classes, *there], [after], [])).play
-    assert (play.end, play.displaced, play.waiting) == (PlayEnd.SETTLED, [], [])
-    assert all(each.is_done for each in play.workloads)
-    assert all(each.ready_after == each.wanted_after for each in play.workloads if each.wanted_after is not None)
+    simulation = simulate_scenario(Scenario([*nodes(count), *classes, *there], [after], [])).simulation
+    assert (simulation.end, simulation.displaced, simulation.waiting) == (SimulationEnd.SETTLED, [], [])
+    assert all(each.is_done for each in simulation.workloads)
+    assert all(each.ready_after == each.wanted_after for each in simulation.workloads if each.wanted_after is not None)
 
 
 @LAWS
 @given(scenarios())
 def test_whoever_has_to_go_has_a_lower_priority_than_whom_it_goes_for(scenario: Scenario) -> None:
-    play = played(scenario).play
+    simulation = simulate_scenario(scenario).simulation
     known: dict[str, int] = {}
-    for step in play.steps:
+    for step in simulation.steps:
         if step.kind is StepKind.LEAVES and step.cause:
             assert step.priority < known[step.cause]
         elif step.kind is not StepKind.SCALES:
             known[step.pod] = step.priority
-    told = [(step.pod, step.cause) for step in play.steps if step.kind is StepKind.LEAVES and step.cause]
-    assert sorted((each.pod, each.cause) for each in play.displaced) == sorted(told)
+    told = [(step.pod, step.cause) for step in simulation.steps if step.kind is StepKind.LEAVES and step.cause]
+    assert sorted((each.pod, each.cause) for each in simulation.displaced) == sorted(told)
 
 
 @LAWS
 @given(scenarios())
 def test_the_numbers_of_budgets_and_workloads_agree_with_the_steps(scenario: Scenario) -> None:
-    rehearsed = played(scenario)
-    play = rehearsed.play
-    for budget in play.budgets:
+    simulated = simulate_scenario(scenario)
+    simulation = simulated.simulation
+    for budget in simulation.budgets:
         assert budget.least <= min(budget.before, budget.after)
-    broken = [name for step in play.steps for name in step.violated]
-    assert {each.budget: each.violations for each in play.budgets if each.violations} == {
+    broken = [name for step in simulation.steps for name in step.violated]
+    assert {each.budget: each.violations for each in simulation.budgets if each.violations} == {
         name: broken.count(name) for name in broken
     }
-    for each in play.workloads:
+    for each in simulation.workloads:
         assert each.ready_least <= min(each.ready_before, each.ready_after)
         assert each.ready_after <= sum(each.nodes_after.values())
-        assert each.victims == sum(victim.workload == each.workload for victim in play.displaced)
-        assert each.pending_after == _unplaced(rehearsed, play, each.workload)
-        assert 0 <= each.least_at <= play.seconds
+        assert each.victims == sum(victim.workload == each.workload for victim in simulation.displaced)
+        assert each.pending_after == _unplaced(simulated, simulation, each.workload)
+        assert 0 <= each.least_at <= simulation.seconds
 
 
-def _unplaced(rehearsed: Rehearsed, play: Play, workload_name: str) -> int:
-    waiting = {each.pod for each in play.waiting if each.workload == workload_name}
-    untold = {pod.key for pod in rehearsed.after.pods if not pod.spec.node_name} - {each.pod for each in play.waiting}
+def _unplaced(simulated: Simulated, simulation: Simulation, workload_name: str) -> int:
+    waiting = {each.pod for each in simulation.waiting if each.workload == workload_name}
+    untold = {pod.key for pod in simulated.after.pods if not pod.spec.node_name} - {
+        each.pod for each in simulation.waiting
+    }
     assert not untold
     return len(waiting)
 

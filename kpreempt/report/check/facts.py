@@ -9,10 +9,10 @@ from kpreempt.report.amounts import count
 from kpreempt.report.check.words import how_often
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Part, Phrase
-from kpreempt.report.play_words import clock
 from kpreempt.report.quoting import name, names
+from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
-from kpreempt.verdict.play import PlayEnd, Stranded, StrandedKind
+from kpreempt.verdict.simulation import SimulationEnd, Stranded, StrandedKind
 
 _SHARES_SHOWN = 3
 _RULES_NAMED = 3
@@ -50,34 +50,34 @@ def verdict_phrase(check: Check) -> Phrase:
 
 def tally(check: Check) -> list[str]:
     """The figures that matter, each with its noun: victims, violations, depth, who waits, how it ends."""
-    play = check.play
-    violations = sum(budget.violations for budget in play.budgets)
-    ran = sum(pod.was_running for pod in play.waiting)
-    unplaced = sum(not pod.was_running and not pod.waited_before for pod in play.waiting)
-    with_node = sum(each.with_node for each in play.displaced)
-    evicted = len(play.displaced) - with_node
+    simulation = check.simulation
+    violations = sum(budget.violations for budget in simulation.budgets)
+    ran = sum(pod.was_running for pod in simulation.waiting)
+    unplaced = sum(not pod.was_running and not pod.waited_before for pod in simulation.waiting)
+    with_node = sum(each.with_node for each in simulation.displaced)
+    evicted = len(simulation.displaced) - with_node
     figures = [f"{count(evicted, 'pod')} evicted" if evicted else "no pod evicted"]
     if with_node:
         figures.append(f"{count(with_node, 'pod')} gone with {'its' if with_node == 1 else 'their'} node")
-    if lost := sum(each.lost for each in play.displaced):
-        figures.append(f"{lost:,} of them lost for good" if len(play.displaced) > 1 else "lost for good")
+    if lost := sum(each.lost for each in simulation.displaced):
+        figures.append(f"{lost:,} of them lost for good" if len(simulation.displaced) > 1 else "lost for good")
     if along := [each for each in check.changes if each.deleted_with and each.pods]:
         figures.append(
             f"{count(len(along), 'workload')} with {count(sum(len(each.pods) for each in along), 'pod')} deleted along"
         )
-    if refused := sum(each.pods for each in play.refused):
+    if refused := sum(each.pods for each in simulation.refused):
         figures.append(f"{count(refused, 'pod')} refused by quota")
     if violations:
         figures.append(count(violations, "budget violation"))
-    if play.depth > 1:
-        figures.append(f"{play.depth:,} evictions deep")
+    if simulation.depth > 1:
+        figures.append(f"{simulation.depth:,} evictions deep")
     if unplaced:
         figures.append(f"{count(unplaced, 'new pod')} without a node")
     if ran:
         figures.append(f"{count(ran, 'pod')} that ran left waiting")
-    if play.stranded:
-        figures.append(f"{len(play.stranded):,} stranded")
-    figures.append(end_text(play.end, play.seconds))
+    if simulation.stranded:
+        figures.append(f"{len(simulation.stranded):,} stranded")
+    figures.append(end_text(simulation.end, simulation.seconds))
     return figures
 
 
@@ -92,7 +92,7 @@ def change_phrase(change: Change) -> Phrase:
     size = replicas_text(change)
     # A CronJob has no pods of its own, and comes due when it will.
     once = (
-        "; one run of it is played, as if due at once"
+        "; one run of it is simulated, as if due at once"
         if change.object.startswith("CronJob ") and change.replicas
         else ""
     )
@@ -226,7 +226,7 @@ _KINDS = {
     ChangeKind.UNCHANGED: "unchanged",
 }
 _ENDS: dict[str, str] = {
-    PlayEnd.SETTLED: "settled",
-    PlayEnd.LOOP: "goes round for ever",
-    PlayEnd.BROKEN_OFF: "broken off",
+    SimulationEnd.SETTLED: "settled",
+    SimulationEnd.LOOP: "goes round for ever",
+    SimulationEnd.BROKEN_OFF: "broken off",
 }

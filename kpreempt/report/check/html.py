@@ -44,7 +44,7 @@ from kpreempt.report.check.words import finding_text
 from kpreempt.report.durations import format_time
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
-from kpreempt.verdict.play import Displaced
+from kpreempt.verdict.simulation import Displaced
 
 _RULES_LIMIT = 60_000
 _FINDINGS_LIMIT = 250_000
@@ -71,13 +71,13 @@ def render(check: Check, options: RenderOptions) -> str:
     parts = [
         ("rules", "Rules", rules(check)),
         ("changes", "What changes", changes(check)),
-        ("timeline", "Timeline", timeline(check.play)),
-        ("victims", "Who has to go", displacement(check.play)),
+        ("timeline", "Timeline", timeline(check.simulation)),
+        ("victims", "Who has to go", displacement(check.simulation)),
         ("nodes", "Nodes", node_maps(check.nodes, check.spare)),
-        ("budgets", "Budgets", budgets(check.play)),
-        ("workloads", "Workloads", workloads(check.play)),
-        ("waiting", "Waiting", waiting(check.play)),
-        ("stranded", "Stranded", stranded(check.play)),
+        ("budgets", "Budgets", budgets(check.simulation)),
+        ("workloads", "Workloads", workloads(check.simulation)),
+        ("waiting", "Waiting", waiting(check.simulation)),
+        ("stranded", "Stranded", stranded(check.simulation)),
         ("outcomes", "Outcomes", outcomes(check)),
         ("assumptions", "Assumptions", assumptions(check.assumptions)),
     ]
@@ -108,18 +108,18 @@ def _banner(check: Check) -> Html:
 
 
 def _counts(check: Check) -> list[tuple[str, int, bool]]:
-    play = check.play
+    simulation = check.simulation
     failures = sum(rule.failures for rule in check.rules)
-    violations = sum(budget.violations for budget in play.budgets)
-    waits = sum(pod.was_running for pod in play.waiting)
+    violations = sum(budget.violations for budget in simulation.budgets)
+    waits = sum(pod.was_running for pod in simulation.waiting)
     known = sum(rule.waived + rule.accepted + rule.not_new for rule in check.rules)
     counts = [
         ("rules fail", sum(rule.failures > 0 for rule in check.rules), failures > 0),
         ("findings", failures, failures > 0),
         ("known or waived", known, False),
-        ("pods have to go", len(play.displaced), False),
+        ("pods have to go", len(simulation.displaced), False),
         ("against budgets", violations, violations > 0),
-        ("evictions in a row", play.depth, False),
+        ("evictions in a row", simulation.depth, False),
         ("that ran wait in the end", waits, waits > 0),
     ]
     return [(label, number, is_bad) for label, number, is_bad in counts if number or label != "known or waived"]
@@ -180,7 +180,7 @@ def _findings(check: Check) -> Html:
         return tag("p", "Nothing breaks a rule.")
     order = list(STANDINGS)
     victims: dict[str, Displaced] = {}
-    for each in check.play.displaced:
+    for each in check.simulation.displaced:
         victims.setdefault(each.pod, each)
     ranked = sorted(check.findings, key=lambda finding: order.index(finding.standing))
     cards, left = within(partial(_card, victims=victims), ranked, _FINDINGS_LIMIT)

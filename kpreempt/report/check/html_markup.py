@@ -11,10 +11,10 @@ import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self, TypeVar
 
-from kpreempt.report import play_words
+from kpreempt.report import simulation_words as play_words
 from kpreempt.report.escape import printable
 from kpreempt.verdict.check import ChangeKind, GateStanding
-from kpreempt.verdict.play import PlayEnd, StrandedKind
+from kpreempt.verdict.simulation import SimulationEnd, StrandedKind
 
 STANDINGS = {
     GateStanding.FAILS: ("fails", "bad"),
@@ -36,9 +36,9 @@ STRANDED = {
     StrandedKind.DAEMON_SET: "cannot come back to its node",
 }
 ENDS = {
-    PlayEnd.SETTLED: "comes to rest",
-    PlayEnd.LOOP: "goes round for ever",
-    PlayEnd.BROKEN_OFF: "broken off; more would happen",
+    SimulationEnd.SETTLED: "comes to rest",
+    SimulationEnd.LOOP: "goes round for ever",
+    SimulationEnd.BROKEN_OFF: "broken off; more would happen",
 }
 # Longer than any name that Kubernetes knows with its namespace, and than most messages.
 _TEXT_SHOWN = 600

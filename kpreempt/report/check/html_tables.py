@@ -28,8 +28,8 @@ from kpreempt.report.check.html_markup import (
     within,
 )
 from kpreempt.verdict.check import Change, Check, NodeRoom, OutcomeShare
-from kpreempt.verdict.play import BudgetLow, Displaced, Play, Stranded, Waiting, WorkloadPlay
 from kpreempt.verdict.records import Assumption
+from kpreempt.verdict.simulation import BudgetLow, Displaced, SimulatedWorkload, Simulation, Stranded, Waiting
 
 _TABLE_LIMIT = 75_000
 _NODES_SHOWN = 8
@@ -79,13 +79,13 @@ def _from_to(before: int | None, after: int | None) -> str:
     return f"{before:,} → {'none' if after is None else f'{after:,}'}"
 
 
-def budgets(play: Play) -> Html:
-    """Each budget that the play touches; nothing where there is none."""
-    if not play.budgets:
+def budgets(simulation: Simulation) -> Html:
+    """Each budget that the simulation touches; nothing where there is none."""
+    if not simulation.budgets:
         return Html("")
     columns = ("Budget", "Before", "At least", "In the end", "Victims against it")
     caption = "Disruptions that each budget allows, those that are touched"
-    found = table(caption, columns, _budget, play.budgets, limit=_TABLE_LIMIT, what="budgets")
+    found = table(caption, columns, _budget, simulation.budgets, limit=_TABLE_LIMIT, what="budgets")
     return section("budgets", "Disruption budgets", found)
 
 
@@ -94,9 +94,9 @@ def _budget(budget: BudgetLow) -> list[str]:
     return [name(budget.budget), f"{budget.before:,}", f"{budget.least:,}", f"{budget.after:,}", broken]
 
 
-def workloads(play: Play) -> Html:
+def workloads(simulation: Simulation) -> Html:
     """Each workload that is changed or loses pods; nothing where there is none."""
-    if not play.workloads:
+    if not simulation.workloads:
         return Html("")
     columns = (
         "Workload",
@@ -109,11 +109,11 @@ def workloads(play: Play) -> Html:
         "Nodes",
     )
     caption = "Workloads that are changed, or of which pods have to go"
-    found = table(caption, columns, _workload, play.workloads, limit=_TABLE_LIMIT, what="workloads")
+    found = table(caption, columns, _workload, simulation.workloads, limit=_TABLE_LIMIT, what="workloads")
     return section("workloads", "Workloads", found)
 
 
-def _workload(workload: WorkloadPlay) -> list[str]:
+def _workload(workload: SimulatedWorkload) -> list[str]:
     title = [name(workload.workload)]
     if workload.is_changed:
         title.append(badge("changed", "dim"))
@@ -142,11 +142,11 @@ def _nodes(before: Mapping[str, int], after: Mapping[str, int]) -> Html:
     return join(told, ", ")
 
 
-def waiting(play: Play) -> Html:
+def waiting(simulation: Simulation) -> Html:
     """The pods that have no node in the end, those that ran first; nothing where there is none."""
-    if not play.waiting:
+    if not simulation.waiting:
         return Html("")
-    ranked = sorted(play.waiting, key=lambda pod: (not pod.was_running, pod.waited_before))
+    ranked = sorted(simulation.waiting, key=lambda pod: (not pod.was_running, pod.waited_before))
     columns = ("Pod", "Priority", "Before", "The scheduler says")
     caption = f"{count(len(ranked), 'pod')} without a node in the end"
     found = table(caption, columns, _waits, ranked, limit=_TABLE_LIMIT, what="pods")
@@ -160,13 +160,13 @@ def _waits(pod: Waiting) -> list[str]:
     return [about, f"{pod.priority:,}", badge("ran", "bad") if pod.was_running else before, message(pod.message)]
 
 
-def stranded(play: Play) -> Html:
+def stranded(simulation: Simulation) -> Html:
     """What is left without something that it needs; nothing where there is none."""
-    if not play.stranded:
+    if not simulation.stranded:
         return Html("")
     columns = ("What", "Why", "Missing", "When")
     caption = "Worse off than before, without having been evicted"
-    found = table(caption, columns, _stranded, play.stranded, limit=_TABLE_LIMIT, what="of these")
+    found = table(caption, columns, _stranded, simulation.stranded, limit=_TABLE_LIMIT, what="of these")
     return section("stranded", "What is stranded", found)
 
 
@@ -239,17 +239,19 @@ def _assumption(each: Assumption) -> list[str]:
     return [name(each.subject), name(each.field), message(each.message)]
 
 
-def displacement(play: Play) -> Html:
+def displacement(simulation: Simulation) -> Html:
     """All victims, each followed by those that have to go for what takes its place."""
-    if not play.displaced:
+    if not simulation.displaced:
         return section("victims", "Who has to go", tag("p", "Nobody has to go."))
-    number = count(len(play.displaced), "pod")
-    summary = f"{number} {'has' if len(play.displaced) == 1 else 'have'} to go for others"
-    if play.depth > 1:
-        summary += f"; up to {play.depth:,} evictions follow from one another. The number before a pod says which it is"
-    show = partial(_item, depth=play.depth)
+    number = count(len(simulation.displaced), "pod")
+    summary = f"{number} {'has' if len(simulation.displaced) == 1 else 'have'} to go for others"
+    if simulation.depth > 1:
+        summary += (
+            f"; up to {simulation.depth:,} evictions follow from one another. The number before a pod says which it is"
+        )
+    show = partial(_item, depth=simulation.depth)
     victims = folded_list(
-        "ol", show, play.displaced, limit=_TREE_LIMIT, what="victims", shown=_VICTIMS_SHOWN, class_="tree"
+        "ol", show, simulation.displaced, limit=_TREE_LIMIT, what="victims", shown=_VICTIMS_SHOWN, class_="tree"
     )
     return section("victims", "Who has to go", tag("p", f"{summary}."), victims)
 

@@ -26,7 +26,7 @@ from kpreempt.report.check.html_markup import (
     text,
     within,
 )
-from kpreempt.verdict.play import Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, SimulationStep, StepKind
 
 _CLOCK_LIMIT = 200_000
 _PODS_SHOWN = 4
@@ -55,25 +55,27 @@ _BETWEEN_TICKS = 110
 _CROWDED = 0.1
 
 
-def timeline(play: Play) -> Html:
+def timeline(simulation: Simulation) -> Html:
     """The lanes, and below them every moment in words."""
-    ends = ENDS[play.end]
-    summary = f"From the start to the last step: {clock(play.seconds)}; it {ends}."
-    if play.end is PlayEnd.BROKEN_OFF:
-        summary = f"After {clock(play.seconds)} it is {ends}."
+    ends = ENDS[simulation.end]
+    summary = f"From the start to the last step: {clock(simulation.seconds)}; it {ends}."
+    if simulation.end is SimulationEnd.BROKEN_OFF:
+        summary = f"After {clock(simulation.seconds)} it is {ends}."
     told = tag("p", summary)
-    if play.loop:
-        told += tag("p", "Pods of these go round: ", names(play.loop, limit=_WORKLOADS_SHOWN), ".")
-    if play.draws:
-        told += tag("p", f"{count(play.draws, 'choice')} of a node {agree(play.draws, 'is')} left to chance.")
-    return section("timeline", "Timeline", told, lanes(play), _by_the_clock(play))
+    if simulation.loop:
+        told += tag("p", "Pods of these go round: ", names(simulation.loop, limit=_WORKLOADS_SHOWN), ".")
+    if simulation.draws:
+        told += tag(
+            "p", f"{count(simulation.draws, 'choice')} of a node {agree(simulation.draws, 'is')} left to chance."
+        )
+    return section("timeline", "Timeline", told, lanes(simulation), _by_the_clock(simulation))
 
 
-def _by_the_clock(play: Play) -> Html:
-    if not play.steps:
+def _by_the_clock(simulation: Simulation) -> Html:
+    if not simulation.steps:
         return tag("p", "Nothing happens.")
     steps = folded_list(
-        "ul", _entry, _entries(play), limit=_CLOCK_LIMIT, what="moments", shown=_MOMENTS_SHOWN, class_="clock"
+        "ul", _entry, _entries(simulation), limit=_CLOCK_LIMIT, what="moments", shown=_MOMENTS_SHOWN, class_="clock"
     )
     return tag("h3", "By the clock") + steps
 
@@ -84,15 +86,15 @@ class _Alike(NamedTuple):
     kind: StepKind
     workload: str
     cause: str
-    steps: list[PlayStep]
+    steps: list[SimulationStep]
 
 
-def _entries(play: Play) -> list[tuple[float, list[_Alike]]]:
+def _entries(simulation: Simulation) -> list[tuple[float, list[_Alike]]]:
     """The steps by their moments; a moment of very many things is several entries."""
-    known = workload_names(play)
+    known = workload_names(simulation)
     found = []
     # Whoever is nominated is named by its victims.
-    steps = (step for step in play.steps if step.kind is not StepKind.NOMINATED)
+    steps = (step for step in simulation.steps if step.kind is not StepKind.NOMINATED)
     for at, moment in groupby(steps, key=lambda step: step.at):
         alike = [
             _Alike(kind, workload, cause, list(group))
@@ -109,7 +111,7 @@ def _entry(entry: tuple[float, list[_Alike]]) -> Html:
     return tag("li", tag("b", clock(at)), tag("div", *(tag("p", _words(*line)) for line in lines))) + Html("\n")
 
 
-def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
+def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[SimulationStep]) -> Html:
     several = len(steps)
     pods = _pods(steps)
     if kind is StepKind.SCALES:
@@ -136,7 +138,7 @@ def _words(kind: StepKind, workload: str, cause: str, steps: Sequence[PlayStep])
     )
 
 
-def _leaves(workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
+def _leaves(workload: str, cause: str, steps: Sequence[SimulationStep]) -> Html:
     pods, several = _pods(steps), len(steps)
     if not cause:
         why = f" ({steps[0].reason})" if steps[0].reason else ""
@@ -153,23 +155,23 @@ def _leaves(workload: str, cause: str, steps: Sequence[PlayStep]) -> Html:
     return join([pods, " ", verb, link, name(cause), breaks, _of(workload, steps)])
 
 
-def _pods(steps: Sequence[PlayStep]) -> Html:
+def _pods(steps: Sequence[SimulationStep]) -> Html:
     return names([step.pod for step in steps], limit=_PODS_SHOWN)
 
 
-def _of(workload: str, steps: Sequence[PlayStep]) -> Html:
+def _of(workload: str, steps: Sequence[SimulationStep]) -> Html:
     """What the pods belong to, in brackets; nothing for a pod that stands alone."""
     return Html("") if workload == f"Pod {steps[0].pod}" else join([" (", name(workload), ")"])
 
 
-def lanes(play: Play) -> Html:
+def lanes(simulation: Simulation) -> Html:
     """The lanes with an axis above and below; nothing where no workload is known."""
-    if not play.workloads:
+    if not simulation.workloads:
         return Html("")
-    scale = scale_of(play)
-    steps = steps_by_workload(play)
+    scale = scale_of(simulation)
+    steps = steps_by_workload(simulation)
     # Those that lose most of their pods first, after those that the change is about.
-    order = sorted(play.workloads, key=lambda each: (not each.is_changed, each.ready_least - each.ready_before))
+    order = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.ready_least - each.ready_before))
     series = {each.workload: ready_series(each, steps.get(each.workload, [])) for each in order[:_LANES_SHOWN]}
     shown, _ = within(
         lambda each: _lane(each, series[each.workload], steps.get(each.workload, []), scale),
@@ -192,19 +194,19 @@ def lanes(play: Play) -> Html:
     ])  # fmt: skip
 
 
-def workload_names(play: Play) -> dict[tuple[str, str], str]:
+def workload_names(simulation: Simulation) -> dict[tuple[str, str], str]:
     """Workloads by the namespace and the owner of their pods (``shop``, ``ReplicaSet api-7d9``)."""
-    ends = [(pod.pod, pod.owner, pod.workload) for pod in play.displaced]
-    ends += [(pod.pod, pod.owner, pod.workload) for pod in play.waiting]
+    ends = [(pod.pod, pod.owner, pod.workload) for pod in simulation.displaced]
+    ends += [(pod.pod, pod.owner, pod.workload) for pod in simulation.waiting]
     found = {(pod.partition("/")[0], owner): workload for pod, owner, workload in ends if owner and workload}
-    for each in play.workloads:
+    for each in simulation.workloads:
         kind, _, key = each.workload.partition(" ")
         namespace, _, named = key.partition("/")
         found.setdefault((namespace, f"{kind} {named}"), each.workload)
     return found
 
 
-def workload_of(step: PlayStep, known: dict[tuple[str, str], str]) -> str:
+def workload_of(step: SimulationStep, known: dict[tuple[str, str], str]) -> str:
     """What the step's pod belongs to in the end; its owner where that is not known, and the pod itself without one.
 
     A Deployment's ReplicaSets are named as it is, with a hash behind.
@@ -220,16 +222,16 @@ def workload_of(step: PlayStep, known: dict[tuple[str, str], str]) -> str:
     return deployment or f"{kind} {namespace}/{of}"
 
 
-def steps_by_workload(play: Play) -> dict[str, list[PlayStep]]:
+def steps_by_workload(simulation: Simulation) -> dict[str, list[SimulationStep]]:
     """The steps of each workload's pods, in order."""
-    known = workload_names(play)
-    found: dict[str, list[PlayStep]] = {}
-    for step in play.steps:
+    known = workload_names(simulation)
+    found: dict[str, list[SimulationStep]] = {}
+    for step in simulation.steps:
         found.setdefault(workload_of(step, known), []).append(step)
     return found
 
 
-def _lane(workload: WorkloadPlay, series: Series, steps: Sequence[PlayStep], scale: Scale) -> Html:
+def _lane(workload: SimulatedWorkload, series: Series, steps: Sequence[SimulationStep], scale: Scale) -> Html:
     most = max([ready for _, ready in series.points] + [workload.wanted_after or 0, workload.ready_after, 1])
     title = tag("h3", name(workload.workload))
     if workload.is_changed:
@@ -262,7 +264,7 @@ def _lane(workload: WorkloadPlay, series: Series, steps: Sequence[PlayStep], sca
     return tag("div", tag("div", title, tag("p", ready)), numbers, chart, class_="lane") + Html("\n")
 
 
-def _marks(steps: Iterable[PlayStep], scale: Scale) -> Html:
+def _marks(steps: Iterable[SimulationStep], scale: Scale) -> Html:
     pods: Counter[tuple[str, int]] = Counter()
     broken: Counter[tuple[str, int]] = Counter()
     first: dict[tuple[str, int], float] = {}
@@ -328,12 +330,12 @@ class Scale(msgspec.Struct, frozen=True):
         return ticks
 
 
-def scale_of(play: Play) -> Scale:
+def scale_of(simulation: Simulation) -> Scale:
     """An even scale, or one that gives the start more room where most happens in it."""
-    moments = sorted({step.at for step in play.steps if step.at > 0})
-    if len(moments) < 3 or moments[len(moments) // 2] > play.seconds * _CROWDED:
-        return Scale(play.seconds)
-    return Scale(play.seconds, max(moments[len(moments) // 2], 1.0))
+    moments = sorted({step.at for step in simulation.steps if step.at > 0})
+    if len(moments) < 3 or moments[len(moments) // 2] > simulation.seconds * _CROWDED:
+        return Scale(simulation.seconds)
+    return Scale(simulation.seconds, max(moments[len(moments) // 2], 1.0))
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -343,7 +345,7 @@ class Series(msgspec.Struct, frozen=True):
     is_whole: bool = True
 
 
-def ready_series(workload: WorkloadPlay, steps: Sequence[PlayStep]) -> Series:
+def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -> Series:
     """The ready pods after each of the workload's steps: a pod is ready once it is bound, until it is told to go.
 
     Where this does not come to the figures of the record (a pod is slow to get ready), only these are drawn.

@@ -21,7 +21,7 @@ _FINDINGS_SHOWN = 100
 def render(check: Check, _options: RenderOptions) -> str:
     """A rule with failing findings fails; one that is off, or whose findings are all forgiven, is skipped and says why.
 
-    There are no times: a play takes none that would mean something here.
+    There are no times: a simulation takes none that would mean something here.
     """
     cases = [_case(result, check) for result in _rules(check)]
     failures, skipped = (sum(f"<{kind} " in case for case in cases) for kind in ("failure", "skipped"))

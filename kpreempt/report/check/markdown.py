@@ -27,10 +27,10 @@ from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
 from kpreempt.report.markdown import escaped
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.play_words import budget_phrase, displaced_phrase, tell_in_short
 from kpreempt.report.quoting import message, name, shortened
+from kpreempt.report.simulation_words import budget_phrase, displaced_phrase, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, RuleResult
-from kpreempt.verdict.play import WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload
 
 # In bytes of UTF-8, which are at least as many as characters. The parts have room for each; together they stay below.
 _ROOM = 64_000
@@ -54,9 +54,9 @@ def render(check: Check, _options: RenderOptions) -> str:
     blocks += _changes(check)
     blocks += _victims(check)
     blocks += _story(check)
-    blocks += _folded_list("budget", [_phrase(budget_phrase(each)) for each in check.play.budgets])
-    blocks += _workloads(check.play.workloads)
-    blocks += _folded_list("stranded object", [_phrase(stranded_phrase(each)) for each in check.play.stranded])
+    blocks += _folded_list("budget", [_phrase(budget_phrase(each)) for each in check.simulation.budgets])
+    blocks += _workloads(check.simulation.workloads)
+    blocks += _folded_list("stranded object", [_phrase(stranded_phrase(each)) for each in check.simulation.stranded])
     blocks += _folded_list("outcome", [_phrase(outcome_phrase(each, check.runs)) for each in check.outcomes])
     assumed = [
         _phrase((name(f"{each.subject} {each.field}".strip()), ": ", message(each.message)))
@@ -115,7 +115,7 @@ def _changes(check: Check) -> list[str]:
 def _victims(check: Check) -> list[str]:
     rows = [
         [f"{'↳ ' * min(each.depth - 1, _DEEPEST_MARK)}{_phrase(displaced_phrase(each))}", _code(each.cause)]
-        for each in check.play.displaced
+        for each in check.simulation.displaced
     ]
     number = len(rows)
     title = f"{count(number, 'pod')} {agree(number, 'has')} to go"
@@ -123,11 +123,11 @@ def _victims(check: Check) -> list[str]:
 
 
 def _story(check: Check) -> list[str]:
-    rows = [[line.clock, _phrase(line.words)] for line in tell_in_short(check.play.steps)]
+    rows = [[line.clock, _phrase(line.words)] for line in tell_in_short(check.simulation.steps)]
     return _folded("What happens", _table(("At", "What happens"), rows, "rl"))
 
 
-def _workloads(workloads: Sequence[WorkloadPlay]) -> list[str]:
+def _workloads(workloads: Sequence[SimulatedWorkload]) -> list[str]:
     rows = [
         [
             _code(each.workload),

@@ -22,10 +22,10 @@ from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.play_words import add_displaced, budget_phrase, clock, play_summary, tell_in_short
 from kpreempt.report.quoting import name, names
+from kpreempt.report.simulation_words import add_displaced, budget_phrase, clock, simulation_summary, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
-from kpreempt.verdict.play import Play, PlayEnd, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, StepKind
 
 _INDENT = 2
 _BODY = 4
@@ -47,11 +47,11 @@ def render(check: Check, options: RenderOptions) -> str:
     _add_failures(page, check, options)
     _add_forgiven(page, check, options)
     _add_changes(page, check, options)
-    _add_timeline(page, check.play, options)
-    _add_displaced_section(page, check.play, options)
-    _add_budgets(page, check.play, options)
-    _add_workloads(page, check.play, options)
-    _add_stranded(page, check.play, options)
+    _add_timeline(page, check.simulation, options)
+    _add_displaced_section(page, check.simulation, options)
+    _add_budgets(page, check.simulation, options)
+    _add_workloads(page, check.simulation, options)
+    _add_stranded(page, check.simulation, options)
     _add_outcomes(page, check, options)
     _add_nodes(page, check, options)
     _add_other_rules(page, check, options)
@@ -155,13 +155,15 @@ def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
     _add_rest(page, len(check.outcomes) - len(shown), "more kind")
 
 
-def _add_timeline(page: Page, play: Play, options: RenderOptions) -> None:
+def _add_timeline(page: Page, simulation: Simulation, options: RenderOptions) -> None:
     """``TIMELINE``: the steps by the clock; when a pod has stopped is only told with ``verbose``."""
     page.blank()
-    is_at_once = play.end is PlayEnd.SETTLED and not play.seconds and play.steps
-    summary: Phrase = ("all of it at once",) if is_at_once else play_summary(play)
+    is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
+    summary: Phrase = ("all of it at once",) if is_at_once else simulation_summary(simulation)
     page.labelled(Span("TIMELINE", "heading"), *summary, column=LABEL_COLUMN)
-    steps = play.steps if options.verbose else [step for step in play.steps if step.kind is not StepKind.GONE]
+    steps = (
+        simulation.steps if options.verbose else [step for step in simulation.steps if step.kind is not StepKind.GONE]
+    )
     lines = tell_in_short(steps)
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
     for line in shown:
@@ -169,39 +171,39 @@ def _add_timeline(page: Page, play: Play, options: RenderOptions) -> None:
     _add_rest(page, len(lines) - len(shown), "more steps", is_plain=True)
 
 
-def _add_displaced_section(page: Page, play: Play, options: RenderOptions) -> None:
+def _add_displaced_section(page: Page, simulation: Simulation, options: RenderOptions) -> None:
     """``EVICTED``: the victims, and below each those that have to go for what takes its place."""
-    if not play.displaced:
+    if not simulation.displaced:
         return
     page.blank()
-    deep = f", up to {play.depth:,} after one another" if play.depth > 1 else ""
-    page.labelled(Span("EVICTED", "heading"), f"{len(play.displaced):,} in all{deep}", column=LABEL_COLUMN)
-    shown = play.displaced if options.verbose else play.displaced[:_LINES_SHOWN]
+    deep = f", up to {simulation.depth:,} after one another" if simulation.depth > 1 else ""
+    page.labelled(Span("EVICTED", "heading"), f"{len(simulation.displaced):,} in all{deep}", column=LABEL_COLUMN)
+    shown = simulation.displaced if options.verbose else simulation.displaced[:_LINES_SHOWN]
     add_displaced(page, shown, indent=0)
-    _add_rest(page, len(play.displaced) - len(shown), "more", is_plain=True)
+    _add_rest(page, len(simulation.displaced) - len(shown), "more", is_plain=True)
 
 
-def _add_budgets(page: Page, play: Play, options: RenderOptions) -> None:
+def _add_budgets(page: Page, simulation: Simulation, options: RenderOptions) -> None:
     """``BUDGETS``: those that are touched, the broken ones first."""
-    if not play.budgets:
+    if not simulation.budgets:
         return
     page.blank()
     page.paragraph(Span("BUDGETS", "heading"))
-    budgets = sorted(play.budgets, key=lambda each: -each.violations)
+    budgets = sorted(simulation.budgets, key=lambda each: -each.violations)
     shown = budgets if options.verbose else budgets[:_ROWS_SHOWN]
     for budget in shown:
         page.paragraph(*budget_phrase(budget), indent=_INDENT, hanging=_INDENT)
     _add_rest(page, len(budgets) - len(shown), "more", is_plain=True)
 
 
-def _add_workloads(page: Page, play: Play, options: RenderOptions) -> None:
+def _add_workloads(page: Page, simulation: Simulation, options: RenderOptions) -> None:
     """``WORKLOADS``: how many pods are ready before, at the worst moment, and in the end."""
-    if not play.workloads:
+    if not simulation.workloads:
         return
     page.blank()
     page.paragraph(Span("WORKLOADS", "heading"), "  how many pods are ready before, at least, and in the end")
     # Those that the change is about, and then those that suffer most.
-    workloads = sorted(play.workloads, key=lambda each: (not each.is_changed, each.is_done, -each.victims))
+    workloads = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.is_done, -each.victims))
     shown = workloads if options.verbose else workloads[:_ROWS_SHOWN]
     titles = ("WORKLOAD", "BEFORE", "LEAST", "AFTER", "")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
@@ -212,13 +214,13 @@ def _add_workloads(page: Page, play: Play, options: RenderOptions) -> None:
     _add_rest(page, len(workloads) - len(shown), "more", is_plain=True)
 
 
-def _after(workload: WorkloadPlay) -> str:
+def _after(workload: SimulatedWorkload) -> str:
     if workload.wanted_after is None or workload.wanted_after == workload.ready_after:
         return f"{workload.ready_after:,}"
     return f"{workload.ready_after:,} of {workload.wanted_after:,}"
 
 
-def _standing(workload: WorkloadPlay) -> Phrase:
+def _standing(workload: SimulatedWorkload) -> Phrase:
     parts: list[Span] = []
     if workload.is_changed:
         parts.append(Span("changed") if workload.is_done else Span("changed, not done", "bad"))
@@ -231,16 +233,16 @@ def _standing(workload: WorkloadPlay) -> Phrase:
     return tuple(part for number, each in enumerate(parts) for part in ((", ", each) if number else (each,)))
 
 
-def _add_stranded(page: Page, play: Play, options: RenderOptions) -> None:
+def _add_stranded(page: Page, simulation: Simulation, options: RenderOptions) -> None:
     """``STRANDED``: what is left without something that it needs."""
-    if not play.stranded:
+    if not simulation.stranded:
         return
     page.blank()
     page.paragraph(Span("STRANDED", "heading"))
-    shown = play.stranded if options.verbose else play.stranded[:_ROWS_SHOWN]
+    shown = simulation.stranded if options.verbose else simulation.stranded[:_ROWS_SHOWN]
     for each in shown:
         page.paragraph(*stranded_phrase(each), indent=_INDENT, hanging=_INDENT)
-    _add_rest(page, len(play.stranded) - len(shown), "more", is_plain=True)
+    _add_rest(page, len(simulation.stranded) - len(shown), "more", is_plain=True)
 
 
 def _add_nodes(page: Page, check: Check, options: RenderOptions) -> None:

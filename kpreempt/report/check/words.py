@@ -29,7 +29,7 @@ def finding_text(finding: GateFinding) -> str:
 
 
 def finding_phrase(finding: GateFinding) -> Phrase:
-    """What is wrong, in one sentence without a full stop, and in how many plays where that is not in all."""
+    """What is wrong, in one sentence without a full stop, and in how many simulations where that is not in all."""
     often = how_often(finding.in_runs, finding.of_runs, finding.share)
     return (*((f"{often}: ",) if often else ()), *_SENTENCES[finding.rule](finding))
 

@@ -24,9 +24,6 @@ class Change(NamedTuple):
     went: str = ""
 
 
-# Changes up to this version are not told: nobody can ask for the one before it.
-FIRST = "1.29"
-
 _SCHEDULER = "pkg/scheduler"
 _PREEMPTION = f"{_SCHEDULER}/framework/preemption/preemption.go"
 

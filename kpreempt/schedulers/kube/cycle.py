@@ -27,7 +27,7 @@ from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
-from kpreempt.schedulers.kube.framework.foreign import speaking
+from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
     FrameworkError,
     NodeToStatus,
@@ -116,12 +116,6 @@ class Cycle:
                 feasible_nodes=[name for name, status in self._evaluated.items() if status.is_success],
             )
 
-    def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
-        filtered = NodeToStatus()
-        filtered.absent = pre_filter
-        evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
-        return self._preempt(filtered, evaluated, pre_filter)
-
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
         """Every node's status, and the nodes that fit."""
         filtered = NodeToStatus()
@@ -150,63 +144,11 @@ class Cycle:
             feasible = self._ask_extenders(self._state.extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
 
-    def _absent(self) -> Status:
-        """The status of nodes that PreFilter leaves out."""
-        if self._behaviour.dry_runs_absent_nodes:
-            return Status(Code.UNSCHEDULABLE)
-        reasons = []
-        if self._behaviour.explains_absent_nodes:
-            reasons.append(f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]")
-        elif self._behaviour.tells_nodes_left_out:
-            reasons.append("node is filtered out by the prefilter result")
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
-
-    def _is_extender(self, name: str) -> bool:
-        extending = self._state.extending
-        return extending is not None and any(call.extender == name for call in extending.calls)
-
-    def _ask_extenders(
-        self, extending: Extending, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
-    ) -> list[NodeInfo]:
-        """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
-        first = [each for each in feasible if each.name == preferred]
-        try:
-            passing = extending.filter(first, filtered)
-        except FrameworkError:
-            # A running scheduler logs it, and goes on with all nodes.
-            passing = []
-        if passing:
-            # It is taken, and nobody is asked about the others.
-            self._search = None
-            return passing
-        # From here on scores decide, even where the nominated node is let in this time.
-        self._takes_nominated = not preferred
-        passing = extending.filter(feasible, filtered)
-        names = {each.name for each in passing}
-        silent = extending.refused_silently
-        # What an extender says of nodes that it was not asked about counts, too.
-        for name in self._evaluated:
-            if name in names:
-                self._evaluated[name] = SUCCESS
-            elif name in filtered.statuses:
-                self._evaluated[name] = filtered.statuses[name]
-            elif name in silent:
-                # One that is refused without a word counts as beyond help.
-                self._evaluated[name] = filtered.absent.of_plugin(silent[name])
-        return passing
-
-    def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
-        by_name = self._cluster.by_name
-        profile = self._profile
-        return sampling_of(
-            len(by_name) if node_names is None else len(node_names & by_name.keys()),
-            feasible,
-            percentage=profile.percentage_of_nodes_to_score,
-            is_scoring=not self._behaviour.searches_one_node_without_scores
-            or bool(self._framework.plugins.scores)
-            or profile.has_extenders,
-            is_restricted=node_names is not None,
-        )
+    def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
+        filtered = NodeToStatus()
+        filtered.absent = pre_filter
+        evaluated = {node_info.name: pre_filter for node_info in self._node_infos}
+        return self._preempt(filtered, evaluated, pre_filter)
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         with self._state.phases.phase("score"):
@@ -233,6 +175,19 @@ class Cycle:
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
             lands_on=[nominated] if is_taken else chosen,
             sampling=None if is_taken else sampling,
+        )
+
+    def _sampling(self, node_names: frozenset[str] | None, feasible: int) -> Sampling | None:
+        by_name = self._cluster.by_name
+        profile = self._profile
+        return sampling_of(
+            len(by_name) if node_names is None else len(node_names & by_name.keys()),
+            feasible,
+            percentage=profile.percentage_of_nodes_to_score,
+            is_scoring=not self._behaviour.searches_one_node_without_scores
+            or bool(self._framework.plugins.scores)
+            or profile.has_extenders,
+            is_restricted=node_names is not None,
         )
 
     def _preempt(self, filtered: NodeToStatus, evaluated: dict[str, Status], pre_filter: Status | None) -> Verdict:
@@ -284,7 +239,7 @@ class Cycle:
         if rules is None:
             return None
         try:
-            with speaking(rules.name):
+            with attributed_to(rules.name):
                 return checked_eligibility(rules.eligibility(self._state, frozen(self._pod), filtered.copy()))
         except PluginError:
             return None
@@ -329,6 +284,51 @@ class Cycle:
             spreads_by_default=any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in defaults),
         )
         return judged(seen, READ_BY_TODAYS)
+
+    def _ask_extenders(
+        self, extending: Extending, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
+    ) -> list[NodeInfo]:
+        """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
+        first = [each for each in feasible if each.name == preferred]
+        try:
+            passing = extending.filter(first, filtered)
+        except FrameworkError:
+            # A running scheduler logs it, and goes on with all nodes.
+            passing = []
+        if passing:
+            # It is taken, and nobody is asked about the others.
+            self._search = None
+            return passing
+        # From here on scores decide, even where the nominated node is let in this time.
+        self._takes_nominated = not preferred
+        passing = extending.filter(feasible, filtered)
+        names = {each.name for each in passing}
+        silent = extending.refused_silently
+        # What an extender says of nodes that it was not asked about counts, too.
+        for name in self._evaluated:
+            if name in names:
+                self._evaluated[name] = SUCCESS
+            elif name in filtered.statuses:
+                self._evaluated[name] = filtered.statuses[name]
+            elif name in silent:
+                # One that is refused without a word counts as beyond help.
+                self._evaluated[name] = filtered.absent.of_plugin(silent[name])
+        return passing
+
+    def _absent(self) -> Status:
+        """The status of nodes that PreFilter leaves out."""
+        if self._behaviour.dry_runs_absent_nodes:
+            return Status(Code.UNSCHEDULABLE)
+        reasons = []
+        if self._behaviour.explains_absent_nodes:
+            reasons.append(f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]")
+        elif self._behaviour.tells_nodes_left_out:
+            reasons.append("node is filtered out by the prefilter result")
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
+
+    def _is_extender(self, name: str) -> bool:
+        extending = self._state.extending
+        return extending is not None and any(call.extender == name for call in extending.calls)
 
 
 def _in_turn(pre_filter: Status | None, error: str) -> str:

@@ -14,11 +14,11 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import wrap_int64
 from kpreempt.phases import Phases
+from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.extender_protocol import ExtenderError, FilterAnswer, HttpExtender, NodeVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, FrameworkError, NodeToStatus
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
 from kpreempt.verdict import Code, ExtenderCall, Status
 
 # The greatest score that an extender should give, which is not checked.

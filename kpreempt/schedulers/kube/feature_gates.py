@@ -50,7 +50,6 @@ def behaviour_with(settings: Mapping[str, bool], version: str = NEWEST) -> tuple
 def _applied(
     settings: Mapping[str, bool], gates: Mapping[str, Gate], dependencies: Mapping[str, tuple[str, ...]]
 ) -> dict[str, bool]:
-    """All gates' values."""
     unknown = sorted(name for name in settings if name not in gates and name not in _ALL)
     if unknown:
         # A gate that differs in the letters' case only, if there is one.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import speaking
+from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
@@ -55,7 +55,7 @@ def _without_evictable(
                 return [], []
             state, node_info = framework.without_pods(state, pod, node_info, potential)
         else:
-            with speaking(rules.name):
+            with attributed_to(rules.name):
                 without = without_potential_victims(
                     framework, rules, state, frozen(pod), node_info, framework.cluster.now
                 )

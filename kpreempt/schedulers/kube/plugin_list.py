@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.profile import (
     weights_of,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.verdict.plugin_list import (
+from kpreempt.verdict.plugins import (
     AvailablePlugin,
     DisabledPlugin,
     LeftOutPlugin,

@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, speaking
+from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
     FilterPlugin,
@@ -251,7 +251,7 @@ def _made(name: str, registration: Registration, profile: Profile, handle: Handl
     if registration.plugin is None:
         return registration.factory(given or registration.default_args({}, handle.behaviour), handle)
     try:
-        with speaking(name):
+        with attributed_to(name):
             return ForeignPlugin(name, registration.factory(given, handle), handle.cluster)
     except PluginError as error:
         where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"

@@ -28,7 +28,6 @@ class Heap(Generic[Item]):
         return key in self._items
 
     def get(self, key: str) -> Item | None:
-        """The item with that key."""
         return self._items.get(key)
 
     def peek(self) -> Item | None:

@@ -64,14 +64,11 @@ class SchedulingQueue(Protocol):
     def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
         """A pod with a node left."""
 
-    def node_added(self, node: Node, now: datetime) -> None:
-        """A node came."""
+    def node_added(self, node: Node, now: datetime) -> None: ...
 
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """A node was changed."""
+    def node_updated(self, old: Node, new: Node, now: datetime) -> None: ...
 
-    def node_deleted(self, node: Node, now: datetime) -> None:
-        """A node left."""
+    def node_deleted(self, node: Node, now: datetime) -> None: ...
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """Another object changed: its kind (``PersistentVolume``), and ``Add``, ``Update`` or ``Delete``."""

@@ -46,7 +46,6 @@ class Fifo:
             self.add(pod)
 
     def delete(self, key: str) -> None:
-        """Forget a pod."""
         self._items.pop(key, None)
 
     def pop(self) -> Pod | None:
@@ -87,7 +86,7 @@ class PodBackoff:
 
 
 class Queue18:
-    """The FIFO, and the pods that wait outside of it until their backoff ends."""
+    """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing."""
 
     scheduling_cycle = None
     move_request_cycle = None
@@ -124,12 +123,10 @@ class Queue18:
         self.add(new, now)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
-        """Forget a pod."""
         self._unassigned.pop(pod.key, None)
         self.fifo.delete(pod.key)
 
     def pop(self, now: datetime) -> Pod | None:
-        """Take the first pod."""
         return self.fifo.pop()
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
@@ -143,23 +140,17 @@ class Queue18:
     def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
         """Nothing: only its own update moves a pod."""
 
-    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
-        """Nothing."""
+    def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None: ...
 
-    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
-        """Nothing."""
+    def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None: ...
 
-    def node_added(self, node: Node, now: datetime) -> None:
-        """Nothing."""
+    def node_added(self, node: Node, now: datetime) -> None: ...
 
-    def node_updated(self, old: Node, new: Node, now: datetime) -> None:
-        """Nothing."""
+    def node_updated(self, old: Node, new: Node, now: datetime) -> None: ...
 
-    def node_deleted(self, node: Node, now: datetime) -> None:
-        """Nothing."""
+    def node_deleted(self, node: Node, now: datetime) -> None: ...
 
-    def object_changed(self, resource: str, action: str, now: datetime) -> None:
-        """Nothing."""
+    def object_changed(self, resource: str, action: str, now: datetime) -> None: ...
 
     def move_all(self, now: datetime) -> None:
         """Nothing: there is no such request."""
@@ -170,18 +161,14 @@ class Queue18:
     def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
         """Nothing: the nomination is the pod's annotation, and the queue does not know of it."""
 
-    def clear_nomination(self, pod: Pod, now: datetime) -> None:
-        """Nothing."""
+    def clear_nomination(self, pod: Pod, now: datetime) -> None: ...
 
-    def activate(self, pod: Pod, now: datetime) -> None:
-        """Nothing."""
+    def activate(self, pod: Pod, now: datetime) -> None: ...
 
     def assumed_hints(self) -> list[tuple[str, str]]:
-        """None."""
         return []
 
     def nominated(self) -> dict[str, list[str]]:
-        """None."""
         return {}
 
     def pods(self) -> list[QueuedPod]:

@@ -24,7 +24,7 @@ PLUGINS = (
     "binpack",
     "overcommit",
 )
-# What 1.8 has besides, which is not played here.
+# What 1.8 has besides, which is not modelled.
 _OTHER_ACTIONS = frozenset({"shuffle"})
 _OTHER_PLUGINS: Mapping[str, str] = {
     "sla": "jobs that have waited too long would be let in and served first",
@@ -84,7 +84,6 @@ class PluginOption(NamedTuple):
     arguments: Mapping[str, Any]
 
     def is_on(self, switch: str) -> bool:
-        """Whether a switch is on."""
         return self.switches[switch]
 
     def integer(self, key: str, default: int) -> int:
@@ -109,7 +108,7 @@ class PluginOption(NamedTuple):
 
 
 class VolcanoConfiguration(NamedTuple):
-    """Actions in order, plugins in tiers, and what of them is not played."""
+    """Actions in order, plugins in tiers, and what of them is not modelled."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
@@ -120,7 +119,7 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
     """The configuration that a document says, or the default of 1.8; ``actions`` take the place of its own.
 
     Raises ``ConfigurationError`` where the genuine scheduler refuses the configuration (it would then go on with the
-    one that it had) or ends itself, and for actions that are not played here.
+    one that it had) or ends itself, and for actions that are not modelled.
     """
     if document is None:
         tiers = tuple(tuple(_plugin({"name": name}, "") for name in names) for names in _DEFAULT_TIERS)
@@ -146,7 +145,7 @@ def _actions(text: str) -> tuple[str, ...]:
     for part in text.split(","):
         name = part.strip()
         if name in _OTHER_ACTIONS:
-            message = f"actions: {name} is not played here, and it decides who is evicted"
+            message = f"actions: {name} is not modelled, and it decides who is evicted"
             raise ConfigurationError(message, hint=f"--actions with {', '.join(ACTIONS)}")
         if name not in ACTIONS:
             raise ConfigurationError(f"failed to find Action {part}, ignore it", hint=f"actions: {', '.join(ACTIONS)}")

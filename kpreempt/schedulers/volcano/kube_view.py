@@ -38,7 +38,6 @@ class KubeView:
 
     @property
     def node_infos(self) -> list[NodeInfo]:
-        """All nodes."""
         return self.state.node_infos
 
     def node_info(self, name: str) -> NodeInfo:

@@ -57,7 +57,6 @@ class PriorityQueue(Generic[Item]):
         return len(self._items)
 
     def push(self, item: Item) -> None:
-        """Add an item."""
         items = self._items
         items.append(item)
         index = len(items) - 1

@@ -76,7 +76,6 @@ class Resource:
         return f"cpu {self.cpu:.2f}, memory {self.memory:.2f}{scalars}"
 
     def clone(self) -> Resource:
-        """An independent copy."""
         return Resource(self.cpu, self.memory, None if self.scalars is None else dict(self.scalars), self.max_tasks)
 
     def is_same(self, other: Resource) -> bool:
@@ -122,7 +121,6 @@ class Resource:
         return self
 
     def add_scalar(self, name: str, amount: float) -> None:
-        """Add to one scalar."""
         if self.scalars is None:
             self.scalars = {}
         self.scalars[name] = self.scalars.get(name, 0.0) + amount

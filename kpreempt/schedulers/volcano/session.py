@@ -84,7 +84,6 @@ class Session:
         self._deallocate_handlers.append(deallocate)
 
     def has_action(self, name: str) -> bool:
-        """Whether an action is configured."""
         return name in self.configuration.actions
 
     def tiers(self, vote: Vote) -> list[list[tuple[str, Any]]]:

@@ -76,12 +76,10 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The pod's name."""
         return self.pod.metadata.name
 
     @property
     def namespace(self) -> str:
-        """The pod's namespace."""
         return self.pod.metadata.namespace
 
     def clone(self) -> Task:

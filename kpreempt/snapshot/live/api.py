@@ -60,7 +60,6 @@ class Api:
         self._pool = _pool(connection)
 
     def close(self) -> None:
-        """Close the connections."""
         self._pool.clear()
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:

@@ -255,7 +255,6 @@ class Workers(Generic[T]):
             Thread(target=self._work, daemon=True).start()
 
     def submit(self, task: Callable[[], T]) -> None:
-        """Have a task done."""
         self._tasks.put(task)
 
     def result(self) -> T:

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from kpreempt.admission import admit, admit_claim, apply_api_defaults, apply_cluster_defaults, daemon_node_names
+from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import AzureDisk, ImageVolume, ISCSIVolume, Pod, PodSpec, RBDVolume, Volume
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.quantity import quantity
 from kpreempt.model.storage import PersistentVolumeClaim, StorageClass
@@ -421,3 +422,11 @@ def test_a_cluster_written_by_hand_gets_the_defaults_that_an_api_server_gives() 
     assert amounts(filled.nodes[0].status.allocatable) == {"cpu": "4"}
     assert filled.namespaces[0].metadata.labels == {"team": "a", "kubernetes.io/metadata.name": "shop"}
     assert apply_cluster_defaults(filled) is filled
+
+
+def test_what_is_told_fast_is_all_that_records_may_lack() -> None:
+    fields = {"restart_policy", "scheduler_name", "termination_grace_period_seconds", "volumes"}
+    assert set(POD_SPEC.rules_of(PodSpec)) == fields
+    volume = Volume(rbd=RBDVolume(pool=""), azure_disk=AzureDisk(), iscsi=ISCSIVolume(), image=ImageVolume())
+    filled = VOLUME.filled(volume)
+    assert filled == msgspec.structs.replace(volume, rbd=RBDVolume())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
-from kpreempt.analysis.budget_audit import audit_budgets
-from kpreempt.analysis.pending import explain_pending
+from kpreempt.analysis.budgets.audit import audit_budgets
+from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
@@ -23,10 +23,10 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, 
 from kpreempt.model.unread import Unread
 from kpreempt.model.workloads import Deployment, ReplicaSet, WorkloadSpec
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
-from kpreempt.report.budgets_words import fix_in_words
+from kpreempt.report.budgets.words import fix_in_words
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
-from kpreempt.verdict.budget_audit import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
+from kpreempt.verdict.budgets import BudgetAudit, Finding, FindingId, NearMiss, RemedyAction, Severity
 from tests.conformance.cases import cluster_of, pod_of
 from tests.factories import NOW, make_node, make_pod
 from tests.strategies_whole import whole_scenarios

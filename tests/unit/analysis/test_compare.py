@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.compare import compare_pods
-from kpreempt.analysis.explain import Question
-from kpreempt.analysis.partings import differences_between, is_same_fate
+from kpreempt.analysis.compare.differences import differences_between, is_same_fate
+from kpreempt.analysis.compare.schedulers import compare_pods
+from kpreempt.analysis.explain.pods import Question
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import (
@@ -123,7 +123,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
             ),
             [
                 ("BudgetViolations", "a", "0", "1", "", ""),
-                ("Choice", "pdbViolations", "leaves a, b", "leaves b", "not played", "a 1, b 0"),
+                ("Choice", "pdbViolations", "leaves a, b", "leaves b", "not applied", "a 1, b 0"),
             ],
             id="a budget that only one of them counts",
         ),

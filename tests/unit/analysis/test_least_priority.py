@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kpreempt.analysis import node_story
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.explain import Question, explain_pods
-from kpreempt.analysis.least_priority import least
+from kpreempt.analysis.explain import node_story
+from kpreempt.analysis.explain.least_priority import least
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.verdict.check import Check, RuleId
-from kpreempt.verdict.play import StepKind
+from kpreempt.verdict.simulation import StepKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)
@@ -57,7 +57,7 @@ def test_the_pods_of_a_deleted_node_are_made_again_elsewhere() -> None:
         "40 Lands web-old-new-2 n2",
     ]
     assert found.passed
-    assert [(each.with_node, each.cause, each.lands_on) for each in found.play.displaced] == [
+    assert [(each.with_node, each.cause, each.lands_on) for each in found.simulation.displaced] == [
         (True, "Node n1", "n2")
     ] * 2
     assert end_of(found, "Deployment shop/web").ready_least == 0
@@ -84,14 +84,14 @@ def test_a_plain_pod_is_lost_with_its_node_and_a_daemon_is_not_missed() -> None:
     daemon = workload("DaemonSet", "log", cpu="100m")
     found = checked([*nodes(2), *running(daemon, ["n1", "n2"]), bare("one", "n1")], [], deleted=["node/n1"])
     assert broken(found) == {"lost-pods": ["Pod shop/one"]}
-    assert [each.pod for each in found.play.displaced] == ["shop/one"]
+    assert [each.pod for each in found.simulation.displaced] == ["shop/one"]
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
 def test_whatever_makes_pods_makes_them_again(kind: str) -> None:
     more: dict[str, Any] = {"parallelism": 1} if kind == "Job" else {"replicas": 1}
     found = checked([*nodes(2), *running(workload(kind, "db", **more), ["n1"])], [], deleted=["node/n1"])
-    assert [each.lands_on for each in found.play.displaced] == ["n2"]
+    assert [each.lands_on for each in found.simulation.displaced] == ["n2"]
     assert found.passed
 
 
@@ -109,7 +109,7 @@ def test_a_pod_without_an_owner_that_is_evicted_is_lost() -> None:
     cluster = [*nodes(1, "2"), HIGH, bare("one", "n1")]
     found = checked(cluster, [workload("Deployment", "api", cpu="2", **HIGH_POD)])
     assert broken(found) == {"lost-pods": ["Pod shop/one"]}
-    assert [each.lost for each in found.play.displaced] == [True]
+    assert [each.lost for each in found.simulation.displaced] == [True]
     assert found.findings[0].change == "Deployment shop/api"
 
 
@@ -148,9 +148,9 @@ def test_a_full_quota_refuses_pods_until_others_are_gone() -> None:
     assert broken(found) == {"quota-refusals": ["Deployment shop/web"]}
     assert found.findings[0].detail == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
     assert end_of(found, "Deployment shop/web").is_done
-    (refused,) = found.play.refused
+    (refused,) = found.simulation.refused
     assert (refused.quota, refused.since, refused.left) == ("shop/q", 0, 0)
-    assert StepKind.REFUSED in {step.kind for step in found.play.steps}
+    assert StepKind.REFUSED in {step.kind for step in found.simulation.steps}
 
 
 def test_a_quota_that_never_has_room_leaves_the_change_undone() -> None:
@@ -162,7 +162,7 @@ def test_a_quota_that_never_has_room_leaves_the_change_undone() -> None:
         "quota-refusals": ["Deployment shop/web"],
     }
     assert {each.detail for each in found.findings} == {message}
-    assert [(each.pods, each.left) for each in found.play.refused] == [(2, 2)]
+    assert [(each.pods, each.left) for each in found.simulation.refused] == [(2, 2)]
 
 
 def test_what_is_evicted_is_made_again_only_once_the_quota_has_room() -> None:
@@ -170,7 +170,9 @@ def test_what_is_evicted_is_made_again_only_once_the_quota_has_room() -> None:
     web = workload("Deployment", "web", replicas=1, cpu="2")
     api = workload("Deployment", "api", replicas=1, cpu="2", **HIGH_POD)
     found = checked([*nodes(1, "2"), HIGH, *running(web, ["n1"]), quota({"pods": "2"}, {"pods": "1"})], [api])
-    steps = [(step.at, step.pod) for step in found.play.steps if step.kind in (StepKind.REFUSED, StepKind.ARRIVES)]
+    steps = [
+        (step.at, step.pod) for step in found.simulation.steps if step.kind in (StepKind.REFUSED, StepKind.ARRIVES)
+    ]
     assert steps == [(0, "shop/api-new-1"), (0, "shop/web-old-new-1"), (30, "shop/web-old-new-1")]
     assert set(broken(found)) == {"max-pending", "quota-refusals"}
 
@@ -181,7 +183,7 @@ def test_what_is_evicted_and_never_may_be_made_again_waits() -> None:
     tight = quota({"limits.cpu": "8"}, {"limits.cpu": "0"}, scopes=["NotTerminating"])
     other = {**api, "metadata": {**api["metadata"], "namespace": "other"}}
     found = checked([*nodes(1, "2"), HIGH, *running(web, ["n1"]), tight], [other])
-    (waits,) = found.play.waiting
+    (waits,) = found.simulation.waiting
     assert (waits.workload, waits.was_running) == ("Deployment shop/web", True)
     assert waits.message == "failed quota: q: must specify limits.cpu for: main"
     assert broken(found)["max-pending"] == ["Deployment shop/web"]
@@ -190,7 +192,7 @@ def test_what_is_evicted_and_never_may_be_made_again_waits() -> None:
 def test_a_quota_of_the_change_counts_from_its_pods() -> None:
     cluster = [*nodes(2), *running(WEB, ["n1", "n1"])]
     found = checked(cluster, [quota({"pods": "2"}), workload("Deployment", "api", replicas=1)])
-    assert found.play.refused[0].message == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
+    assert found.simulation.refused[0].message == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 
 
 def test_a_snapshot_without_quotas_says_so_and_passes() -> None:
@@ -242,7 +244,7 @@ def test_where_there_are_many_outcomes_some_are_drawn() -> None:
     assert (found.runs, found.explored_all, found.passed) == (20, False, True)
 
 
-def test_a_taint_that_evicts_is_not_played_and_says_so() -> None:
+def test_a_taint_that_evicts_is_not_simulated_and_says_so() -> None:
     (node,) = nodes(1)
     tainted = {**node, "spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
     assert broken(checked([node, *running(WEB, ["n1", "n1"])], [tainted])) == {"fields-not-modelled": ["Node n1"]}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.pending_states import cause_of, compare_messages
+from kpreempt.analysis.pending.states import cause_of, compare_messages
 from kpreempt.verdict import Agreement
 
 CPU = "0/8 nodes are available: 1 node(s) had untolerated taint(s), 7 Insufficient cpu."

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.pending import explain_pending
-from kpreempt.analysis.pending_states import max_backoff_of
+from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_text import render_pending, summary_lines
+from kpreempt.report.pending.text import render_pending, summary_lines
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod

@@ -1,4 +1,4 @@
-"""The order of pending pods where a plugin from outside has a say, and which plugins refused a pod."""
+"""The order of pending pods where an out-of-tree plugin has a say, and which plugins refused a pod."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.pending import explain_pending
-from kpreempt.analysis.queue_order import FailedAttempts, in_queue_order
-from kpreempt.analysis.queue_state import rejecting_plugins
+from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
+from kpreempt.analysis.queue.state import rejecting_plugins
 from kpreempt.errors import PluginFailedError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -23,34 +23,22 @@ from kpreempt.plugins import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
-    QueuedPodInfo,
-    QueueSortPlugin,
     Status,
     unresolvable,
     unschedulable,
 )
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending_text import render_pending
+from kpreempt.report.pending.text import render_pending
 from kpreempt.schedulers.queue_rules import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PendingPods, PendingState, PodSummary, Verdict
 from kpreempt.verdict.status import Code
 from tests.factories import NOW, make_node, make_pod
-from tests.foreign_plugins import scheduler_with
+from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 
 
 def created(pod: Pod, minutes: int) -> Pod:
     metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=NOW - timedelta(minutes=minutes))
     return msgspec.structs.replace(pod, metadata=metadata)
-
-
-class LowestFirst(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return one.pod.priority < other.pod.priority
-
-
-class Fails(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        raise ValueError("no rank")
 
 
 class NoBatch(PreEnqueuePlugin):
@@ -174,7 +162,7 @@ class FailsToFilter(FilterPlugin):
     ("plugins", "cpu", "expected"),
     [
         pytest.param([], "9", {"NodeResourcesFit"}, id="one in the tree"),
-        pytest.param([NoNode], "1", {"NoNode"}, id="a filter from outside"),
+        pytest.param([NoNode], "1", {"NoNode"}, id="an out-of-tree filter"),
         pytest.param([NoPod], "1", {"NoPod"}, id="a PreFilter that refuses the pod"),
         pytest.param([OnlyN1], "9", {"OnlyN1", "NodeResourcesFit"}, id="a PreFilter that leaves a node which is full"),
         pytest.param([OnlyN1, OnlyN2], "1", {"OnlyN1", "OnlyN2"}, id="two of them that leave no node"),

@@ -1,4 +1,4 @@
-"""Rollouts, as controllers and scheduler play them."""
+"""Rollouts, as controllers and scheduler simulation them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.verdict.check import RuleId
-from kpreempt.verdict.play import PlayEnd, StepKind, StrandedKind
+from kpreempt.verdict.simulation import SimulationEnd, StepKind, StrandedKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)
@@ -54,7 +54,7 @@ def test_a_rollout_goes_on_only_once_its_pods_have_been_ready_for_long_enough() 
         [*nodes(4, "1"), *running(old, ["n1", "n2"])],
         [workload("Deployment", "api", replicas=2, image="two", **more)],
     )
-    assert [step.at for step in found.play.steps if step.kind is StepKind.LEAVES] == [20, 40]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == [20, 40]
     assert end_of(found, "Deployment shop/api").is_done
 
 
@@ -63,7 +63,7 @@ def test_recreate_waits_until_everything_old_is_gone() -> None:
     old = workload("Deployment", "api", replicas=2, **strategy)
     new = workload("Deployment", "api", replicas=2, image="two", **strategy)
     found = checked([*nodes(4, "1"), *running(old, ["n1", "n2"])], [new])
-    arrivals = [step.at for step in found.play.steps if step.kind is StepKind.ARRIVES]
+    arrivals = [step.at for step in found.simulation.steps if step.kind is StepKind.ARRIVES]
     assert arrivals == [30, 30]
     assert end_of(found, "Deployment shop/api").ready_least == 0
 
@@ -72,7 +72,7 @@ def test_an_ordered_stateful_set_is_updated_from_the_last_pod_to_the_first_one_b
     old = workload("StatefulSet", "db", replicas=3, serviceName="db")
     new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two")
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
-    leaving = [(step.at, step.pod) for step in found.play.steps if step.kind is StepKind.LEAVES]
+    leaving = [(step.at, step.pod) for step in found.simulation.steps if step.kind is StepKind.LEAVES]
     assert leaving == [(0, "shop/db-2"), (30, "shop/db-1"), (60, "shop/db-0")]
     assert end_of(found, "StatefulSet shop/db").is_done
 
@@ -82,7 +82,7 @@ def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
     old = workload("StatefulSet", "db", replicas=3, serviceName="db", **update)
     new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two", **update)
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
-    assert [step.pod for step in found.play.steps if step.kind is StepKind.LEAVES] == ["shop/db-2"]
+    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.LEAVES] == ["shop/db-2"]
     assert end_of(found, "StatefulSet shop/db").is_done
 
 
@@ -104,7 +104,7 @@ def test_a_stateful_set_may_be_updated_some_at_a_time(
     old = workload("StatefulSet", "db", replicas=4, serviceName="db", **more)
     new = workload("StatefulSet", "db", replicas=4, serviceName="db", image="two", **more)
     found = checked([*nodes(4, "1"), *running(old, ["n1", "n2", "n3", "n4"])], [new], gates=gates)
-    assert [step.at for step in found.play.steps if step.kind is StepKind.LEAVES] == times
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == times
     assert end_of(found, "StatefulSet shop/db").is_done
     assert found.passed
 
@@ -122,7 +122,7 @@ def test_a_gate_that_is_not_modelled_is_a_finding(replicas: int) -> None:
 def test_a_daemon_set_is_updated_node_by_node() -> None:
     old, new = workload("DaemonSet", "agent"), workload("DaemonSet", "agent", image="two")
     found = checked([*nodes(3), *running(old, ["n1", "n2", "n3"])], [new])
-    times = [step.at for step in found.play.steps if step.kind is StepKind.LEAVES]
+    times = [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES]
     assert times == [0, 30, 60]
     end = end_of(found, "DaemonSet shop/agent")
     assert (end.nodes_after, end.is_done, end.ready_least) == ({"n1": 1, "n2": 1, "n3": 1}, True, 2)
@@ -131,7 +131,9 @@ def test_a_daemon_set_is_updated_node_by_node() -> None:
 def test_the_pod_of_a_daemon_set_displaces_on_its_own_node_only() -> None:
     web = workload("Deployment", "web", replicas=1, cpu="2")
     found = checked([*nodes(1), HIGH, *running(web, ["n1"])], [workload("DaemonSet", "agent", **HIGH_POD)])
-    assert [(each.pod, each.workload) for each in found.play.displaced] == [("shop/web-old-a", "Deployment shop/web")]
+    assert [(each.pod, each.workload) for each in found.simulation.displaced] == [
+        ("shop/web-old-a", "Deployment shop/web")
+    ]
     assert end_of(found, "Deployment shop/web").pending_after == 1
 
 
@@ -147,7 +149,7 @@ def test_pods_of_a_changed_job_that_have_to_go_come_again_after_the_backoff() ->
     selective = high["spec"]["template"]["spec"]
     selective["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
     found = checked([*nodes(2), HIGH], [low, high], worst_of=50)
-    again = [each for each in found.play.steps if each.kind is StepKind.ARRIVES and each.cause]
+    again = [each for each in found.simulation.steps if each.kind is StepKind.ARRIVES and each.cause]
     assert [(each.at, each.owner) for each in again] in ([], [(10, "Job sums")])
 
 
@@ -157,7 +159,7 @@ def test_a_deleted_workload_takes_its_pods_with_it(kind: str) -> None:
     if kind == "Job":
         objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
     found = checked([*nodes(1), *objects], [], deleted=[f"{kind}/old"])
-    assert [(step.kind, step.at) for step in found.play.steps] == [(StepKind.LEAVES, 0), (StepKind.GONE, 30)]
+    assert [(step.kind, step.at) for step in found.simulation.steps] == [(StepKind.LEAVES, 0), (StepKind.GONE, 30)]
     assert end_of(found, f"{kind} shop/old").is_done
 
 
@@ -184,7 +186,7 @@ def test_whoever_is_made_again_gets_the_priority_of_today_so_that_one_surge_empt
     (cascade,) = (each for each in found.findings if each.rule is RuleId.MAX_CASCADE_DEPTH)
     assert (cascade.amount, cascade.change, len(cascade.chain)) == (3, "Deployment shop/api", 4)
     assert end_of(found, "Deployment shop/ingest").ready_least == 0
-    assert [(each.kind, each.subject) for each in found.play.stranded] == [(StrandedKind.SERVICE, "shop/ingest")]
+    assert [(each.kind, each.subject) for each in found.simulation.stranded] == [(StrandedKind.SERVICE, "shop/ingest")]
 
 
 def test_a_rollout_without_room_for_its_surge_is_stuck_and_fails() -> None:
@@ -194,13 +196,13 @@ def test_a_rollout_without_room_for_its_surge_is_stuck_and_fails() -> None:
     (finding,) = found.findings
     assert (finding.rule, finding.subject) == (RuleId.REQUIRE_SCHEDULABLE, "Deployment shop/api")
     assert "Insufficient cpu" in finding.detail
-    assert (found.play.end, end_of(found, "Deployment shop/api").is_done) == (PlayEnd.SETTLED, False)
+    assert (found.simulation.end, end_of(found, "Deployment shop/api").is_done) == (SimulationEnd.SETTLED, False)
 
 
 def test_an_unchanged_workload_does_nothing() -> None:
     old = workload("Deployment", "api", replicas=1)
     found = checked([*nodes(1), *running(old, ["n1"])], [old])
-    assert (found.play.steps, found.passed, [each.kind for each in found.changes]) == ([], True, ["Unchanged"])
+    assert (found.simulation.steps, found.passed, [each.kind for each in found.changes]) == ([], True, ["Unchanged"])
 
 
 def test_going_back_to_an_old_template_takes_its_replica_set_again() -> None:
@@ -239,7 +241,7 @@ def test_pods_that_are_made_of_a_template_of_old_are_like_those_that_there_are()
     assert RuleId.FIELDS_NOT_MODELLED not in {each.rule for each in rolled.findings}
 
 
-def test_every_choice_of_chance_is_played_and_the_worst_counts() -> None:
+def test_every_choice_of_chance_is_simulated_and_the_worst_counts() -> None:
     web = workload("Deployment", "web", replicas=1, cpu="2")
     batch = workload("Deployment", "batch", replicas=1, cpu="2", pod={"nodeSelector": {"kubernetes.io/hostname": "n2"}})
     cluster = [*nodes(2), HIGH, *running(web, ["n1"]), *running(batch, ["n2"])]
@@ -327,7 +329,7 @@ def test_older_schedulers_play_rollouts_too(algorithm: str) -> None:
 def test_a_pod_that_is_made_takes_no_name_that_another_has() -> None:
     twin = workload("StatefulSet", "api-new", replicas=2, serviceName="x")
     found = checked([*nodes(1, "8"), *running(twin, ["n1", "n1"])], [workload("Deployment", "api", replicas=2)])
-    assert [step.pod for step in found.play.steps if step.kind is StepKind.LANDS] == [
+    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.LANDS] == [
         "shop/api-new-1-2",
         "shop/api-new-2",
     ]
@@ -352,9 +354,9 @@ def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
     pod["spec"].pop("nodeName")
     pod["status"] = {"phase": "Pending"}
     found = checked([*nodes(1, "1"), *waiting], [workload("Deployment", "api", replicas=1, **HIGH_POD), HIGH])
-    assert [each.pod for each in found.play.waiting] == ["shop/old-a"]
+    assert [each.pod for each in found.simulation.waiting] == ["shop/old-a"]
     assert tale(found) == ["0 Scales api-new 1", "0 Arrives api-new-1", "0 Lands api-new-1 n1"]
-    assert found.play.seconds == 0
+    assert found.simulation.seconds == 0
     freed = checked(
         [*nodes(1, "1"), *waiting, *running(workload("Deployment", "web"), ["n1"])], [], deleted=["Deployment/web"]
     )

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis import node_story
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.explain import Question, explain_pods
+from kpreempt.analysis.explain import node_story
+from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.errors import NotFoundError
 from kpreempt.model.affinity import (
     Affinity,

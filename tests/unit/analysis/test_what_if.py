@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.cluster_overrides import cordon, set_budget, without
+from kpreempt.analysis.explain.overrides import cordon, set_budget, without
 from kpreempt.analysis.field_paths import Assignment, format_path, parse_path, split_assignment
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.errors import KpreemptError, NotFoundError, UsageError

@@ -1,15 +1,20 @@
-"""The program run within the test's own process, which is much faster than starting it."""
+"""The program run within the test's own process, which is much faster than starting it, and a server for it to ask."""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from kpreempt.cli import process
+from tests.fake_api import FakeApi, FakeCluster, objects_by_kind
+
+DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
 
 
 class Run(NamedTuple):
@@ -39,3 +44,16 @@ def kpreempt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return Run(code, written.out, written.err)
 
     return run
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    """The example cluster, as a server has it."""
+    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
+    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
+
+
+@pytest.fixture
+def server(cluster: FakeCluster) -> Iterator[FakeApi]:
+    with FakeApi(cluster) as running:
+        yield running

@@ -156,10 +156,10 @@ def test_explain_imports_nothing_of_what_it_is_not_asked_for() -> None:
     )
     loaded = run.stderr.split()
     others = [
-        "kpreempt.analysis.gate",
-        "kpreempt.analysis.node_story",
-        "kpreempt.analysis.play",
-        "kpreempt.analysis.rollout",
+        "kpreempt.analysis.check.gate",
+        "kpreempt.analysis.explain.node_story",
+        "kpreempt.analysis.simulation",
+        "kpreempt.analysis.check.rollout",
         "kpreempt.controllers",
         "kpreempt.report.check",
         "kpreempt.schedulers.kube.queue",

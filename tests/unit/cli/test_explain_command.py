@@ -38,14 +38,14 @@ def names(kpreempt: Kpreempt) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18", "kube-1.36"])
-def test_what_follows_is_played_with_the_own_queue_of_the_scheduler_or_not_at_all(
+def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at_all(
     kpreempt: Kpreempt, algorithm: str
 ) -> None:
     run = kpreempt(*ASK, "--algorithm", algorithm, "--aftermath")
     if algorithm == "kube-1.18":
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr == (
-            "--aftermath plays a scheduler's queue, and that of kube-1.18 is not modelled\n"
+            "--aftermath simulates a scheduler's queue, and that of kube-1.18 is not modelled\n"
             "  try: kube-1.8, kube-1.13, kube-1.36\n"
         )
     else:

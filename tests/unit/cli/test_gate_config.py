@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.analysis.gate import ForbiddenVictims, Override, Waiver
+from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver
 from kpreempt.cli.gate_config import find_config, parse_config
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError

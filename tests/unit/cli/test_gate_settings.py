@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.analysis.gate import waiver_of_option
+from kpreempt.analysis.check.gate import waiver_of_option
 from kpreempt.cli.gate_options import GateFlags, gate_flags
 from kpreempt.cli.gate_settings import GateSettings, gate_settings
 from kpreempt.errors import InputError, UsageError

@@ -148,7 +148,9 @@ def test_pods_that_a_plugin_tells_apart_share_no_verdict(kpreempt: Kpreempt, plu
     assert outcomes == {"default/web-0": "NeverLands", "default/web-1": "Lands", "default/web-2": "NeverLands"}
 
 
-def test_a_local_plugin_counts_what_a_play_puts_on_a_node(kpreempt: Kpreempt, plugins: Path, tmp_path: Path) -> None:
+def test_a_local_plugin_counts_what_a_simulation_puts_on_a_node(
+    kpreempt: Kpreempt, plugins: Path, tmp_path: Path
+) -> None:
     manifest = tmp_path / "web.json"
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
     manifest.write_text(

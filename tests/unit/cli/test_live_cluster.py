@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from kpreempt.cli import terminal
-from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
+from tests.fake_api import FakeApi, FakeCluster, good, refused
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "fixtures" / "demo"
@@ -20,19 +19,6 @@ NOW = ("--now", "2026-11-21T03:12:00Z")
 API = ("-f", str(DEMO / "api.yaml"))
 
 Kpreempt = Callable[..., Any]
-
-
-@pytest.fixture
-def cluster() -> FakeCluster:
-    """The example cluster, as a server has it."""
-    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
-    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
-
-
-@pytest.fixture
-def server(cluster: FakeCluster) -> Iterator[FakeApi]:
-    with FakeApi(cluster) as running:
-        yield running
 
 
 def kubeconfig(path: Path, server: FakeApi, **fields: str) -> str:

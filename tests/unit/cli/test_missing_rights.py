@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import yaml
 
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
-from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
+from tests.fake_api import FakeApi, FakeCluster, good, refused
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "fixtures" / "demo"
@@ -56,18 +56,6 @@ DEMANDING = {
 }
 
 Kpreempt = Callable[..., Any]
-
-
-@pytest.fixture
-def cluster() -> FakeCluster:
-    documents = list(yaml.safe_load_all((DEMO / "cluster.yaml").read_text(encoding="utf-8")))
-    return FakeCluster(objects_by_kind([item for each in documents for item in each.get("items", [each])]))
-
-
-@pytest.fixture
-def server(cluster: FakeCluster) -> Iterator[FakeApi]:
-    with FakeApi(cluster) as running:
-        yield running
 
 
 def refuse(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:

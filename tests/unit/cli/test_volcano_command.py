@@ -219,7 +219,7 @@ class TestASession:
             "--actions: failed to find Action  elect",
             id="no such action",
         ),
-        pytest.param(["volcano", "--actions", "shuffle"], 3, "shuffle is not played here", id="an action left out"),
+        pytest.param(["volcano", "--actions", "shuffle"], 3, "shuffle is not modelled", id="an action left out"),
         pytest.param(
             ["volcano", "--scheduler-config", "no-key.yaml"],
             3,
@@ -239,7 +239,7 @@ class TestASession:
         pytest.param([*EXPLAIN, "-f", "job.yaml", "--node", "n1"], 2, "--node says nothing to", id="a node"),
         pytest.param([*EXPLAIN, "-f", "queue.yaml"], 3, "no job, pod group or pod in it", id="no job"),
         pytest.param(["explain", "-f", "job.yaml", "--actions", "preempt"], 2, "is for --algorithm volcano", id="kube"),
-        pytest.param(["pending", "--algorithm", "volcano-1.8"], 2, "plays whole sessions", id="pending"),
+        pytest.param(["pending", "--algorithm", "volcano-1.8"], 2, "runs whole sessions", id="pending"),
     ],
 )
 def test_a_mistake_ends_in_one_message(

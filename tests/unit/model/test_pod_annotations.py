@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from kpreempt.analysis.edits import Edit, edit_pod
+from kpreempt.analysis.explain.edits import Edit, edit_pod
 from kpreempt.analysis.field_paths import Assignment
-from kpreempt.analysis.pending_verdicts import likeness
+from kpreempt.analysis.pending.verdicts import likeness
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.model.meta import LAST_APPLIED, OwnerReference

@@ -17,7 +17,7 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
-from kpreempt.schedulers.kube.preemption.importance import sorted_as_in_go
+from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.verdict import Code, Outcome
 from tests.factories import NOW, make_node, make_pod
 from tests.foreign_plugins import scheduler_with
@@ -112,7 +112,7 @@ def test_equal_pods_are_asked_about_as_upstream_sorts_them(started: datetime | N
     pods = [make_pod(f"p{index}", node="node-a", cpu="1", started=started) for index in range(number)]
     decide_with(Looks, cluster_of([make_node("node-a", cpu=str(number))], pods), asked())
     names = [pod.metadata.name for pod in pods]
-    assert seen == sorted_as_in_go(names, lambda one, other: started is not None)  # type: ignore[type-var]  # any items
+    assert seen == sorted_as_in_go(names, lambda one, other: started is not None)
 
 
 @pytest.mark.parametrize("lets_go", [True, False], ids=["it finds victims itself", "DefaultPreemption does after it"])

@@ -37,7 +37,14 @@ from kpreempt.report.check.html_timeline import (
 from kpreempt.report.check.words import finding_text
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
-from kpreempt.verdict.play import Displaced, Play, PlayEnd, PlayStep, StepKind, WorkloadPlay
+from kpreempt.verdict.simulation import (
+    Displaced,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+)
 from tests.checks import MARKUP, big_check, hostile_check, quiet_check, whole_check
 from tests.html_pages import Element, parse
 
@@ -332,8 +339,8 @@ def test_colours_stand_out_from_their_ground(colours: dict[str, str], workloads:
         assert contrast(colours[bar], colours["track"]) >= 3, bar
 
 
-def step(kind: StepKind, at: float, pod: str, node: str = "node-a") -> PlayStep:
-    return PlayStep(at=at, kind=kind, pod=pod, node=node)
+def step(kind: StepKind, at: float, pod: str, node: str = "node-a") -> SimulationStep:
+    return SimulationStep(at=at, kind=kind, pod=pod, node=node)
 
 
 ARRIVES, LANDS, LEAVES = StepKind.ARRIVES, StepKind.LANDS, StepKind.LEAVES
@@ -361,22 +368,24 @@ ARRIVES, LANDS, LEAVES = StepKind.ARRIVES, StepKind.LANDS, StepKind.LEAVES
     ],
 )  # fmt: skip
 def test_ready_pods_follow_the_steps(
-    steps: list[PlayStep], figures: tuple[int, int, int], points: list[tuple[float, int]]
+    steps: list[SimulationStep], figures: tuple[int, int, int], points: list[tuple[float, int]]
 ) -> None:
     before, least, after = figures
-    series = ready_series(WorkloadPlay(workload="w", ready_before=before, ready_least=least, ready_after=after), steps)
+    series = ready_series(
+        SimulatedWorkload(workload="w", ready_before=before, ready_least=least, ready_after=after), steps
+    )
     assert (series.points, series.is_whole) == (points, True)
 
 
 def test_where_the_steps_do_not_come_to_the_record_only_what_is_known_is_drawn() -> None:
-    workload = WorkloadPlay(workload="w", ready_before=3, ready_least=1, least_at=20.0, ready_after=2)
+    workload = SimulatedWorkload(workload="w", ready_before=3, ready_least=1, least_at=20.0, ready_after=2)
     series = ready_series(workload, [step(LANDS, 5, "b")])
     assert (series.points, series.is_whole) == ([(0.0, 3), (20.0, 1)], False)
     assert ready_path(series, Scale(100.0), 2, 3) == "M0 0H200V2H1000V1H1000"
 
 
 def test_the_line_falls_to_the_worst_of_what_is_drawn_at_one_place() -> None:
-    workload = WorkloadPlay(workload="w", ready_before=2, ready_least=0, ready_after=2)
+    workload = SimulatedWorkload(workload="w", ready_before=2, ready_least=0, ready_after=2)
     steps = [step(LEAVES, 50, "a"), step(LEAVES, 50, "b"), step(LANDS, 50.01, "c"), step(LANDS, 50.02, "d")]
     path = ready_path(ready_series(workload, steps), Scale(100.0), 2, 2)
     assert path == "M0 0H500V2V0H1000"
@@ -390,10 +399,10 @@ def test_the_line_falls_to_the_worst_of_what_is_drawn_at_one_place() -> None:
 def test_the_beginning_gets_more_room_where_most_happens_in_it(moments: list[float], uneven: bool) -> None:
     end = max(moments, default=0.0)
     steps = [step(LANDS, at, "a") for at in moments]
-    play = Play(
-        end=PlayEnd.SETTLED, seconds=end, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=steps
+    simulation = Simulation(
+        end=SimulationEnd.SETTLED, seconds=end, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=steps
     )
-    scale = scale_of(play)
+    scale = scale_of(simulation)
     assert (scale.unit > 0) is uneven
     places = [scale.x(at) for at in [0.0, *moments]]
     assert places == sorted(places)
@@ -423,12 +432,12 @@ def test_a_step_belongs_to_the_workload_of_its_pod(pod: str, owner: str, expecte
         owner="ReplicaSet old-rs",
         workload="Deployment shop/named-otherwise",
     )
-    workloads = [WorkloadPlay(workload="Deployment shop/api"), WorkloadPlay(workload="StatefulSet shop/db")]
-    play = Play(
-        end=PlayEnd.SETTLED, seconds=0, depth=1, starts_at={}, displaced=[victim], waiting=[], budgets=[],
+    workloads = [SimulatedWorkload(workload="Deployment shop/api"), SimulatedWorkload(workload="StatefulSet shop/db")]
+    simulation = Simulation(
+        end=SimulationEnd.SETTLED, seconds=0, depth=1, starts_at={}, displaced=[victim], waiting=[], budgets=[],
         workloads=workloads, steps=[],
     )  # fmt: skip
-    assert workload_of(PlayStep(at=0, kind=LANDS, pod=pod, owner=owner), workload_names(play)) == expected
+    assert workload_of(SimulationStep(at=0, kind=LANDS, pod=pod, owner=owner), workload_names(simulation)) == expected
 
 
 def test_text_is_escaped_once_and_markup_stays() -> None:

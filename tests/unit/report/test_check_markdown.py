@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from kpreempt.report.check.markdown import render
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, RuleId
-from kpreempt.verdict.play import BudgetLow, StepKind
+from kpreempt.verdict.simulation import BudgetLow, StepKind
 from tests.checks import HOSTILE, failed, finding, hostile, of_many, passed, replaced
 
 _OWN_BLOCK = re.compile(r"(<details><summary>[\w ]+</summary>|</details>)\s*")
@@ -109,7 +109,7 @@ def test_a_comment_stays_below_what_github_takes_and_says_what_is_cut() -> None:
         hostile(),
         findings=[finding(RuleId.FORBID_LOOPS, f"Deployment {'ä' * 300}/{number}") for number in range(3000)],
         changes=base.changes * 3000,
-        play=hostile().play,
+        simulation=hostile().simulation,
     )
     written = comment(check)
     assert len(written.encode()) < _LONGEST_COMMENT
@@ -119,10 +119,10 @@ def test_a_comment_stays_below_what_github_takes_and_says_what_is_cut() -> None:
 
 def test_fifty_pods_that_do_the_same_are_one_row() -> None:
     base = failed()
-    play = replaced(
-        base.play,
+    simulation = replaced(
+        base.simulation,
         steps=of_many(50, at=0.0, kind=StepKind.LANDS),
         budgets=[BudgetLow(budget="a", before=0, least=0, after=0)],
     )
     pods = "`shop/api-old-000`, `shop/api-old-001`, `shop/api-old-002` and 47 more"
-    assert f"| 0s | {pods} land on node-0, node-1 and 3 more |" in comment(replaced(base, play=play))
+    assert f"| 0s | {pods} land on node-0, node-1 and 3 more |" in comment(replaced(base, simulation=simulation))

@@ -10,7 +10,7 @@ from kpreempt.report.escape import is_hidden
 from kpreempt.report.layout import width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, Range, RuleId
-from kpreempt.verdict.play import StepKind
+from kpreempt.verdict.simulation import StepKind
 from tests.checks import failed, finding, hostile, of_many, passed, replaced
 
 
@@ -101,7 +101,9 @@ def test_long_sections_are_cut_and_say_so_and_verbose_shows_all() -> None:
         base,
         changes=base.changes * 5,
         findings=[finding(RuleId.FORBID_LOOPS, f"Deployment shop/a-{number}") for number in range(20)],
-        play=replaced(base.play, steps=steps, displaced=base.play.displaced * 9, budgets=base.play.budgets * 9),
+        simulation=replaced(
+            base.simulation, steps=steps, displaced=base.simulation.displaced * 9, budgets=base.simulation.budgets * 9
+        ),
     )
     short = "\n".join(lines_of(check))
     for rest in (

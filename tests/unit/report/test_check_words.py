@@ -8,9 +8,9 @@ from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
 from kpreempt.report.layout import Span, plain
-from kpreempt.report.play_words import tell_in_short, tell_step_by_step
+from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
-from kpreempt.verdict.play import PlayStep, StepKind
+from kpreempt.verdict.simulation import SimulationStep, StepKind
 from tests.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
 
 WORKLOAD = "Deployment batch/worker"
@@ -71,11 +71,11 @@ FINDINGS = {
         finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
         "Deployment batch/worker: 2 pods of it are refused (limit 0); exceeded quota: q, requested: pods=1",
     ),
-    "what is so in some of the plays": (
+    "what is so in some of the simulations": (
         finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=7, of_runs=20, share=0.35),
         "in 7 of 20 runs: Deployment batch/worker goes round for ever",
     ),
-    "what is so in plays that are not equally likely": (
+    "what is so in simulations that are not equally likely": (
         finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=1, of_runs=2, share=0.1),
         "in 1 of 2 runs (10% likely): Deployment batch/worker goes round for ever",
     ),
@@ -257,7 +257,7 @@ def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
     )
 
 
-def told(steps: list[PlayStep]) -> list[str]:
+def told(steps: list[SimulationStep]) -> list[str]:
     return [f"{line.clock}|{plain(line.words)}" for line in tell_in_short(steps)]
 
 
@@ -305,12 +305,12 @@ STEPS = {
 
 @pytest.mark.parametrize(("fields", "words"), STEPS.values(), ids=STEPS.keys())
 def test_a_step_is_told(fields: dict[str, object], words: str) -> None:
-    assert told([PlayStep(at=0.0, pod="shop/a", **fields)]) == [f"0s|{words}"]
+    assert told([SimulationStep(at=0.0, pod="shop/a", **fields)]) == [f"0s|{words}"]
 
 
 def test_what_different_owners_do_is_told_apart() -> None:
     steps = [
-        PlayStep(at=0.0, kind=StepKind.ARRIVES, pod=pod, owner=owner)
+        SimulationStep(at=0.0, kind=StepKind.ARRIVES, pod=pod, owner=owner)
         for pod, owner in (
             ("shop/a", "ReplicaSet a"),
             ("shop/b", "ReplicaSet b"),
@@ -327,7 +327,7 @@ def test_what_different_owners_do_is_told_apart() -> None:
 
 def test_nothing_is_told_before_what_it_follows_from() -> None:
     steps = [
-        PlayStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.LANDS else "", replicas=2)
+        SimulationStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.LANDS else "", replicas=2)
         for kind, pod in (
             (StepKind.ARRIVES, "shop/a"),
             (StepKind.LANDS, "shop/a"),

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from kpreempt.report import render
-from kpreempt.report.extenders_section import describe_call
+from kpreempt.report.explain.extenders import describe_call
+from kpreempt.report.explain.node import describe_standing
 from kpreempt.report.layout import plain
-from kpreempt.report.node_section import describe_standing
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import (
     Code,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.report.pending_words import agreement_in_words
+from kpreempt.report.pending.words import agreement_in_words
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingState
 
 CPU = "0/3 nodes are available: 3 Insufficient cpu."

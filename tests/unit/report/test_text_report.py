@@ -13,7 +13,7 @@ from kpreempt.model.pod import Pod, PodSchedulingGate
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.taints import Taint
 from kpreempt.report import RenderOptions, render
-from kpreempt.report.chance import percent
+from kpreempt.report.explain.chance import percent
 from kpreempt.verdict import (
     Admitted,
     Assumption,

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.admission import apply_cluster_defaults
 from kpreempt.errors import KpreemptError
-from kpreempt.report.volcano_attempts import turns_of
+from kpreempt.report.volcano.attempts import turns_of
 from kpreempt.schedulers.volcano import configuration_of, run_session
 from kpreempt.snapshot import cluster_from_json, parse_document
 from kpreempt.verdict.volcano import (

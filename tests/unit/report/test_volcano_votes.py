@@ -6,7 +6,7 @@ import pytest
 
 from kpreempt.report.layout import Page, to_plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.volcano_votes import add_votes
+from kpreempt.report.volcano.votes import add_votes
 from kpreempt.verdict.volcano import NodeOutcome, NodeTried, Refusal, Vote, VoteEffect
 
 A, B = "ml/a", "ml/b"

@@ -15,7 +15,7 @@ from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.kube.bulk.groups import NO_GROUP, Groups
 from kpreempt.schedulers.kube.framework.affinity_terms import AffinityTerm
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.node_info import PodInfo, start_of
+from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.framework.pod_resources import PodResource
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
@@ -86,7 +86,7 @@ class PodTable:
         for pod in pods:
             spec = pod.spec
             priorities.append(spec.priority or 0)
-            start = start_of(pod)
+            start = pod.start
             starts.append(NO_START if start is None else start.timestamp())
             resources.append(groups.resources.number(pod))
             group = groups.labels.number(pod)

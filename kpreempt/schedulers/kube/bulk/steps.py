@@ -9,7 +9,7 @@ import numpy as np
 from kpreempt.schedulers.kube.bulk.budgets import BudgetUses
 from kpreempt.schedulers.kube.bulk.lockstep import Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo, start_of
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import Reprieve
 
 
@@ -51,7 +51,7 @@ class StepsOfNodes:
             pod=pod.key,
             priority=pod.priority,
             kept=is_kept,
-            start_time=start_of(pod),
+            start_time=pod.start,
             violates_budget=self._violates[index],
             budgets=self._uses(self._counted[index]),
             blocked_by=None if is_kept else self._search.refusal_with(index, num_pods),

@@ -82,7 +82,6 @@ class CycleState:
         self._skip_score_plugins = frozenset(plugins)
 
     def write(self, key: str | TreeKey, state: object) -> None:
-        """Keep ``state`` under ``key``."""
         self._data[key] = state
 
     def read(self, key: str | TreeKey) -> object | None:

@@ -76,13 +76,12 @@ class ForeignPlugin(
 
     @property
     def has_extensions(self) -> bool:
-        """Whether the plugin has any."""
         return self._has_extensions
 
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         """Whether ``one`` is tried before ``other``; raises ``FrameworkError``."""
         try:
-            with speaking(self.name):
+            with attributed_to(self.name):
                 return of_type(bool, self.plugin.less(one, other), "less")
         except PluginError as error:
             reason = f'comparing pods by QueueSort plugin "{self.name}": {error}'
@@ -165,12 +164,12 @@ class ForeignPlugin(
 
     @contextmanager
     def _at_work(self, phases: Phases) -> Iterator[None]:
-        with phases.part(self.name), speaking(self.name):
+        with phases.part(self.name), attributed_to(self.name):
             yield
 
     def _status(self, ask: Callable[[], object], point: str, codes: Collection[Code]) -> Status:
         try:
-            with speaking(self.name):
+            with attributed_to(self.name):
                 return checked_status(ask(), point, codes)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
@@ -202,7 +201,7 @@ class ForeignPlugin(
 
 
 @contextmanager
-def speaking(plugin: str) -> Iterator[None]:
+def attributed_to(plugin: str) -> Iterator[None]:
     """Turn whatever a plugin raises into a ``PluginError`` with its name and the line in its own code.
 
     What it says itself by a ``PluginError`` stays as it is. The user's interrupt is no failure of the plugin.

@@ -32,7 +32,6 @@ class HostPorts:
             self._ports.setdefault(address or ANY_ADDRESS, set()).add((protocol or DEFAULT_PROTOCOL, port))
 
     def remove(self, address: str, protocol: str, port: int) -> None:
-        """Free a port."""
         used = self._ports.get(address or ANY_ADDRESS)
         if used is not None:
             used.discard((protocol or DEFAULT_PROTOCOL, port))
@@ -50,7 +49,6 @@ class HostPorts:
         return any(wanted in self._ports.get(candidate, ()) for candidate in (ANY_ADDRESS, address))
 
     def clone(self) -> HostPorts:
-        """An independent copy."""
         copy = HostPorts()
         copy._ports = {address: set(used) for address, used in self._ports.items()}
         return copy

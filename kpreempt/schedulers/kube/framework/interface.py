@@ -84,7 +84,8 @@ class Plugin:
 class QueueSortPlugin(Plugin, ABC):
     """Orders the scheduling queue; there is one, and it is the same in all profiles.
 
-    The one that was made for the cluster of the start is asked to the end of a play: its ``handle.snapshot`` is old.
+    The one that was made for the cluster of the start is asked to the end of a simulation: its ``handle.snapshot`` is
+    old.
     """
 
     @abstractmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.node import Node
@@ -23,12 +22,6 @@ from kpreempt.schedulers.kube.versions import Behaviour
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _POD_LISTS = _AFFINITY_LISTS | {"pods"}
 _TOTALS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory", "used_ports", "pvc_ref_counts"})
-
-
-def start_of(pod: Pod) -> datetime | None:
-    """When a kubelet took the pod, with its offset from UTC; ``None`` where none has yet."""
-    start = pod.status.start_time
-    return start if start is None or start.tzinfo else start.replace(tzinfo=UTC)
 
 
 class PodInfo:
@@ -65,7 +58,7 @@ class PodInfo:
     def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
         self.pod = pod
         self.priority = pod.spec.priority or 0
-        self.start = start_of(pod)
+        self.start = pod.start
         self._behaviour = behaviour
 
     def __getattr__(self, name: str) -> object:
@@ -241,7 +234,6 @@ class NodeInfo:
 
     @property
     def name(self) -> str:
-        """The node's name."""
         return self.node.metadata.name
 
     def snapshot(self) -> NodeInfo:

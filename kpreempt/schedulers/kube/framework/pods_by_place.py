@@ -34,8 +34,8 @@ def regrouped(
 ) -> dict[Place, list[Pod]]:
     """The groups of the list ``now``, given those of ``pods``. A group that stays is the same list; none is changed.
 
-    Only pods that are not the same objects in both lists are looked at: in a play a few of many pods change from a
-    decision to the next.
+    Only pods that are not the same objects in both lists are looked at: in a simulation a few of many pods change from
+    a decision to the next.
     """
     start = _common_start(pods, now)
     end = _common_end(pods, now, start)

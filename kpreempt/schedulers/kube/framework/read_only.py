@@ -51,11 +51,9 @@ class _ReadOnlyNode(NodeInfo):
         return own
 
     def add_pod(self, pod_info: PodInfo) -> NoReturn:
-        """Refuse."""
         raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
 
     def remove_pod(self, pod_info: PodInfo) -> NoReturn:
-        """Refuse."""
         raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
 
 

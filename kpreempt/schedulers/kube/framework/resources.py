@@ -105,7 +105,6 @@ class Resource:
             self.scalar[name] = self.scalar.get(name, 0) + sign * amount
 
     def clone(self) -> Resource:
-        """An independent copy."""
         copy = Resource()
         copy.milli_cpu = self.milli_cpu
         copy.memory = self.memory

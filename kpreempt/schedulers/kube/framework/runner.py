@@ -140,7 +140,6 @@ class Framework:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE, [reason])
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Run all plugins' ``add_pod``."""
         for plugin in self._extended:
             if plugin.name not in state.skip_filter_plugins:
                 try:
@@ -149,7 +148,6 @@ class Framework:
                     raise FrameworkError(_failed_update("AddPod", plugin.name, error)) from error
 
     def run_pre_filter_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Run all plugins' ``remove_pod``."""
         for plugin in self._extended:
             if plugin.name not in state.skip_filter_plugins:
                 try:

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all
 from kpreempt.schedulers.equal_pods import Outcomes, Possible
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import tie_of
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
-from kpreempt.schedulers.kube.preemption.selection import Criterion, rank_all
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
 
 # So many outcomes are told, the most likely first.

@@ -9,7 +9,9 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all, select_nodes, usual_criteria
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
+from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -25,14 +27,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims, PreemptionRules
-from kpreempt.schedulers.kube.preemption.selection import (
-    Criterion,
-    criteria_of,
-    rank_all,
-    select_nodes,
-    usual_criteria,
-)
+from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status
@@ -73,40 +68,31 @@ class Evaluator:
             outcomes = self._dry_runs(state, pod, potential, filtered)
         dry_run = {name: outcome.status for name, outcome in outcomes.items() if not outcome.status.is_success}
         helped = {name: outcome for name, outcome in outcomes.items() if outcome.status.is_success}
-        candidates = [
-            Candidate(
-                name,
-                [victim.key for victim in outcome.pods],
-                outcome.num_violations,
-                outcome.steps,
-                [told_outcome(name, each) for each in outcome.outcomes.possible] if outcome.outcomes else msgspec.UNSET,
-            )
-            for name, outcome in helped.items()
-        ]
         names = [node_info.name for node_info in potential]
-        if not candidates:
-            evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
+        in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
+        if not helped:
             error = _first_error(dry_run)
             if error is not None:
-                return PostFilterResult(None, evidence), error
+                return PostFilterResult(None, in_vain), error
             message = self._no_candidate_message(dry_run)
-            return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
+            return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
+        candidates = [_candidate(name, outcome) for name, outcome in helped.items()]
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
-        is_reviewed = state.extending is not None and state.extending.is_about_victims
-        if state.extending is not None and is_reviewed:
+        reviewing = state.extending if state.extending is not None and state.extending.is_about_victims else None
+        if reviewing is not None:
             try:
-                victims = state.extending.process_preemption(victims)
+                victims, candidates = _reviewed(reviewing, victims, candidates)
             except FrameworkError as error:
-                return PostFilterResult(None, PreemptionEvidence(eligibility, names, dry_run, [], None)), error.status
-            found = {each.node: each for each in candidates}
-            candidates = [_reviewed(node, each, found.get(node)) for node, each in victims.items()]
+                return PostFilterResult(None, in_vain), error.status
             if not candidates:
-                evidence = PreemptionEvidence(eligibility, names, dry_run, [], None)
-                return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
+                return PostFilterResult(None, in_vain), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
             own = self._own_criteria(victims)
             criteria = own or usual_criteria(self._cluster.now)
             selection = select_nodes(victims, criteria)
+        # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
+        # known; and under such rules a candidate that violates no budget need not win.
+        is_usual = not own and reviewing is None
         if not state.records_steps:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
@@ -114,21 +100,13 @@ class Evaluator:
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
             is_list_known = pod.status.nominated_node_name not in filtered.statuses and state.extending is None
             order = search_order(filtered, is_list_known=is_list_known)
-            # Under other rules than the usual ones a candidate that violates no budget need not win; and what an
-            # extender makes of part of the candidates is not known.
-            odds = None if own or is_reviewed else self._odds(names, victims, criteria, order)
+            odds = self._odds(names, victims, criteria, order) if is_usual else None
         open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}
         alternatives = None
         if open_ones:
             with state.phases.phase("choice"):
-                alternatives = alternatives_of(
-                    victims,
-                    open_ones,
-                    criteria,
-                    selection.tied,
-                    # What a plugin's scores or an extender would make of other victims is not known.
-                    is_exact=not own and not is_reviewed and self._knows_first_victims(open_ones.values()),
-                )
+                is_exact = is_usual and self._knows_first_victims(open_ones.values())
+                alternatives = alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
         evidence = PreemptionEvidence(
             eligibility,
             names,
@@ -149,35 +127,6 @@ class Evaluator:
             possible.num_violations for each in outcomes for possible in each.possible
         )
 
-    def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
-        """The plugin's rules of the choice, if it has any."""
-        if not self._rules.overrides("ordered_score_functions"):
-            return ()
-        frozen_victims = {node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()}
-        return criteria_of(self._rules.ordered_score_functions(frozen_victims))
-
-    def _odds(
-        self,
-        potential: list[str],
-        candidates: dict[str, CandidateVictims],
-        criteria: Sequence[Criterion],
-        order: SearchOrder,
-    ) -> Odds | None:
-        """How chance decides, where the real search stops before it has seen all nodes."""
-        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
-        if wanted < 0:
-            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
-        if wanted >= len(potential):
-            return None
-        # Only these can win: a candidate without violations, where there is one, is in every search.
-        rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
-        ranks = rank_all(rivals, criteria)
-        sampled = {
-            name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
-            for name, victims in candidates.items()
-        }
-        return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
-
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
     ) -> dict[str, Victims]:
@@ -192,25 +141,6 @@ class Evaluator:
             node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
             for node_info in potential
         }
-
-    def _with_steps_of_best(
-        self, state: CycleState, pod: Pod, candidates: list[Candidate], selection: Selection
-    ) -> list[Candidate]:
-        """The candidates, those that lasted longest in the choice with the steps of choosing their victims."""
-        best = dict.fromkeys(selection.tied[:MAX_WITH_STEPS])
-        for each in reversed(selection.rounds):
-            if len(best) >= MAX_WITH_STEPS:
-                break
-            best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
-        orders = None if self._cluster.cluster.has_scheduler_order else Steps(0)
-        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name], orders) for name in best}
-        return [
-            msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
-            # An extender may have named other victims.
-            if candidate.node in tried and [each.key for each in tried[candidate.node].pods] == candidate.victims
-            else candidate
-            for candidate in candidates
-        ]
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
@@ -234,17 +164,63 @@ class Evaluator:
         statuses.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NOT_HELPFUL])
         return no_node_message(len(self._cluster.node_infos), statuses)
 
+    def _odds(
+        self,
+        potential: list[str],
+        candidates: dict[str, CandidateVictims],
+        criteria: Sequence[Criterion],
+        order: SearchOrder,
+    ) -> Odds | None:
+        """How chance decides, where the real search stops before it has seen all nodes."""
+        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
+        if wanted < 0:
+            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
+        if wanted >= len(potential):
+            return None
+        # Only these can win: a candidate without violations, where there is one, is in every search.
+        rivals = {name: victims for name, victims in candidates.items() if not victims.num_violations} or candidates
+        ranks = rank_all(rivals, criteria)
+        sampled = {
+            name: SampledCandidate(victims.num_violations > 0, ranks.get(name, ()))
+            for name, victims in candidates.items()
+        }
+        return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
 
-def _told_success(node: str, victims: Mapping[str, CandidateVictims]) -> Status:
-    count = len(victims[node].pods)
-    return Status(Code.SUCCESS, [f"found a potential placement for pod on node {node}, preempting {count} victims"])
+    def _with_steps_of_best(
+        self, state: CycleState, pod: Pod, candidates: list[Candidate], selection: Selection
+    ) -> list[Candidate]:
+        """The candidates, those that lasted longest in the choice with the steps of choosing their victims."""
+        best = dict.fromkeys(selection.tied[:MAX_WITH_STEPS])
+        for each in reversed(selection.rounds):
+            if len(best) >= MAX_WITH_STEPS:
+                break
+            best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
+        orders = None if self._cluster.cluster.has_scheduler_order else Steps(0)
+        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name], orders) for name in best}
+        return [
+            msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
+            # An extender may have named other victims.
+            if candidate.node in tried and [each.key for each in tried[candidate.node].pods] == candidate.victims
+            else candidate
+            for candidate in candidates
+        ]
+
+    def _own_criteria(self, victims: Mapping[str, CandidateVictims]) -> tuple[Criterion, ...]:
+        """The plugin's rules of the choice, if it has any."""
+        if not self._rules.overrides("ordered_score_functions"):
+            return ()
+        frozen_victims = {node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()}
+        return criteria_of(self._rules.ordered_score_functions(frozen_victims))
 
 
-def _reviewed(node: str, victims: CandidateVictims, found: Candidate | None) -> Candidate:
-    """A candidate that extenders leave. How its victims were found is told where they are still those."""
-    keys = [pod.key for pod in victims.pods]
-    is_same = found is not None and found.victims == keys
-    return Candidate(node, keys, victims.num_violations, found.steps if found is not None and is_same else [])
+def _candidate(node: str, outcome: Victims) -> Candidate:
+    return Candidate(
+        node,
+        [victim.key for victim in outcome.pods],
+        outcome.num_violations,
+        outcome.steps,
+        [told_outcome(node, each) for each in outcome.outcomes.possible] if outcome.outcomes else msgspec.UNSET,
+    )
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
@@ -258,3 +234,22 @@ def _first_error(statuses: dict[str, Status]) -> Status | None:
         return None
     # As upstream's aggregate prints them: each once, one alone, several as a list.
     return Status(Code.ERROR, [errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"])
+
+
+def _reviewed(
+    extending: Extending, victims: Mapping[str, CandidateVictims], candidates: Sequence[Candidate]
+) -> tuple[dict[str, CandidateVictims], list[Candidate]]:
+    """What extenders leave of the candidates. How victims were found is told where they are still those."""
+    left = extending.process_preemption(victims)
+    found = {each.node: each for each in candidates}
+    reviewed = []
+    for node, each in left.items():
+        keys = [pod.key for pod in each.pods]
+        steps = found[node].steps if node in found and found[node].victims == keys else []
+        reviewed.append(Candidate(node, keys, each.num_violations, steps))
+    return left, reviewed
+
+
+def _told_success(node: str, victims: Mapping[str, CandidateVictims]) -> Status:
+    count = len(victims[node].pods)
+    return Status(Code.SUCCESS, [f"found a potential placement for pod on node {node}, preempting {count} victims"])

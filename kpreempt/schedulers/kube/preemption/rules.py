@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import CandidateVictims, Criterion
+from kpreempt.schedulers.kube.framework.answers import integer, of_type, readable, shown
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import NodeToStatus, Plugin
+from kpreempt.schedulers.kube.framework.interface import NodeToStatus, Plugin, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.importance import is_more_important
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
@@ -22,13 +24,6 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 REASON_NO_VICTIMS = "No preemption victims found for incoming pod"
 MIN_CANDIDATE_NODES_PERCENTAGE = 10
 MIN_CANDIDATE_NODES_ABSOLUTE = 100
-
-
-class CandidateVictims(NamedTuple):
-    """A candidate node's victims, most important first, and how many of them violate a budget."""
-
-    pods: Sequence[Pod]
-    num_violations: int
 
 
 class CandidateScore(NamedTuple):
@@ -98,7 +93,7 @@ class PreemptionRules(Plugin):
         return SUCCESS
 
     def ordered_score_functions(self, candidates: Mapping[str, CandidateVictims]) -> Sequence[CandidateScore]:
-        """The rules of the choice; none for the usual ones (``preemption.selection``)."""
+        """The rules of the choice; none for the usual ones (``schedulers/choice.py``)."""
         return ()
 
     def num_candidates(self, num_nodes: int) -> int:
@@ -114,6 +109,22 @@ class PreemptionRules(Plugin):
         """Whether a node may have other victims, or be refused in other words, than by DefaultPreemption."""
         hooks = ("may_evict", "is_eligible_pod", "is_more_important", "check_fit", "no_victims_message")
         return any(map(self.overrides, hooks))
+
+
+def criteria_of(scores: object) -> tuple[Criterion, ...]:
+    """The rules of a plugin. Raises ``PluginError`` where they are none, and so do their functions."""
+    if isinstance(scores, str) or not isinstance(scores, Sequence):
+        raise PluginError(f"ordered_score_functions gave {shown(scores)}, not a list of rules")
+    return tuple(_criterion_of(of_type(CandidateScore, each, "ordered_score_functions")) for each in scores)
+
+
+def _criterion_of(rule: CandidateScore) -> Criterion:
+    name = readable(of_type(str, rule.name, "ordered_score_functions: the name of a rule"))
+
+    def score(node: str, _: CandidateVictims) -> int:
+        return integer(rule.score(node), f"score function {name}")
+
+    return Criterion(name, score, score)
 
 
 def is_terminating_by_preemption(pod: Pod) -> bool:

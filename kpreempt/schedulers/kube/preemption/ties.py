@@ -128,11 +128,7 @@ def node_ties(
 
 def allowed_by(budgets: BudgetIndex, put: Sequence[Put]) -> dict[str, int]:
     """What each budget of these pods allows before any of them goes."""
-    return {
-        budget.key: budget.status.disruptions_allowed if budget.status else 0
-        for each in put
-        for budget in budgets.protecting(each.counted.pod_info)
-    }
+    return {budget.key: budget.allowed for each in put for budget in budgets.protecting(each.counted.pod_info)}
 
 
 def follow_all(

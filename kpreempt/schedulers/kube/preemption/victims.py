@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
+from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError
@@ -24,7 +25,6 @@ from kpreempt.schedulers.kube.preemption.importance import (
     have_equal_rank,
     is_more_important,
     sort_by_importance,
-    sorted_as_in_go,
 )
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
 from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, no_filter_tells_apart, node_ties
@@ -50,38 +50,6 @@ class WithoutVictims(NamedTuple):
     potential: list[PodInfo]
     state: CycleState
     node_info: NodeInfo
-
-
-def without_potential_victims(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
-) -> WithoutVictims | None:
-    """Take all pods off the node that may go for ``pod``; ``None`` where there are none. Nothing passed in changes."""
-    if rules.overrides("may_evict"):
-        return _without_those_that_may_go(framework, rules, state, pod, node_info, now)
-    potential = [info for info in node_info.pods if info.priority < pod.priority]
-    if rules.overrides("is_eligible_pod"):
-        view = read_only_node(node_info)
-        potential = [
-            info
-            for info in potential
-            if of_type(bool, rules.is_eligible_pod(pod, read_only_pod(info), view), "is_eligible_pod")
-        ]
-    return WithoutVictims(potential, *framework.without_pods(state, pod, node_info, potential)) if potential else None
-
-
-def _without_those_that_may_go(
-    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
-) -> WithoutVictims | None:
-    """Where the plugin decides: one after the other, as what is gone may matter to it."""
-    state, node_info = cloned(state), node_info.snapshot()
-    view = read_only_node(node_info)
-    potential = []
-    for info in _least_important_first(rules, node_info.pods, now):
-        if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
-            potential.append(info)
-            node_info.remove_pod(info)
-            framework.run_pre_filter_remove_pod(state, pod, info, node_info)
-    return WithoutVictims(potential, state, node_info) if potential else None
 
 
 def select_victims(
@@ -128,6 +96,86 @@ def select_victims(
         outcomes = _in_other_orders(framework, rules, without, pod, put, budgets, num_violations, orders)
     hangs_on_budget_order = any(each.passed_over for each in counted)
     return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes, hangs_on_budget_order)
+
+
+def without_potential_victims(
+    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
+) -> WithoutVictims | None:
+    """Take all pods off the node that may go for ``pod``; ``None`` where there are none. Nothing passed in changes."""
+    if rules.overrides("may_evict"):
+        return _without_those_that_may_go(framework, rules, state, pod, node_info, now)
+    potential = [info for info in node_info.pods if info.priority < pod.priority]
+    if rules.overrides("is_eligible_pod"):
+        view = read_only_node(node_info)
+        potential = [
+            info
+            for info in potential
+            if of_type(bool, rules.is_eligible_pod(pod, read_only_pod(info), view), "is_eligible_pod")
+        ]
+    return WithoutVictims(potential, *framework.without_pods(state, pod, node_info, potential)) if potential else None
+
+
+def _by_importance(
+    rules: PreemptionRules,
+    pods: Sequence[PodInfo],
+    now: datetime,
+    orders: Steps | None,
+    listed: Mapping[str, int] | None,
+) -> list[PodInfo]:
+    """The pods, most important first; ``listed`` has their places on the node where start times are read once."""
+    if not rules.overrides("is_more_important"):
+        return sort_by_importance(
+            pods, now, has_scheduler_order=orders is None, reads_starts_once=listed is not None, listed=listed
+        )
+    return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
+
+
+def _status(
+    framework: FilterRunner,
+    rules: PreemptionRules,
+    state: CycleState,
+    pod: Pod,
+    node_info: NodeInfo,
+    put_back: PodInfo | None,
+) -> Status:
+    """What the filters say of the node, and then the plugin that preempts."""
+    status = framework.run_filters_with_nominated_pods(state, pod, node_info)
+    if status.is_success and rules.overrides("check_fit"):
+        beside = None if put_back is None else read_only_pod(put_back)
+        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
+        status = checked_status(said, "check_fit").of_plugin(rules.name)
+    return status
+
+
+def _reprieve(
+    framework: FilterRunner,
+    rules: PreemptionRules,
+    state: CycleState,
+    pod: Pod,
+    node_info: NodeInfo,
+    candidate: PodWithBudgets,
+) -> Reprieve:
+    """Put one pod back if the incoming one still fits beside it."""
+    info = candidate.pod_info
+    node_info.add_pod(info)
+    framework.run_pre_filter_add_pod(state, pod, info, node_info)
+    try:
+        status = _status(framework, rules, state, pod, node_info, info)
+    except FrameworkError as error:
+        # To upstream an error here means the same as a refusal.
+        status = error.status
+    if not status.is_success:
+        node_info.remove_pod(info)
+        framework.run_pre_filter_remove_pod(state, pod, info, node_info)
+    return Reprieve(
+        pod=info.key,
+        priority=info.priority,
+        kept=status.is_success,
+        start_time=info.start,
+        violates_budget=candidate.violates,
+        budgets=candidate.budgets,
+        blocked_by=None if status.is_success else status,
+    )
 
 
 def _in_other_orders(
@@ -198,24 +246,19 @@ class _Trial:
             return False
 
 
-def _is_tied(rules: PreemptionRules) -> Callable[[PodInfo, PodInfo], bool]:
-    """Whether a plugin's own rule takes neither of two pods for more important, or both."""
-    return lambda one, other: _is_more_important(rules, one, other) == _is_more_important(rules, other, one)
-
-
-def _by_importance(
-    rules: PreemptionRules,
-    pods: Sequence[PodInfo],
-    now: datetime,
-    orders: Steps | None,
-    listed: Mapping[str, int] | None,
-) -> list[PodInfo]:
-    """The pods, most important first; ``listed`` has their places on the node where start times are read once."""
-    if not rules.overrides("is_more_important"):
-        return sort_by_importance(
-            pods, now, has_scheduler_order=orders is None, reads_starts_once=listed is not None, listed=listed
-        )
-    return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
+def _without_those_that_may_go(
+    framework: FilterRunner, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
+) -> WithoutVictims | None:
+    """Where the plugin decides: one after the other, as what is gone may matter to it."""
+    state, node_info = cloned(state), node_info.snapshot()
+    view = read_only_node(node_info)
+    potential = []
+    for info in _least_important_first(rules, node_info.pods, now):
+        if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
+            potential.append(info)
+            node_info.remove_pod(info)
+            framework.run_pre_filter_remove_pod(state, pod, info, node_info)
+    return WithoutVictims(potential, state, node_info) if potential else None
 
 
 def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
@@ -229,53 +272,10 @@ def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now:
     return sorted_as_in_go(pods, lambda one, other: not _is_more_important(rules, one, other))
 
 
+def _is_tied(rules: PreemptionRules) -> Callable[[PodInfo, PodInfo], bool]:
+    """Whether a plugin's own rule takes neither of two pods for more important, or both."""
+    return lambda one, other: _is_more_important(rules, one, other) == _is_more_important(rules, other, one)
+
+
 def _is_more_important(rules: PreemptionRules, one: PodInfo, other: PodInfo) -> bool:
     return of_type(bool, rules.is_more_important(read_only_pod(one), read_only_pod(other)), "is_more_important")
-
-
-def _status(
-    framework: FilterRunner,
-    rules: PreemptionRules,
-    state: CycleState,
-    pod: Pod,
-    node_info: NodeInfo,
-    put_back: PodInfo | None,
-) -> Status:
-    """What the filters say of the node, and then the plugin that preempts."""
-    status = framework.run_filters_with_nominated_pods(state, pod, node_info)
-    if status.is_success and rules.overrides("check_fit"):
-        beside = None if put_back is None else read_only_pod(put_back)
-        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
-        status = checked_status(said, "check_fit").of_plugin(rules.name)
-    return status
-
-
-def _reprieve(
-    framework: FilterRunner,
-    rules: PreemptionRules,
-    state: CycleState,
-    pod: Pod,
-    node_info: NodeInfo,
-    candidate: PodWithBudgets,
-) -> Reprieve:
-    """Put one pod back if the incoming one still fits beside it."""
-    info = candidate.pod_info
-    node_info.add_pod(info)
-    framework.run_pre_filter_add_pod(state, pod, info, node_info)
-    try:
-        status = _status(framework, rules, state, pod, node_info, info)
-    except FrameworkError as error:
-        # To upstream an error here means the same as a refusal.
-        status = error.status
-    if not status.is_success:
-        node_info.remove_pod(info)
-        framework.run_pre_filter_remove_pod(state, pod, info, node_info)
-    return Reprieve(
-        pod=info.key,
-        priority=info.priority,
-        kept=status.is_success,
-        start_time=info.start,
-        violates_budget=candidate.violates,
-        budgets=candidate.budgets,
-        blocked_by=None if status.is_success else status,
-    )

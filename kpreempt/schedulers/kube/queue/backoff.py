@@ -20,9 +20,9 @@ class QueuedPodInfo:
     """A pod with its attempts.
 
     ``timestamp`` is when it came into the queue, or was last given back; ``cycle`` is that of its last attempt.
-    ``unschedulable_count`` counts attempts in
-    which plugins refused it, ``consecutive_errors_count`` those since that ended with an error. ``gating_plugin`` keeps
-    it out of the active queue. ``backoff_expiration`` is set when it is first asked for, and cleared by an attempt.
+    ``unschedulable_count`` counts attempts in which plugins refused it, ``consecutive_errors_count`` those since that
+    ended with an error. ``gating_plugin`` keeps it out of the active queue. ``backoff_expiration`` is set when it is
+    first asked for, and cleared by an attempt.
     """
 
     def __init__(self, pod: Pod, timestamp: datetime) -> None:

@@ -2,9 +2,10 @@
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
 queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes by that of v1.31.14: any event that a
-plugin waits for moves the pod, and what happens while it is in flight is known by its cycle alone. Of the tree's own PreEnqueue plugins there is SchedulingGates
-alone: a preemption that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back
-here. Those from outside are in the queue's rules.
+plugin waits for moves the pod, and what happens while it is in flight is known by its cycle alone.
+
+Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
+claims that do not exist yet and pod groups hold no pod back here. Those from outside are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
 """
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import update_of
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
 from kpreempt.schedulers.legacy.base.node_info import Accounting, NodeInfo, PodInfo
 
 
@@ -54,9 +54,8 @@ class Cluster:
         self.num_pods = sum(map(len, assigned.values()))
 
     @cached_property
-    def budgets(self) -> BudgetIndex:
-        """The disruption budgets."""
-        return BudgetIndex(self.snapshot.pod_disruption_budgets)
+    def budgets(self) -> SelectingBudgets:
+        return SelectingBudgets(self.snapshot.pod_disruption_budgets)
 
     @cached_property
     def persistent_volume_claims(self) -> dict[str, PersistentVolumeClaim]:

@@ -13,9 +13,8 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import unfollowed
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
-from kpreempt.schedulers.legacy.base.choice import choose
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.effects import with_effects
 from kpreempt.schedulers.legacy.base.equals import part_equals
@@ -24,7 +23,7 @@ from kpreempt.schedulers.legacy.base.filtering import Filter, FilterRun, LegacyE
 from kpreempt.schedulers.legacy.base.messages import NO_NODES, aggregate
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.version import Version
-from kpreempt.schedulers.legacy.base.victims import DryRun, Victims
+from kpreempt.schedulers.legacy.base.victims import DryRun, Victims, choose
 from kpreempt.schedulers.legacy.base.victims_report import victims_of
 from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
 from kpreempt.verdict import (
@@ -193,7 +192,7 @@ class Cycle:
         )
 
     @cached_property
-    def _budgets(self) -> BudgetIndex:
+    def _budgets(self) -> SelectingBudgets:
         return self._cluster.budgets
 
     def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.victims import Importance, Victims
 from kpreempt.verdict import PodChoice
@@ -24,7 +24,7 @@ class Parted(NamedTuple):
     is_exact: bool
 
 
-def part_equals(victims: Victims, is_more_important: Importance, budgets: BudgetIndex) -> Parted:
+def part_equals(victims: Victims, is_more_important: Importance, budgets: SelectingBudgets) -> Parted:
     """Tell victims whose equals stay from the others."""
     groups: list[list[tuple[PodInfo, bool]]] = []
     gone = {info.key for info in victims.pods}
@@ -51,11 +51,11 @@ def _are_equal(one: PodInfo, other: PodInfo, is_more_important: Importance) -> b
     return is_more_important(one, other) == is_more_important(other, one)
 
 
-def _is_alike(one: PodInfo, other: PodInfo, budgets: BudgetIndex) -> bool:
+def _is_alike(one: PodInfo, other: PodInfo, budgets: SelectingBudgets) -> bool:
     mine, its = one.pod, other.pod
     return (
         mine.metadata.namespace == its.metadata.namespace
         and mine.metadata.labels == its.metadata.labels
         and mine.spec == its.spec
-        and budgets.of(one) == budgets.of(other)
+        and budgets.selecting(one.pod) == budgets.selecting(other.pod)
     )

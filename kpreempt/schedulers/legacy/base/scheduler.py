@@ -53,7 +53,6 @@ class LegacyScheduler:
 
     @property
     def algorithm(self) -> str:
-        """The name of the algorithm."""
         return self.version.algorithm
 
     @property

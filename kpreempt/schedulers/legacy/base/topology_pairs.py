@@ -23,7 +23,6 @@ class TopologyPairs:
         self._changed: dict[PodInfo, frozenset[Pair]] = {}
 
     def clone(self) -> TopologyPairs:
-        """An independent copy."""
         copy = TopologyPairs()
         copy._counts = dict(self._counts)
         copy._first = self._first

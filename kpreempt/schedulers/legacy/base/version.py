@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import Criterion
 from kpreempt.schedulers.legacy.base.budgets import BudgetRule
-from kpreempt.schedulers.legacy.base.choice import Criterion
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import Filter, State
 from kpreempt.schedulers.legacy.base.messages import numbered_message

@@ -1,20 +1,22 @@
-"""The dry run on one node (``selectVictimsOnNode``, ``core/generic_scheduler.go`` of v1.8.15, v1.13.12, v1.18.19).
+"""The dry run on one node, and the choice between nodes (``core/generic_scheduler.go`` of v1.8.15, v1.13.12, v1.18.19).
 
-Take every pod of lower priority off a copy of the node. If the pod does not fit then, the node is out. Otherwise put
-the pods back, those whose eviction violates a budget first, each part most important first; what leaves no room goes
-again and becomes a victim. A node without victims stays a candidate.
+``selectVictimsOnNode``: take every pod of lower priority off a copy of the node. If the pod does not fit then, the node
+is out. Otherwise put the pods back, those whose eviction violates a budget first, each part most important first; what
+leaves no room goes again and becomes a victim. A node without victims stays a candidate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, PodWithBudgets
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
+from kpreempt.schedulers.legacy.base.budgets import BudgetRule, PodWithBudgets
 from kpreempt.schedulers.legacy.base.filtering import FilterRun, LegacyError, State
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
-from kpreempt.verdict import Code, Reprieve, Status
+from kpreempt.verdict import Code, Reprieve, Selection, Status
 
 # Whether the first pod is put back before the second.
 Importance = Callable[[PodInfo, PodInfo], bool]
@@ -36,7 +38,7 @@ class DryRun(NamedTuple):
     fits: FilterRun
     is_more_important: Importance
     rule: BudgetRule
-    budgets: BudgetIndex
+    budgets: SelectingBudgets
 
     def select_victims(self, state: State, node_info: NodeInfo) -> Victims | Status:
         """The victims on the node, or why preemption does not help there; nothing that is passed in is changed."""
@@ -48,7 +50,7 @@ class DryRun(NamedTuple):
         status = self._status(state, node_info)
         if not status.is_success:
             return status
-        ordered = put_back_order(go_sorted(potential, self.is_more_important), self.rule, self.budgets)
+        ordered = put_back_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
         steps = [self._reprieve(state, node_info, each) for each in ordered]
         return Victims(
             [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.kept],
@@ -83,7 +85,18 @@ class DryRun(NamedTuple):
             return Status(Code.ERROR, [str(error)])
 
 
-def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: BudgetIndex) -> list[PodWithBudgets]:
+def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
     """Pods that come most important first, in the order in which they are put back."""
     counted = rule(pods, budgets)
     return [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
+
+
+def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Selection:
+    """The choice by a version's rules (``pickOneNodeForPreemption``); a candidate without victims wins at once."""
+    if any(not victims.pods for victims in candidates.values()):
+        criteria = [FEWEST_VICTIMS]
+    victims_of = {
+        node: CandidateVictims([info.pod for info in victims.pods], victims.num_violations)
+        for node, victims in candidates.items()
+    }
+    return select_nodes(victims_of, criteria)

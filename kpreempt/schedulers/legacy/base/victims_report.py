@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.model.meta import controller_name
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, BudgetRule, really_taken
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
+from kpreempt.schedulers.legacy.base.budgets import BudgetRule, really_taken
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.victims import Importance, put_back_order
 from kpreempt.verdict import Standing, Victim
 
 
-def victims_of(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[Victim]:
+def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victim]:
     """The victims in their order, each with what its eviction takes from its budgets after those before it."""
     return [
         Victim(
@@ -29,11 +30,11 @@ def victims_of(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[Victim]:
 
 
 def rank_victims(
-    node_info: NodeInfo, priority: int, is_more_important: Importance, rule: BudgetRule, budgets: BudgetIndex
+    node_info: NodeInfo, priority: int, is_more_important: Importance, rule: BudgetRule, budgets: SelectingBudgets
 ) -> list[Standing]:
     """The node's pods below ``priority``, the last to be put back and so the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
-    put_back = put_back_order(go_sorted(potential, is_more_important), rule, budgets)
+    put_back = put_back_order(sorted_as_before_go_1_19(potential, is_more_important), rule, budgets)
     return [
         Standing(
             pod=each.pod_info.key,

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.choice import (
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.choice import (
     FEWEST_VICTIMS,
     FEWEST_VIOLATIONS,
     LOWEST_FIRST_VICTIM,
     SMALLEST_SUM,
     Criterion,
 )
+from kpreempt.schedulers.legacy.base.budgets import PodWithBudgets
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import State
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.resources import Amounts, largest_request
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.schedulers.legacy.v1_13 import affinity, predicates, volumes
-from kpreempt.schedulers.legacy.v1_13.budgets import mark_violations
-from kpreempt.verdict import Assumption, Status
+from kpreempt.verdict import Assumption, BudgetUse, Status
 
 # The failures that no eviction mends (``nodesWherePreemptionMightHelp``), by their reasons.
 UNRESOLVABLE = frozenset(
@@ -45,6 +46,19 @@ UNRESOLVABLE = frozenset(
 )
 
 
+def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
+    """Which evictions violate a budget (``filterPodsWithPDBViolation``): where one of the pod's allows none now.
+
+    Nothing is counted: a budget that allows one disruption is violated by no number of them.
+    """
+    marked = []
+    for info in pods:
+        matching = budgets.selecting(info.pod)
+        uses = [BudgetUse(budget.key, budget.allowed, budget.allowed - 1) for budget in matching]
+        marked.append(PodWithBudgets(info, any(use.allowed <= 0 for use in uses), uses))
+    return marked
+
+
 class Version113(Version):
     """1.13: the first failing predicate decides, budgets count, and nominated pods keep their room."""
 
@@ -65,7 +79,6 @@ class Version113(Version):
         volumes.check_claims(cluster, pod)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        """The predicates' metadata."""
         return predicates.metadata(cluster, pod, self.ignored_resources)
 
     def may_help(self, status: Status) -> bool:

@@ -53,7 +53,6 @@ class CycleState:
         return state
 
     def clone(self) -> CycleState:
-        """A copy that changes independently."""
         return CycleState(self.cluster, self.pod, [state.clone() for state in self._states.values()])
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:

@@ -11,16 +11,10 @@ from datetime import datetime
 from itertools import islice, permutations
 
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.legacy.base.budgets import BudgetIndex, PodWithBudgets, allowed_by, really_taken
-from kpreempt.schedulers.legacy.base.choice import (
-    FEWEST_VICTIMS,
-    FEWEST_VIOLATIONS,
-    LOWEST_FIRST_VICTIM,
-    SMALLEST_SUM,
-    Criterion,
-)
+from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.legacy.base.budgets import PodWithBudgets, really_taken
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
-from kpreempt.schedulers.legacy.base.victims import Importance, Victims
+from kpreempt.schedulers.legacy.base.victims import Importance
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
 
@@ -41,12 +35,12 @@ def more_important(now: datetime) -> Importance:
     return is_more_important
 
 
-def count_budgets(pods: Sequence[PodInfo], budgets: BudgetIndex) -> list[PodWithBudgets]:
+def count_budgets(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
     """Which evictions violate a budget (``filterPodsWithPDBViolation``), with what they really take from which.
 
     Pods that a budget counts as disrupted already are not spared.
     """
-    violations = _violations([budgets.of(info) for info in pods])
+    violations = _violations([budgets.selecting(info.pod) for info in pods])
     taken = really_taken(pods, budgets)
     return list(map(PodWithBudgets, pods, violations, taken))
 
@@ -62,7 +56,7 @@ def _violations(covering: Sequence[Sequence[PodDisruptionBudget]]) -> list[bool]
     for budgets in covering:
         violates = False
         for budget in budgets:
-            remaining = left.get(budget.key, allowed_by(budget))
+            remaining = left.get(budget.key, budget.allowed)
             if remaining <= 0:
                 violates = True
                 break
@@ -71,9 +65,9 @@ def _violations(covering: Sequence[Sequence[PodDisruptionBudget]]) -> list[bool]
     return violations
 
 
-def depends_on_order(pods: Sequence[PodInfo], budgets: BudgetIndex) -> bool:
+def depends_on_order(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> bool:
     """Whether another order of the budgets makes other evictions violations; with five and more not all are tried."""
-    covering = [budgets.of(info) for info in pods]
+    covering = [budgets.selecting(info.pod) for info in pods]
     shared = list({budget.key: None for each in covering if len(each) > 1 for budget in each})
     as_given = _violations(covering) if shared else []
     for order in islice(permutations(shared), _MAX_ORDERS if shared else 0):
@@ -82,23 +76,3 @@ def depends_on_order(pods: Sequence[PodInfo], budgets: BudgetIndex) -> bool:
         if _violations(ordered) != as_given:
             return True
     return False
-
-
-def criteria(now: datetime) -> list[Criterion]:
-    """The rules of ``pickOneNodeForPreemption``; the last is that the latest start wins."""
-
-    def shown(victims: Victims) -> str:
-        start = earliest_start(victims.pods, now)
-        return "now" if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def rank(victims: Victims) -> float:
-        return -(earliest_start(victims.pods, now) or now).timestamp()
-
-    latest_start = Criterion("latestStart", shown, rank)
-    return [FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start]
-
-
-def earliest_start(victims: Sequence[PodInfo], now: datetime) -> datetime | None:
-    """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
-    highest = max(info.priority for info in victims)
-    return min((info.start for info in victims if info.priority == highest), key=lambda start: start or now)

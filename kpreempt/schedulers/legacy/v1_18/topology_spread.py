@@ -56,7 +56,6 @@ class CriticalPaths:
         return self._first[1]
 
     def clone(self) -> CriticalPaths:
-        """An independent copy."""
         return CriticalPaths(self._first, self._second)
 
     def update(self, domain: str, count: int) -> None:

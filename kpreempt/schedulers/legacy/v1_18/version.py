@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.legacy.base.choice import Criterion
+from kpreempt.schedulers.choice import Criterion, usual_criteria
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import PodInfo
 from kpreempt.schedulers.legacy.base.resources import Amounts
 from kpreempt.schedulers.legacy.base.version import Version, Words
@@ -67,7 +67,6 @@ class Version118(Version):
             raise LegacyError(problem)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
-        """Run the PreFilters."""
         return run_pre_filters(self.plugins, pod, cluster)
 
     def extender_refusal(self, extender: str, reason: str) -> Status:
@@ -94,7 +93,7 @@ class Version118(Version):
 
     def criteria(self, now: datetime) -> Sequence[Criterion]:
         """The latest start comes last."""
-        return preemption.criteria(now)
+        return usual_criteria(now)
 
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
         """The order of equal volumes, where it decides."""
@@ -106,7 +105,7 @@ class Version118(Version):
         decided = []
         for node in nodes:
             lower = [info for info in cluster.by_name[node].pods if info.priority < pod.priority]
-            if preemption.depends_on_order(go_sorted(lower, importance), cluster.budgets):
+            if preemption.depends_on_order(sorted_as_before_go_1_19(lower, importance), cluster.budgets):
                 decided.append(node)
         if not decided:
             return []

@@ -12,9 +12,9 @@ from collections.abc import Collection, Sequence
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm
+from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import LegacyError
-from kpreempt.schedulers.legacy.base.go_sort import go_sorted
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.volumes import class_of_claim, class_of_volume, is_reachable
 from kpreempt.schedulers.legacy.v1_18.framework import CycleState, FilterPlugin, refused
@@ -224,7 +224,7 @@ class _Binder:
 
 
 def _smallest_first(claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-    return go_sorted(claims, lambda one, two: requested_storage(one).nano < requested_storage(two).nano)
+    return sorted_as_before_go_1_19(claims, lambda one, two: requested_storage(one).nano < requested_storage(two).nano)
 
 
 def _may_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -89,7 +89,6 @@ class EBSLimits(InTreeLimits):
     limit_key = "attachable-volumes-aws-ebs"
 
     def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        """The volume's ID."""
         return source.aws_elastic_block_store.volume_id if source.aws_elastic_block_store else None
 
     def default_limit(self, node_info: NodeInfo) -> int:
@@ -106,7 +105,6 @@ class GCEPDLimits(InTreeLimits):
     limit_key = "attachable-volumes-gce-pd"
 
     def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        """The disk's name."""
         return source.gce_persistent_disk.pd_name if source.gce_persistent_disk else None
 
 
@@ -118,7 +116,6 @@ class AzureDiskLimits(InTreeLimits):
     limit_key = "attachable-volumes-azure-disk"
 
     def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        """The disk's name."""
         return source.azure_disk.disk_name if source.azure_disk else None
 
 
@@ -130,7 +127,6 @@ class CinderLimits(InTreeLimits):
     limit_key = "attachable-volumes-cinder"
 
     def disk_of(self, source: Volume | PersistentVolumeSpec) -> str | None:
-        """The volume's ID."""
         return source.cinder.volume_id if source.cinder else None
 
     def default_limit(self, node_info: NodeInfo) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
 from kpreempt.schedulers.legacy.base.budgets import without_budgets
-from kpreempt.schedulers.legacy.base.choice import FEWEST_VICTIMS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, Criterion
 from kpreempt.schedulers.legacy.base.cluster import Cluster
 from kpreempt.schedulers.legacy.base.filtering import State
 from kpreempt.schedulers.legacy.base.messages import count_reasons
@@ -66,7 +66,6 @@ class Version18(Version):
         return largest_request(pod, predicates.is_counted)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        """The predicates' metadata."""
         return predicates.metadata(cluster, pod)
 
     def may_help(self, status: Status) -> bool:

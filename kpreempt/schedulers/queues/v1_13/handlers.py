@@ -135,7 +135,6 @@ class Queue113:
         """Nothing: plugins cannot ask for that yet."""
 
     def assumed_hints(self) -> list[tuple[str, str]]:
-        """None."""
         return []
 
     def nominated(self) -> dict[str, list[str]]:

@@ -54,7 +54,6 @@ class Preemption:
                 session.recorder.skipped(job.uid, "it is not starving")
 
     def run(self) -> None:
-        """Preempt."""
         for name in self._session.order.walk(sorted(self._queues)):
             preemptors = self._preemptors.get(name)
             while preemptors:

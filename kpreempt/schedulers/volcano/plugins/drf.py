@@ -140,11 +140,9 @@ class Holding:
         self.share = share
 
     def clone(self) -> Holding:
-        """An independent copy."""
         return Holding(self.allocated.clone(), self.share)
 
     def update_share(self, total: Resource) -> None:
-        """Count the share anew."""
         self.share = dominant_share(self.allocated, total)
 
 
@@ -182,7 +180,6 @@ class Hierarchy:
         self._root = _Node(Holding(Resource()), 1.0, {})
 
     def clone(self) -> Hierarchy:
-        """An independent copy."""
         copy = Hierarchy(self._total)
         copy._root = self._root.clone()
         return copy

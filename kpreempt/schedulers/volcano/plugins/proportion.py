@@ -59,7 +59,6 @@ class QueueShare:
         self.elastic.add(job.elastic_resources)
 
     def update_share(self) -> None:
-        """Count the share anew."""
         deserved, allocated = self.deserved, self.allocated
         self.share = max((share_of(allocated.get(name), deserved.get(name)) for name in deserved.names()), default=0.0)
         self.share = max(self.share, 0.0)

@@ -1,4 +1,4 @@
-"""Waivers, the baseline and the play without the change: what lets a finding pass, and what does not."""
+"""Waivers, the baseline and the simulation without the change: what lets a finding pass, and what does not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Baseline,
     Excuses,
     Facts,
@@ -22,8 +22,8 @@ from kpreempt.analysis.gate import (
 from kpreempt.errors import InputError, UsageError
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import GateStanding, RuleId
-from kpreempt.verdict.play import Play
-from tests.unit.analysis.gate.plays import API, LIVE, TODAY, WEB, play, put, told, victim
+from kpreempt.verdict.simulation import Simulation
+from tests.unit.analysis.gate.simulations import API, LIVE, TODAY, WEB, put, simulation, told, victim
 
 BUDGET, DB = "shop/db", "StatefulSet shop/db"
 OF_API = victim("shop/db-0", DB, violated=BUDGET)
@@ -59,22 +59,22 @@ def excused(waivers: list[Waiver], *, today: date = TODAY) -> Excuses:
     ],
 )
 def test_a_waiver_counts(waivers: list[Waiver], standing: GateStanding) -> None:
-    results, (finding,) = put(play(OF_API), excuses=excused(waivers))
+    results, (finding,) = put(simulation(OF_API), excuses=excused(waivers))
     assert finding.standing is standing
     assert passes(results) is (standing is GateStanding.WAIVED)
 
 
 def test_a_waived_finding_says_why_where_and_until_when() -> None:
-    _, (first,) = put(play(OF_API), excuses=excused(annotated("max-pdb-violations")))
+    _, (first,) = put(simulation(OF_API), excuses=excused(annotated("max-pdb-violations")))
     assert (first.reason, first.by, first.expires) == ("agreed", "k8s/api.yaml:7", "")
     waiver = Waiver(rule=PDB, reason="moving", by="kpreempt.toml", expires=date(2026, 12, 1))
-    _, (second,) = put(play(OF_API), excuses=excused([waiver]))
+    _, (second,) = put(simulation(OF_API), excuses=excused([waiver]))
     assert (second.reason, second.by, second.expires) == ("moving", "kpreempt.toml", "2026-12-01")
 
 
 def test_a_finding_says_why_a_waiver_does_not_count() -> None:
     over = Waiver(rule=PDB, by="kpreempt.toml", expires=date(2026, 10, 1))
-    _, (finding,) = put(play(OF_API), excuses=excused([*annotated("max-pdb-violations", ""), over]))
+    _, (finding,) = put(simulation(OF_API), excuses=excused([*annotated("max-pdb-violations", ""), over]))
     assert finding.detail == (
         "k8s/api.yaml:7: kpreempt.io/waive does not count without kpreempt.io/waive-reason; "
         "waived by kpreempt.toml until 2026-10-01, which is over"
@@ -85,12 +85,12 @@ def test_a_finding_says_why_a_waiver_does_not_count() -> None:
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_several_waivers_one_that_counts_is_enough_wherever_it_stands(turned: bool) -> None:
     waivers = [*annotated("max-pdb-violations", ""), Waiver(rule=PDB, reason="moving", by="kpreempt.toml")]
-    _, (finding,) = put(play(OF_API), excuses=excused(waivers[::-1] if turned else waivers))
+    _, (finding,) = put(simulation(OF_API), excuses=excused(waivers[::-1] if turned else waivers))
     assert (finding.standing, finding.by, finding.detail) == (GateStanding.WAIVED, "kpreempt.toml", "")
 
 
 def test_an_object_waives_only_what_it_brings_about_itself() -> None:
-    found = play(OF_API, OF_WEB)
+    found = simulation(OF_API, OF_WEB)
     _, (finding,) = put(found, excuses=excused(annotated("max-pdb-violations")))
     assert (finding.standing, finding.amount, finding.change) == (GateStanding.FAILS, 2, WEB.object)
     both = [*annotated("max-pdb-violations"), *annotated("max-pdb-violations", "so, too", name=WEB.object)]
@@ -100,7 +100,7 @@ def test_an_object_waives_only_what_it_brings_about_itself() -> None:
 
 def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
     limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
-    found = play(OF_API, OF_WEB)
+    found = simulation(OF_API, OF_WEB)
     assert not passes(put(found, limits)[0])
     results, (finding,) = put(found, limits, excuses=excused(annotated("max-victims")))
     assert passes(results)
@@ -109,7 +109,7 @@ def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
 
 def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> None:
     log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
-    results, findings = put(play(OF_API, log), {PDB: 1}, excuses=excused([waiver_of_option(f"{PDB}={SUBJECT}")]))
+    results, findings = put(simulation(OF_API, log), {PDB: 1}, excuses=excused([waiver_of_option(f"{PDB}={SUBJECT}")]))
     assert passes(results)
     assert told(findings) == [f"{PDB} {SUBJECT} 1>1 by {API.object} Waived"]
 
@@ -147,45 +147,45 @@ def test_an_annotation_that_names_no_rule_is_bad_input() -> None:
     assert caught.value.hint == "forbid-loops"
 
 
-def accepting(found: Play, expires: date = TODAY) -> Baseline:
+def accepting(found: Simulation, expires: date = TODAY) -> Baseline:
     """The baseline that a run writes, as the next one reads it."""
     return read_baseline(baseline_text(put(found)[1], expires).encode(), "baseline.json")
 
 
 def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
-    baseline = accepting(play(OF_API))
-    results, (finding,) = put(play(OF_API), excuses=Excuses(today=TODAY, baseline=baseline))
+    baseline = accepting(simulation(OF_API))
+    results, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=baseline))
     assert passes(results)
     assert (finding.standing, finding.expires, finding.by) == (GateStanding.ACCEPTED, "2026-11-21", "--baseline")
     later = Excuses(today=TODAY + timedelta(days=1), baseline=baseline)
-    results, (finding,) = put(play(OF_API), excuses=later)
+    results, (finding,) = put(simulation(OF_API), excuses=later)
     assert not passes(results)
     assert finding.detail == "accepted until 2026-11-21, which is over"
 
 
 def test_a_baseline_accepts_nothing_that_has_become_worse() -> None:
-    worse = play(OF_API, victim("shop/db-1", DB, violated=BUDGET))
-    _, (finding,) = put(worse, excuses=Excuses(today=TODAY, baseline=accepting(play(OF_API))))
+    worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
+    _, (finding,) = put(worse, excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
     assert (finding.standing, finding.detail) == (GateStanding.FAILS, "accepted as long as it is not more than 1")
-    _, (finding,) = put(play(OF_API), excuses=Excuses(today=TODAY, baseline=accepting(worse)))
+    _, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=accepting(worse)))
     assert finding.standing is GateStanding.ACCEPTED
 
 
 def test_a_baseline_accepts_nothing_of_another_change() -> None:
-    _, (finding,) = put(play(OF_WEB), excuses=Excuses(today=TODAY, baseline=accepting(play(OF_API))))
+    _, (finding,) = put(simulation(OF_WEB), excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
     assert finding.standing is GateStanding.FAILS
 
 
 def test_an_unknown_age_is_not_accepted_by_a_baseline_of_an_old_snapshot() -> None:
     limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
-    findings = put(play(), limits, facts=Facts(snapshot_age=100))[1]
+    findings = put(simulation(), limits, facts=Facts(snapshot_age=100))[1]
     baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
-    _, (finding,) = put(play(), limits, facts=Facts(), excuses=Excuses(today=TODAY, baseline=baseline))
+    _, (finding,) = put(simulation(), limits, facts=Facts(), excuses=Excuses(today=TODAY, baseline=baseline))
     assert finding.standing is GateStanding.FAILS
 
 
 def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> None:
-    findings = put(play(OF_API, OF_WEB), {RuleId.MAX_VICTIMS: 0})[1]
+    findings = put(simulation(OF_API, OF_WEB), {RuleId.MAX_VICTIMS: 0})[1]
     text = baseline_text(findings, TODAY)
     assert text == baseline_text(findings[::-1], TODAY)
     assert text.startswith('{\n  "apiVersion": "kpreempt.io/v1alpha1",\n  "kind": "CheckBaseline",\n')
@@ -194,8 +194,8 @@ def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> Non
 
 
 def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_gone() -> None:
-    old = accepting(play(OF_API))
-    findings = put(play(OF_API), {RuleId.MAX_VICTIMS: 0}, excuses=Excuses(today=TODAY, baseline=old))[1]
+    old = accepting(simulation(OF_API))
+    findings = put(simulation(OF_API), {RuleId.MAX_VICTIMS: 0}, excuses=Excuses(today=TODAY, baseline=old))[1]
     later = TODAY + timedelta(days=30)
     new = read_baseline(baseline_text(findings, later, before=old).encode(), "b")
     assert [(each.rule, each.expires) for each in new.accepted] == [(PDB, TODAY), (RuleId.MAX_VICTIMS, later)]
@@ -228,38 +228,40 @@ def test_files_that_are_no_baseline_are_refused(content: bytes, message: str) ->
     assert caught.value.message.startswith(message)
 
 
-def without(found: Play) -> Excuses:
-    """The excuse that a play of the manifests before gives."""
+def without(found: Simulation) -> Excuses:
+    """The excuse that a simulation of the manifests before gives."""
     return Excuses(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()))
 
 
 def test_what_is_there_without_the_change_is_not_new() -> None:
-    results, (finding,) = put(play(OF_API), excuses=without(play(OF_API)))
+    results, (finding,) = put(simulation(OF_API), excuses=without(simulation(OF_API)))
     assert (passes(results), finding.standing, finding.by) == (True, GateStanding.NOT_NEW, "--base")
 
 
 def test_what_the_change_makes_worse_is_new() -> None:
-    worse = play(OF_API, victim("shop/db-1", DB, violated=BUDGET))
-    _, (finding,) = put(worse, excuses=without(play(OF_API)))
+    worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
+    _, (finding,) = put(worse, excuses=without(simulation(OF_API)))
     assert (finding.standing, finding.amount) == (GateStanding.FAILS, 2)
-    assert passes(put(play(OF_API), excuses=without(worse))[0])
+    assert passes(put(simulation(OF_API), excuses=without(worse))[0])
 
 
 def test_only_what_the_change_adds_counts_against_a_limit() -> None:
     limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
-    assert passes(put(play(OF_API, OF_WEB), limits, excuses=without(play(OF_API)))[0])
-    assert not passes(put(play(OF_API, OF_WEB), {**limits, RuleId.MAX_VICTIMS: 0}, excuses=without(play(OF_API)))[0])
+    assert passes(put(simulation(OF_API, OF_WEB), limits, excuses=without(simulation(OF_API)))[0])
+    assert not passes(
+        put(simulation(OF_API, OF_WEB), {**limits, RuleId.MAX_VICTIMS: 0}, excuses=without(simulation(OF_API)))[0]
+    )
 
 
 def test_what_is_within_the_limits_without_the_change_is_not_new_either() -> None:
     limits: dict[RuleId, int | None] = {PDB: 1}
     log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
-    assert passes(put(play(OF_API, log), limits, excuses=without(play(OF_API)))[0])
+    assert passes(put(simulation(OF_API, log), limits, excuses=without(simulation(OF_API)))[0])
 
 
 def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> None:
     facts = Facts(assumptions=[Assumption("scheduler", "extenders[0]", "is not asked")])
     limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
-    base = measured(play(), (API,), facts, GateRules(limits=limits))
-    _, findings = put(play(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
+    base = measured(simulation(), (API,), facts, GateRules(limits=limits))
+    _, findings = put(simulation(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
     assert [each.standing for each in findings] == [GateStanding.FAILS, GateStanding.FAILS]

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.gate import (
+from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
     ForbiddenVictims,
@@ -20,8 +20,8 @@ from kpreempt.analysis.gate import (
 )
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import GateFinding, GateStanding, RuleId
-from kpreempt.verdict.play import Displaced, Play, PlayEnd, Stranded, StrandedKind
-from tests.unit.analysis.gate.plays import API, STEPS, TODAY, WEB, play, put, waits
+from kpreempt.verdict.simulation import Displaced, Simulation, SimulationEnd, Stranded, StrandedKind
+from tests.unit.analysis.gate.simulations import API, STEPS, TODAY, WEB, put, simulation, waits
 
 WORKLOADS = ("Deployment shop/cache", "StatefulSet shop/db", "Pod ops/log")
 ROOTS = tuple(step.pod for step in STEPS[2:])
@@ -62,14 +62,14 @@ def displaced(draw: st.DrawFn) -> list[Displaced]:
 
 
 @st.composite
-def plays(draw: st.DrawFn) -> Play:
+def simulations(draw: st.DrawFn) -> Simulation:
     victims = draw(displaced())
     waiting = [waits(each.replacement, each.workload, was_running=True) for each in victims if draw(st.booleans())]
     waiting += [waits(root, "") for root in draw(st.lists(st.sampled_from(ROOTS), unique=True))]
     stranded = draw(st.lists(st.sampled_from(["shop/front", "ops/front"]), unique=True))
-    return play(
+    return simulation(
         *victims,
-        end=draw(st.sampled_from(PlayEnd)),
+        end=draw(st.sampled_from(SimulationEnd)),
         waiting=waiting,
         stranded=[Stranded(kind=StrandedKind.SERVICE, subject=each) for each in stranded],
         loop=draw(st.lists(st.sampled_from(WORKLOADS), unique=True)),
@@ -114,7 +114,7 @@ def facts() -> Facts:
     return Facts(is_live=True, assumptions=said)
 
 
-def judged(found: Play, rules: GateRules, excuses: Excuses, assumed: Facts | None = None) -> list[GateFinding]:
+def judged(found: Simulation, rules: GateRules, excuses: Excuses, assumed: Facts | None = None) -> list[GateFinding]:
     return put(
         found,
         dict(rules.limits),
@@ -129,9 +129,9 @@ def failing(findings: list[GateFinding]) -> set[str]:
     return {each.fingerprint for each in findings if each.standing is GateStanding.FAILS}
 
 
-@given(found=plays(), rules=rule_sets(), excuses=waivers(), rule=st.sampled_from(LIMITED), data=st.data())
+@given(found=simulations(), rules=rule_sets(), excuses=waivers(), rule=st.sampled_from(LIMITED), data=st.data())
 def test_a_laxer_limit_never_makes_more_failures(
-    found: Play, rules: GateRules, excuses: list[Waiver], rule: RuleId, data: st.DataObject
+    found: Simulation, rules: GateRules, excuses: list[Waiver], rule: RuleId, data: st.DataObject
 ) -> None:
     strict = rules.general(rule)
     lax = None if strict is None else data.draw(st.none() | st.integers(strict, strict + 3))
@@ -140,22 +140,22 @@ def test_a_laxer_limit_never_makes_more_failures(
     assert failing(judged(found, laxer, given_excuses)) <= failing(judged(found, rules, given_excuses))
 
 
-@given(found=plays(), rules=rule_sets(), excuses=waivers(), more=waivers())
+@given(found=simulations(), rules=rule_sets(), excuses=waivers(), more=waivers())
 def test_another_waiver_never_makes_more_failures(
-    found: Play, rules: GateRules, excuses: list[Waiver], more: list[Waiver]
+    found: Simulation, rules: GateRules, excuses: list[Waiver], more: list[Waiver]
 ) -> None:
     few = failing(judged(found, rules, Excuses(today=TODAY, waivers=[*excuses, *more])))
     assert few <= failing(judged(found, rules, Excuses(today=TODAY, waivers=excuses)))
 
 
-@given(found=plays(), rules=rule_sets())
-def test_nothing_fails_where_all_is_waived(found: Play, rules: GateRules) -> None:
+@given(found=simulations(), rules=rule_sets())
+def test_nothing_fails_where_all_is_waived(found: Simulation, rules: GateRules) -> None:
     everything = Excuses(today=TODAY, waivers=[Waiver(rule=rule) for rule in RuleId])
     assert failing(judged(found, rules, everything)) == set()
 
 
-@given(found=plays(), rules=rule_sets())
-def test_nothing_fails_that_the_baseline_of_the_same_run_accepts(found: Play, rules: GateRules) -> None:
+@given(found=simulations(), rules=rule_sets())
+def test_nothing_fails_that_the_baseline_of_the_same_run_accepts(found: Simulation, rules: GateRules) -> None:
     findings = judged(found, rules, Excuses(today=TODAY))
     baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
     again = judged(found, rules, Excuses(today=TODAY, baseline=baseline))
@@ -163,17 +163,19 @@ def test_nothing_fails_that_the_baseline_of_the_same_run_accepts(found: Play, ru
     assert len(again) == len(findings)
 
 
-@given(found=plays(), rules=rule_sets())
-def test_nothing_that_happens_is_new_where_the_same_happens_without_the_change(found: Play, rules: GateRules) -> None:
+@given(found=simulations(), rules=rule_sets())
+def test_nothing_that_happens_is_new_where_the_same_happens_without_the_change(
+    found: Simulation, rules: GateRules
+) -> None:
     known = Facts(is_live=True)
-    assume(found.end is not PlayEnd.BROKEN_OFF)
+    assume(found.end is not SimulationEnd.BROKEN_OFF)
     base = measured(found, (API, WEB), known, rules)
     assert failing(judged(found, rules, Excuses(today=TODAY, base=base), known)) == set()
 
 
-@given(found=plays(), rules=rule_sets(), excuses=waivers(), data=st.data())
+@given(found=simulations(), rules=rule_sets(), excuses=waivers(), data=st.data())
 def test_findings_do_not_depend_on_the_order_of_what_is_handed_in(
-    found: Play, rules: GateRules, excuses: list[Waiver], data: st.DataObject
+    found: Simulation, rules: GateRules, excuses: list[Waiver], data: st.DataObject
 ) -> None:
     def story(findings: list[GateFinding]) -> list[tuple[object, ...]]:
         return [(each.rule, each.subject, each.amount, each.change, each.standing, each.detail) for each in findings]
@@ -191,9 +193,9 @@ def test_findings_do_not_depend_on_the_order_of_what_is_handed_in(
     assert story(one) == story(other)
 
 
-@given(found=plays(), rules=rule_sets(), excuses=waivers())
+@given(found=simulations(), rules=rule_sets(), excuses=waivers())
 def test_the_results_count_the_findings_and_the_gate_is_open_only_without_failures(
-    found: Play, rules: GateRules, excuses: list[Waiver]
+    found: Simulation, rules: GateRules, excuses: list[Waiver]
 ) -> None:
     results, findings = put(
         found,

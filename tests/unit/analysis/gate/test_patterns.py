@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.gate.rules import matches
+from kpreempt.analysis.check.gate.rules import matches
 
 
 @pytest.mark.parametrize(

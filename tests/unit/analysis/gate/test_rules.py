@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
+from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
-from kpreempt.verdict.play import BudgetLow, Play, PlayEnd, PlayStep, StepKind, Stranded, StrandedKind, WorkloadPlay
-from tests.unit.analysis.gate.plays import (
+from kpreempt.verdict.simulation import (
+    BudgetLow,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+    Stranded,
+    StrandedKind,
+)
+from tests.unit.analysis.gate.simulations import (
     API,
     STEPS,
     leaves,
-    play,
     put,
+    simulation,
     stranded_service,
     told,
     victim,
@@ -36,28 +45,30 @@ ONE_WAITS = [waits("shop/api-2-new-1", "")]
 DB_WAITS = [waits("shop/db-0", DB, was_running=True)]
 
 
-def case(found: Play, limits: dict[RuleId, int | None], expected: list[str], sentence: str) -> object:
+def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str], sentence: str) -> object:
     return pytest.param(found, limits, expected, id=sentence)
 
 
 @pytest.mark.parametrize(
     ("found", "limits", "expected"),
     [
-        case(play(), {}, [], "a play in which nothing happens breaks no rule"),
+        case(simulation(), {}, [], "a simulation in which nothing happens breaks no rule"),
         case(
-            play(victim("shop/db-0", DB, violated=BUDGET)),
+            simulation(victim("shop/db-0", DB, violated=BUDGET)),
             {},
             ["max-pdb-violations PodDisruptionBudget shop/db 1>0 by Deployment shop/api"],
             "a victim that its budget does not allow to go is one too many",
         ),
         case(
-            play(*TWO_OF_DB),
+            simulation(*TWO_OF_DB),
             {RuleId.MAX_PDB_VIOLATIONS: 2},
             [],
             "as many violations as are allowed are no finding",
         ),
         case(
-            play(victim("shop/db-0", DB, violated=BUDGET), victim("shop/log", "Pod shop/log", violated="shop/log")),
+            simulation(
+                victim("shop/db-0", DB, violated=BUDGET), victim("shop/log", "Pod shop/log", violated="shop/log")
+            ),
             {RuleId.MAX_PDB_VIOLATIONS: 1},
             [
                 "max-pdb-violations PodDisruptionBudget shop/db 1>1 by Deployment shop/api",
@@ -66,53 +77,55 @@ def case(found: Play, limits: dict[RuleId, int | None], expected: list[str], sen
             "violations of several budgets count together",
         ),
         case(
-            play(budgets=[BudgetLow(budget=BUDGET, before=1, least=0, after=0, violations=2)]),
+            simulation(budgets=[BudgetLow(budget=BUDGET, before=1, least=0, after=0, violations=2)]),
             {},
             ["max-pdb-violations PodDisruptionBudget shop/db 2>0 by none"],
             "violations for pods that waited before count, and are no change's",
         ),
-        case(play(*TWO_OF_DB), {RuleId.MAX_PDB_VIOLATIONS: None}, [], "a rule that is off finds nothing"),
-        case(play(*CHAIN[:1]), {}, [], "victims are allowed where nothing is said"),
+        case(simulation(*TWO_OF_DB), {RuleId.MAX_PDB_VIOLATIONS: None}, [], "a rule that is off finds nothing"),
+        case(simulation(*CHAIN[:1]), {}, [], "victims are allowed where nothing is said"),
         case(
-            play(*TWO_OF_DB),
+            simulation(*TWO_OF_DB),
             {RuleId.MAX_VICTIMS: 1, RuleId.MAX_PDB_VIOLATIONS: None},
             ["max-victims cluster 2>1 by Deployment shop/api"],
             "more victims than are allowed in all are one finding",
         ),
         case(
-            play(*TWO_OF_DB, *CHAIN[:1]),
+            simulation(*TWO_OF_DB, *CHAIN[:1]),
             {RuleId.MAX_VICTIMS_PER_WORKLOAD: 1, RuleId.MAX_PDB_VIOLATIONS: None},
             ["max-victims-per-workload StatefulSet shop/db 2>1 by Deployment shop/api"],
             "victims are counted by workload",
         ),
         case(
-            play(*CHAIN),
+            simulation(*CHAIN),
             {},
             ["max-cascade-depth Deployment shop/api 3>1 by Deployment shop/api"],
             "evictions that follow from one another are one finding for the change that comes first",
         ),
         case(
-            play(waiting=ONE_WAITS),
+            simulation(waiting=ONE_WAITS),
             {},
             ["require-schedulable Deployment shop/api 1>0 by Deployment shop/api"],
             "a new pod of the change that has no node in the end is one too many",
         ),
         case(
-            play(waiting=[waits("shop/old", "Pod shop/old", waited_before=True)]),
+            simulation(waiting=[waits("shop/old", "Pod shop/old", waited_before=True)]),
             {},
             [],
             "a pod of something else that waited before is nobody's fault",
         ),
         case(
-            play(waiting=[waits("shop/run-1", "Job shop/run")]),
+            simulation(waiting=[waits("shop/run-1", "Job shop/run")]),
             {},
             ["require-schedulable Job shop/run 1>0 by none"],
             "a new pod of something that the change does not name counts, too",
         ),
         case(
-            play(
+            simulation(
                 workloads=[
-                    WorkloadPlay(workload=API.object, is_changed=True, is_done=False, wanted_after=3, ready_after=1)
+                    SimulatedWorkload(
+                        workload=API.object, is_changed=True, is_done=False, wanted_after=3, ready_after=1
+                    )
                 ]
             ),
             {},
@@ -120,25 +133,25 @@ def case(found: Play, limits: dict[RuleId, int | None], expected: list[str], sen
             "a change that does not come about in the end counts, whoever waits",
         ),
         case(
-            play(waiting=DB_WAITS),
+            simulation(waiting=DB_WAITS),
             {},
             ["max-pending StatefulSet shop/db 1>0 by none"],
             "a pod that ran and waits in the end is one too many",
         ),
         case(
-            play(stranded=[stranded_service()]),
+            simulation(stranded=[stranded_service()]),
             {},
             ["max-stranded Service shop/front 1>0 by none"],
             "a service without a ready pod in the end is stranded",
         ),
         case(
-            play(stranded=[stranded_service(until=40)]),
+            simulation(stranded=[stranded_service(until=40)]),
             {},
             ["max-stranded Service shop/front 1>0 by none"],
             "a service without a ready pod for a while is stranded, too",
         ),
         case(
-            play(
+            simulation(
                 victim("shop/db-0", DB),
                 stranded=[Stranded(kind=StrandedKind.AFFINITY, subject="shop/api-2-new-1", missing=["shop/db-0"])],
             ),
@@ -147,21 +160,26 @@ def case(found: Play, limits: dict[RuleId, int | None], expected: list[str], sen
             "stranded pods count under their workload, and lead back to who evicted what they need",
         ),
         case(
-            play(victim("shop/db-0", DB), end=PlayEnd.LOOP, loop=[DB]),
+            simulation(victim("shop/db-0", DB), end=SimulationEnd.LOOP, loop=[DB]),
             {},
             ["forbid-loops StatefulSet shop/db 1>0 by Deployment shop/api"],
             "pods that go round without end are a finding",
         ),
-        case(play(end=PlayEnd.LOOP), {}, ["forbid-loops cluster 1>0 by none"], "a loop of nobody known is one, too"),
         case(
-            play(end=PlayEnd.BROKEN_OFF),
+            simulation(end=SimulationEnd.LOOP),
+            {},
+            ["forbid-loops cluster 1>0 by none"],
+            "a loop of nobody known is one, too",
+        ),
+        case(
+            simulation(end=SimulationEnd.BROKEN_OFF),
             {},
             ["outcome-uncertain cluster 1>0 by none"],
-            "a play that is broken off leaves the outcome open",
+            "a simulation that is broken off leaves the outcome open",
         ),
     ],
 )
-def test_rules(found: Play, limits: dict[RuleId, int | None], expected: list[str]) -> None:
+def test_rules(found: Simulation, limits: dict[RuleId, int | None], expected: list[str]) -> None:
     results, findings = put(found, limits)
     assert told(findings) == expected
     assert passes(results) is (not expected)
@@ -183,7 +201,7 @@ def test_rules(found: Play, limits: dict[RuleId, int | None], expected: list[str
 )
 def test_pods_are_forbidden_as_victims(forbidden: ForbiddenVictims, is_found: bool) -> None:
     facts = Facts(is_live=True, pods={"shop/db-0": PodFacts({"tier": "data"}, "gold")})
-    _, findings = put(play(victim("shop/db-0", DB)), facts=facts, forbidden=[forbidden])
+    _, findings = put(simulation(victim("shop/db-0", DB)), facts=facts, forbidden=[forbidden])
     expected = ["forbid-victims StatefulSet shop/db 1>0 by Deployment shop/api"]
     assert (told(findings), [each.detail for each in findings]) == (
         (expected, [forbidden.name]) if is_found else ([], [])
@@ -191,7 +209,7 @@ def test_pods_are_forbidden_as_victims(forbidden: ForbiddenVictims, is_found: bo
 
 
 def test_what_takes_the_place_of_a_pod_is_forbidden_as_that_is() -> None:
-    found = play(CHAIN[0], victim("shop/cache-1-new-3", CACHE, of="shop/web-2-new-2"))
+    found = simulation(CHAIN[0], victim("shop/cache-1-new-3", CACHE, of="shop/web-2-new-2"))
     facts = Facts(is_live=True, pods={"shop/cache-1-a": PodFacts({}, "gold")})
     _, findings = put(found, facts=facts, forbidden=[ForbiddenVictims(priority_class="gold")])
     assert [each.pods for each in findings] == [["shop/cache-1-a", "shop/cache-1-new-3"]]
@@ -199,7 +217,7 @@ def test_what_takes_the_place_of_a_pod_is_forbidden_as_that_is() -> None:
 
 
 def test_a_victim_of_which_nothing_is_known_is_taken_to_be_forbidden() -> None:
-    _, findings = put(play(victim("shop/db-0", DB)), forbidden=[ForbiddenVictims(priority_class="gold")])
+    _, findings = put(simulation(victim("shop/db-0", DB)), forbidden=[ForbiddenVictims(priority_class="gold")])
     assert [each.detail for each in findings] == [
         "priority class gold: what it is labelled with, and its priority class, are not known"
     ]
@@ -217,9 +235,9 @@ def test_a_victim_of_which_nothing_is_known_is_taken_to_be_forbidden() -> None:
     ],
 )
 def test_the_age_of_the_snapshot(facts: Facts, expected: list[str]) -> None:
-    _, findings = put(play(), {RuleId.MAX_SNAPSHOT_AGE: 3600}, facts=facts)
+    _, findings = put(simulation(), {RuleId.MAX_SNAPSHOT_AGE: 3600}, facts=facts)
     assert told(findings) == expected
-    assert put(play(), facts=facts)[1] == []
+    assert put(simulation(), facts=facts)[1] == []
 
 
 def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec") -> Assumption:
@@ -271,14 +289,14 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
     ],
 )
 def test_the_gate_fails_closed_for(assumption: Assumption, expected: str) -> None:
-    _, findings = put(play(), facts=Facts(is_live=True, assumptions=[assumption]))
+    _, findings = put(simulation(), facts=Facts(is_live=True, assumptions=[assumption]))
     assert told(findings) == ([expected] if expected else [])
 
 
 def test_pods_of_one_workload_of_which_the_same_is_assumed_are_one_finding() -> None:
     said = [of_kind(AssumptionKind.UNCERTAIN, f"Pod shop/{name}") for name in ("api-2-new-1", "web-2-new-2", "one")]
     said.append(of_kind(AssumptionKind.UNCERTAIN, "Pod shop/one", "status"))
-    _, findings = put(play(), facts=Facts(is_live=True, assumptions=[*said, said[0]]))
+    _, findings = put(simulation(), facts=Facts(is_live=True, assumptions=[*said, said[0]]))
     assert [(each.subject, each.amount, each.detail.partition(":")[0]) for each in findings] == [
         ("Deployment shop/api", 1, "spec"),
         ("Deployment shop/web", 1, "spec"),
@@ -289,7 +307,7 @@ def test_pods_of_one_workload_of_which_the_same_is_assumed_are_one_finding() -> 
 
 
 def test_a_finding_tells_the_line_of_evictions_from_the_pod_of_the_change_to_the_last_victim() -> None:
-    _, (finding,) = put(play(*CHAIN, steps=[leaves("shop/log", 31.5, of="shop/db-0")]))
+    _, (finding,) = put(simulation(*CHAIN, steps=[leaves("shop/log", 31.5, of="shop/db-0")]))
     assert finding.chain == [
         "shop/api-2-new-1",
         "shop/cache-1-a → shop/cache-1-new-3",
@@ -304,7 +322,7 @@ def test_each_change_has_its_own_longest_chain() -> None:
         victim("shop/x", "Pod shop/x", of="shop/web-2-new-2", becomes="shop/x-new-4"),
         victim("shop/y", "Pod shop/y", of="shop/x-new-4", depth=2),
     )
-    _, findings = put(play(*CHAIN, *short))
+    _, findings = put(simulation(*CHAIN, *short))
     assert told(findings) == [
         "max-cascade-depth Deployment shop/api 3>1 by Deployment shop/api",
         "max-cascade-depth Deployment shop/web 2>1 by Deployment shop/web",
@@ -314,20 +332,20 @@ def test_each_change_has_its_own_longest_chain() -> None:
 
 def test_victims_are_named_in_the_order_in_which_they_go() -> None:
     steps = [leaves("shop/db-1", 2, of="shop/web-2-new-2"), leaves("shop/db-0", 5)]
-    _, (finding,) = put(play(*TWO_OF_DB, steps=steps))
+    _, (finding,) = put(simulation(*TWO_OF_DB, steps=steps))
     assert (finding.pods, finding.since) == (["shop/db-1", "shop/db-0"], 2)
 
 
 def test_a_victim_leads_back_to_the_change_over_all_that_followed() -> None:
-    _, findings = put(play(*CHAIN), {RuleId.MAX_VICTIMS_PER_WORKLOAD: 0, RuleId.MAX_CASCADE_DEPTH: None})
+    _, findings = put(simulation(*CHAIN), {RuleId.MAX_VICTIMS_PER_WORKLOAD: 0, RuleId.MAX_CASCADE_DEPTH: None})
     assert {(each.subject, each.change) for each in findings} == {
         (workload, API.object) for workload in (CACHE, DB, "Pod shop/log")
     }
 
 
 def test_old_owners_are_looked_up_where_the_play_does_not_tell_them() -> None:
-    steps = [PlayStep(at=0, kind=StepKind.ARRIVES, pod="shop/run-1-x", owner="Job run-1")]
-    found = play(victim("shop/db-0", DB, of="shop/run-1-x", violated=BUDGET), steps=steps)
+    steps = [SimulationStep(at=0, kind=StepKind.ARRIVES, pod="shop/run-1-x", owner="Job run-1")]
+    found = simulation(victim("shop/db-0", DB, of="shop/run-1-x", violated=BUDGET), steps=steps)
     run = Change(object="CronJob shop/run", kind=ChangeKind.UPDATED, source="run.yaml")
     facts = Facts(is_live=True, workloads={"Job shop/run-1": run.object})
     _, (finding,) = put(found, changes=(run,), facts=facts)
@@ -335,8 +353,8 @@ def test_old_owners_are_looked_up_where_the_play_does_not_tell_them() -> None:
 
 
 def test_the_schedulers_message_is_the_detail_of_who_waits() -> None:
-    steps = [PlayStep(at=4, kind=StepKind.WAITS, pod="shop/api-2-new-1")]
-    _, (finding,) = put(play(waiting=ONE_WAITS, steps=steps))
+    steps = [SimulationStep(at=4, kind=StepKind.WAITS, pod="shop/api-2-new-1")]
+    _, (finding,) = put(simulation(waiting=ONE_WAITS, steps=steps))
     assert (finding.detail, finding.since, finding.pods) == ("0/3 nodes are available.", 4, ["shop/api-2-new-1"])
 
 
@@ -363,19 +381,19 @@ def test_the_schedulers_message_is_the_detail_of_who_waits() -> None:
     ],
 )
 def test_overrides_set_other_limits(override: Override, expected: list[str]) -> None:
-    assert told(put(play(*TWO_OF_DB), overrides=[override])[1]) == expected
+    assert told(put(simulation(*TWO_OF_DB), overrides=[override])[1]) == expected
 
 
 def test_the_last_override_that_matches_wins() -> None:
     strict, lax = ({RuleId.MAX_PDB_VIOLATIONS: limit} for limit in (0, 5))
     overrides = [Override(namespace="shop", limits=strict), Override(namespace="*", limits=lax)]
-    assert put(play(*TWO_OF_DB), overrides=overrides)[1] == []
-    assert len(put(play(*TWO_OF_DB), overrides=overrides[::-1])[1]) == 1
+    assert put(simulation(*TWO_OF_DB), overrides=overrides)[1] == []
+    assert len(put(simulation(*TWO_OF_DB), overrides=overrides[::-1])[1]) == 1
 
 
 def test_a_chain_is_as_deep_as_the_last_victims_limit_says() -> None:
     lax = Override(workload="Pod shop/*", limits={RuleId.MAX_CASCADE_DEPTH: 3})
-    _, (finding,) = put(play(*CHAIN), overrides=[lax])
+    _, (finding,) = put(simulation(*CHAIN), overrides=[lax])
     assert (finding.amount, finding.limit, finding.chain[-1]) == (2, 1, "shop/db-0")
 
 
@@ -384,23 +402,23 @@ def test_the_same_finding_has_the_same_fingerprint_whatever_new_pods_are_called(
         return text.replace("new-1", "new-9").replace("new-3", "new-8")
 
     other = [victim(renamed(each.pod), each.workload, of=renamed(each.cause), depth=each.depth) for each in CHAIN]
-    steps = [PlayStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-9", owner=STEPS[2].owner)]
-    first, second = put(play(*CHAIN))[1], put(play(*other, steps=steps))[1]
+    steps = [SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-9", owner=STEPS[2].owner)]
+    first, second = put(simulation(*CHAIN))[1], put(simulation(*other, steps=steps))[1]
     assert first[0].fingerprint == second[0].fingerprint
     assert first[0].chain != second[0].chain
 
 
 def test_findings_of_another_rule_subject_or_change_have_other_fingerprints() -> None:
     everything = {RuleId.MAX_VICTIMS: 0, RuleId.MAX_VICTIMS_PER_WORKLOAD: 0}
-    mine = put(play(*CHAIN[:2]), everything)[1]
-    theirs = put(play(victim("shop/cache-1-a", CACHE, of="shop/web-2-new-2")), everything)[1]
+    mine = put(simulation(*CHAIN[:2]), everything)[1]
+    theirs = put(simulation(victim("shop/cache-1-a", CACHE, of="shop/web-2-new-2")), everything)[1]
     fingerprints = [each.fingerprint for each in (*mine, *theirs)]
     assert len(set(fingerprints)) == len(fingerprints) == 6
     assert all(len(each) == 32 for each in fingerprints)
 
 
 def test_every_rule_has_a_result_with_what_it_allows_and_the_most_that_was_measured() -> None:
-    results, _ = put(play(*TWO_OF_DB))
+    results, _ = put(simulation(*TWO_OF_DB))
     assert [each.rule for each in results] == list(RuleId)
     by_rule = {each.rule: each for each in results}
     pdb, victims = by_rule[RuleId.MAX_PDB_VIOLATIONS], by_rule[RuleId.MAX_VICTIMS]
@@ -418,5 +436,5 @@ def test_a_chain_of_ten_thousand_evictions_is_followed() -> None:
         for depth in range(2, 10_001)
     ]
     first = victim("shop/p-1", "Pod shop/p-1", becomes="shop/r-1")
-    _, (finding,) = put(play(first, *chain))
+    _, (finding,) = put(simulation(first, *chain))
     assert (finding.amount, len(finding.chain), finding.change) == (10_000, 10_001, API.object)

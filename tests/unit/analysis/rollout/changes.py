@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from kpreempt.analysis.rollout.differences import LAST_APPLIED
-from kpreempt.analysis.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
-from kpreempt.analysis.rollout.workload_defaults import workload_with_defaults
+from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
+from kpreempt.analysis.check.rollout.workload_defaults import workload_with_defaults
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot import cluster_from_json, decode_object
 

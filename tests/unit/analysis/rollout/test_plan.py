@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from kpreempt.analysis.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
-from kpreempt.analysis.rollout.kinds import CLUSTER_KINDS
-from kpreempt.analysis.rollout.plan import MAX_NEW_PODS, ManifestDocument
+from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
+from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
 from kpreempt.snapshot.kinds import KINDS
 from kpreempt.verdict.check import ChangeKind
@@ -246,6 +248,19 @@ def test_a_plain_pod_is_made_kept_or_replaced() -> None:
     assert (kinds_of(plan), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], ["shop/a"])
 
 
+@pytest.mark.parametrize("amount", ["2", "1"], ids=["from the limit", "from the containers"])
+def test_requests_of_a_whole_pod_that_the_server_fills_in_are_no_change(amount: str) -> None:
+    own = {"requests": {"cpu": amount}} if amount == "1" else {}
+    containers = [{"name": "main", "image": "x:1", "resources": own}]
+    limits = {"limits": {"cpu": "2"}}
+    written = make("Pod", "a", spec={"containers": containers, "resources": limits})
+    last = changed(written, "spec.resources", {**limits, "requests": {"cpu": amount}})
+    live = changed(last, "metadata.annotations", {LAST_APPLIED: json.dumps(last)})
+    assert kinds_of(plan_of(written, live)) == [("Pod shop/a", "Unchanged")]
+    other = changed(written, "spec.resources.limits.cpu", "3")
+    assert kinds_of(plan_of(other, live)) == [("Pod shop/a", "Rolled")]
+
+
 @pytest.mark.parametrize(
     ("text", "object_"),
     [
@@ -438,7 +453,7 @@ def test_odd_documents_of_the_cluster_are_another_template(path: str, value: Any
 
 
 def _plan_with(manifest: Document, live: Document, documents: list[Document]) -> Any:
-    from kpreempt.analysis.rollout.plan import plan_change
+    from kpreempt.analysis.check.rollout.plan import plan_change
     from kpreempt.snapshot import decode_object
 
     given = [ManifestDocument(manifest, "change.yaml", 1)]

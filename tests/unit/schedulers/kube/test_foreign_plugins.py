@@ -1,4 +1,4 @@
-"""Plugins from outside that raise or answer nonsense: every step ends in an error that names them."""
+"""Out-of-tree plugins that raise or answer nonsense: every step ends in an error that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins from outside that change what they are given: nodes, pods, states and answers of others stay as they are."""
+"""Out-of-tree plugins that change what they are given: nodes, pods, states and answers of others stay as they are."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Code, Status, Verdict
 from kpreempt.verdict.details import AffinityConflict
-from tests.factories import NOW, decide, make_node, make_pod
+from tests.factories import NOW, decide, make_node, make_pod, reasons
 
 ZONE = "topology.kubernetes.io/zone"
 WEB = LabelSelector(match_labels={"app": "web"})
@@ -61,11 +61,6 @@ def cluster(*pods: Pod, namespaces: Sequence[Namespace] = ()) -> ClusterSnapshot
     """Nodes ``a`` and ``b`` in one zone, ``c`` in another, ``d`` in none."""
     nodes = [make_node(name, labels={ZONE: zone}) for name, zone in (("a", "east"), ("b", "east"), ("c", "west"))]
     return ClusterSnapshot(nodes=[*nodes, make_node("d")], pods=list(pods), namespaces=list(namespaces))
-
-
-def reasons(verdict: Verdict) -> Mapping[str, str]:
-    """The reason on each node that was refused."""
-    return {name: status.message for name, status in verdict.filter.items() if not status.is_success}
 
 
 def on_all(nodes: str, reason: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Code, Verdict
 from kpreempt.verdict.details import SpreadConflict
-from tests.factories import NOW, decide, make_node, make_pod
+from tests.factories import NOW, decide, make_node, make_pod, reasons
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
@@ -60,11 +60,6 @@ def cluster(*pods: Pod, **parts: Any) -> ClusterSnapshot:
     """Nodes ``a`` and ``b`` in one zone, ``c`` in another, ``d`` in none."""
     nodes = [make_node(name, labels={ZONE: zone}) for name, zone in (("a", "east"), ("b", "east"), ("c", "west"))]
     return ClusterSnapshot(nodes=[*nodes, make_node("d")], pods=list(pods), **parts)
-
-
-def reasons(verdict: Verdict) -> Mapping[str, str]:
-    """The reason on each node that was refused."""
-    return {name: status.message for name, status in verdict.filter.items() if not status.is_success}
 
 
 def terminating(pod: Pod) -> Pod:

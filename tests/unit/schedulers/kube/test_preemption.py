@@ -9,10 +9,9 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
+from kpreempt.schedulers.choice import CandidateVictims, select_nodes, usual_criteria
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.rules import CandidateVictims
-from kpreempt.schedulers.kube.preemption.selection import select_nodes, usual_criteria
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_budget, make_node, make_pod

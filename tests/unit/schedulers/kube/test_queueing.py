@@ -26,15 +26,10 @@ from kpreempt.plugins import (
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules, WaitingPod
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, make_node, make_pod
-from tests.foreign_plugins import scheduler_with
+from tests.foreign_plugins import LowestFirst, scheduler_with
 
 CLUSTER = ClusterSnapshot(nodes=[make_node("n1")])
 LOW, HIGH = (WaitingPod(make_pod(f"p{priority}", priority=priority), NOW) for priority in (1, 9))
-
-
-class LowestFirst(QueueSortPlugin):
-    def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return one.pod.priority < other.pod.priority
 
 
 class NoPods(PreEnqueuePlugin):

@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
-from tests.factories import NOW, decide, make_node, make_pod
+from tests.factories import NOW, decide, make_node, make_pod, reasons
 from tests.volume_factories import (
     DRIVER,
     SELECTED_NODE,
@@ -59,10 +59,6 @@ def cluster(claims: Sequence[PersistentVolumeClaim], *volumes: PersistentVolume,
 
 def verdict_on(snapshot: ClusterSnapshot, *claims: str) -> Verdict:
     return decide(snapshot, make_pod("new", volumes=uses(*claims)))
-
-
-def reasons(verdict: Verdict) -> dict[str, str]:
-    return {name: status.message for name, status in verdict.filter.items() if not status.is_success}
 
 
 def test_a_bound_volume_refuses_nodes_that_do_not_reach_it() -> None:

@@ -1,4 +1,4 @@
-"""The scheduling queue where plugins from outside order it and hold pods back."""
+"""The scheduling queue where out-of-tree plugins order it and hold pods back."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.queue_events import (
     Event,
     activate,
     add,
+    apply,
     at,
     change,
     delete,
     fail,
     move_all,
     node,
-    play,
     pop,
     popped,
     state,
@@ -108,7 +108,7 @@ def held(name: str) -> Event:
     ],
 )
 def test_the_order_is_the_plugins(rules: QueueRules, events: tuple[Event, ...], expected: str) -> None:
-    assert popped(play("", *events, queue=queue_with(rules))) == expected
+    assert popped(apply("", *events, queue=queue_with(rules))) == expected
 
 
 @pytest.mark.parametrize("pops", [True, False], ids=["pods are popped from backoff", "they are not"])
@@ -136,7 +136,7 @@ def test_the_order_is_the_plugins(rules: QueueRules, events: tuple[Event, ...], 
     ],
 )
 def test_a_pod_waits_until_the_plugin_lets_it_pass(events: tuple[Event, ...], expected: str, *, pops: bool) -> None:
-    assert state(play("", *events, queue=queue_with(HELD, pops=pops))[-1]) == expected
+    assert state(apply("", *events, queue=queue_with(HELD, pops=pops))[-1]) == expected
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_every_event_asks_the_plugin_again(event: Event) -> None:
         return QUOTA if asked.count("a") == 1 else ""
 
     rules = QueueRules(held_back=first_no_then_yes, awaits_everything=True)
-    steps = play("", node("n"), add("there", nodeName="n"), add("a"), event, queue=queue_with(rules))
+    steps = apply("", node("n"), add("there", nodeName="n"), add("a"), event, queue=queue_with(rules))
     assert [state(step) for step in steps[-2:]] == ["gated a", "active a"]
 
 
@@ -174,7 +174,7 @@ NOT_REGISTERED = change("PersistentVolume", "Delete")
 )
 def test_events_that_no_plugin_waits_for_are_passed_over(rules: QueueRules, expected: str) -> None:
     events = (add("a"), pop(), fail("Rack"), at("+20s", NOT_REGISTERED))
-    assert state(play("", *events, queue=queue_with(rules))[-1]) == expected
+    assert state(apply("", *events, queue=queue_with(rules))[-1]) == expected
 
 
 def test_the_queue_says_which_plugin_holds_a_pod_and_that_anything_may_free_it() -> None:
@@ -185,7 +185,7 @@ def test_the_queue_says_which_plugin_holds_a_pod_and_that_anything_may_free_it()
 
 
 def described(event: Event) -> QueuedPod:
-    (pod,) = play("", event, queue=queue_with(HELD))[-1].pods
+    (pod,) = apply("", event, queue=queue_with(HELD))[-1].pods
     return pod
 
 
@@ -193,4 +193,6 @@ def described(event: Event) -> QueuedPod:
 def test_old_queues_take_no_rules(algorithm: str) -> None:
     events = (add("a", 1), held("b"), pop(), pop())
     rules = HELD._replace(comes_first=lowest_first)
-    assert popped(play("", *events, queue=queue_for(algorithm, START, rules=rules))) == popped(play(algorithm, *events))
+    assert popped(apply("", *events, queue=queue_for(algorithm, START, rules=rules))) == popped(
+        apply(algorithm, *events)
+    )

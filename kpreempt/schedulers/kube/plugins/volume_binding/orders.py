@@ -271,7 +271,7 @@ def _variants_of(choices: VolumeChoices, group: Sequence[_Undecided]) -> tuple[l
     found = choices.search(alike)
     if found is not None:
         return choices.variants(alike, found[0]), True
-    # Each is possible, and what it makes of the other nodes shows when it is played.
+    # Each is possible, and what it makes of the other nodes shows when it is tried.
     orders = dict.fromkeys(choices.names(result.order) for each in group for result in each.results)
     return [_Variant((number,), 0, order) for number, order in enumerate(orders)], False
 

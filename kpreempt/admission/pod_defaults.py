@@ -1,0 +1,216 @@
+"""What the API server fills in to pods and claims: one table, for records and for plain data.
+
+A record keeps only a part of a pod, of which the scheduler knows; a manifest that is held against what the cluster has
+needs all. Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and the declared defaults of
+``zz_generated.defaults.go``. What is added up or rounded is in ``api_defaults``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from operator import is_not
+from typing import Any, TypeVar
+
+import msgspec
+
+from kpreempt.model.pod import (
+    DEFAULT_AZURE_DISK_KIND,
+    DEFAULT_GRACE_SECONDS,
+    DEFAULT_PROTOCOL,
+    DEFAULT_RBD_POOL,
+    DEFAULT_RESTART_POLICY,
+    DEFAULT_SCHEDULER_NAME,
+)
+
+# What a field becomes, by the part that it is in and by what is given.
+Rule = Callable[[Any, Any], Any]
+_Given = TypeVar("_Given")
+
+
+class Part:
+    """The fields of one part of an object that are filled in, by their names in the API.
+
+    Itself the rule of a field that holds such a part, or a list of them.
+    """
+
+    def __init__(self, **rules: Rule) -> None:
+        self._rules = rules
+        self._rules_of: dict[type, dict[str, Rule]] = {}
+
+    def filled(self, part: _Given) -> _Given:
+        """The part with its defaults, a mapping or a record; the very same one where nothing is missing.
+
+        What is of a wrong type stays as it is: that is told where the object is decoded.
+        """
+        is_plain = isinstance(part, dict)
+        changes = {}
+        for field, rule in (self._rules if is_plain else self.rules_of(type(part))).items():
+            given = part.get(field) if is_plain else getattr(part, field)  # type: ignore[attr-defined]
+            value = rule(part, given)
+            if value is not given:
+                changes[field] = value
+        if not changes:
+            return part
+        filled: Any = {**part, **changes} if is_plain else msgspec.structs.replace(part, **changes)  # type: ignore[dict-item, type-var]
+        return filled  # type: ignore[no-any-return]
+
+    def rules_of(self, kind: type) -> dict[str, Rule]:
+        """The rules of the fields that a kind of record keeps, by their names in the record."""
+        rules = self._rules_of.get(kind)
+        if rules is None:
+            fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
+            rules = {each.name: self._rules[each.encode_name] for each in fields if each.encode_name in self._rules}
+            self._rules_of[kind] = rules
+        return rules
+
+    def __call__(self, _: Any, given: Any) -> Any:
+        """What ``filled`` makes of a field's value, or of each element of a list."""
+        if not isinstance(given, list):
+            return self.filled(given)
+        filled = [self.filled(each) for each in given]
+        return filled if any(map(is_not, filled, given)) else given
+
+
+def when_missing(default: Any) -> Rule:
+    """For a field in which zero and an empty text are values."""
+    return lambda _, given: default if given is None else given
+
+
+def when_empty(default: Any) -> Rule:
+    """For a field whose type has no other word for missing than zero or an empty text."""
+    kind = type(default)
+    return lambda _, given: default if given is None or (type(given) is kind and not given) else given
+
+
+def _image_policy(field: str) -> Rule:
+    """An image without tag and digest is the latest, which is pulled each time."""
+    return lambda part, given: (
+        ("Always" if _is_latest(part.get(field)) else "IfNotPresent") if given in (None, "") else given
+    )
+
+
+def _is_latest(image: object) -> bool:
+    if not isinstance(image, str):
+        return False
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return tag == "latest" or not (tag or digest)
+
+
+def _container_port(port: Any, given: Any) -> Any:
+    return given or (port.get("containerPort", given) if isinstance(port, dict) else port.container_port)
+
+
+def _with_limits(resources: Any, requests: Any) -> Any:
+    """The requests, and the limits of what is not requested."""
+    limits = resources.get("limits") if isinstance(resources, dict) else resources.limits
+    known = requests if isinstance(requests, dict) else {}
+    return {**limits, **known} if isinstance(limits, dict) and not limits.keys() <= known.keys() else requests
+
+
+def _empty_dir(volume: Any, given: Any) -> Any:
+    """A volume without any source is an empty directory."""
+    return given if any(value is not None for key, value in volume.items() if key != "name") else {}
+
+
+CLAIM_SPEC = Part(volumeMode=when_empty("Filesystem"))
+
+_HTTP_GET = Part(path=when_empty("/"), scheme=when_empty("HTTP"))
+_PROBE = Part(
+    timeoutSeconds=when_empty(1),
+    periodSeconds=when_empty(10),
+    successThreshold=when_empty(1),
+    failureThreshold=when_empty(3),
+    httpGet=_HTTP_GET,
+    grpc=Part(service=when_missing("")),
+)
+_HOOK = Part(httpGet=_HTTP_GET)
+# Where a variable or a file gets its value.
+_REFERENCE = Part(
+    fieldRef=Part(apiVersion=when_empty("v1")),
+    resourceFieldRef=Part(divisor=when_empty("0")),
+    fileKeyRef=Part(optional=when_missing(False)),
+)
+_MODE = when_missing(0o644)
+
+VOLUME = Part(
+    emptyDir=_empty_dir,
+    azureDisk=Part(
+        cachingMode=when_missing("ReadWrite"),
+        fsType=when_missing("ext4"),
+        readOnly=when_missing(False),
+        kind=when_missing(DEFAULT_AZURE_DISK_KIND),
+    ),
+    iscsi=Part(iscsiInterface=when_empty("default")),
+    rbd=Part(pool=when_empty(DEFAULT_RBD_POOL), user=when_empty("admin"), keyring=when_empty("/etc/ceph/keyring")),
+    scaleIO=Part(storageMode=when_empty("ThinProvisioned"), fsType=when_empty("xfs")),
+    hostPath=Part(type=when_missing("")),
+    secret=Part(defaultMode=_MODE),
+    configMap=Part(defaultMode=_MODE),
+    downwardAPI=Part(defaultMode=_MODE, items=_REFERENCE),
+    projected=Part(
+        defaultMode=_MODE,
+        sources=Part(
+            serviceAccountToken=Part(expirationSeconds=when_missing(3600)), downwardAPI=Part(items=_REFERENCE)
+        ),
+    ),
+    image=Part(pullPolicy=_image_policy("reference")),
+    ephemeral=Part(volumeClaimTemplate=Part(spec=CLAIM_SPEC)),
+)
+
+_SPEC: dict[str, Rule] = {
+    "dnsPolicy": when_empty("ClusterFirst"),
+    "restartPolicy": when_empty(DEFAULT_RESTART_POLICY),
+    "schedulerName": when_empty(DEFAULT_SCHEDULER_NAME),
+    "terminationGracePeriodSeconds": when_missing(DEFAULT_GRACE_SECONDS),
+    "securityContext": when_missing({}),
+    # The older name of the field is always served beside the newer one.
+    "serviceAccountName": lambda spec, given: given or spec.get("serviceAccount") or given,
+    "serviceAccount": lambda spec, given: spec.get("serviceAccountName") or given,
+    "volumes": VOLUME,
+}
+# All of a pod's spec but for its containers.
+POD_SPEC = Part(**_SPEC)
+
+
+@cache
+def container_defaults(*, is_pod: bool = False, on_host_network: bool = False) -> Part:
+    """Of a container; ``is_pod`` for what those of a template do not get."""
+    host_port: dict[str, Rule] = {"hostPort": _container_port} if on_host_network else {}
+    requests: dict[str, Rule] = {"resources": Part(requests=_with_limits)} if is_pod else {}
+    return Part(
+        imagePullPolicy=_image_policy("image"),
+        terminationMessagePath=when_empty("/dev/termination-log"),
+        terminationMessagePolicy=when_empty("File"),
+        ports=Part(protocol=when_empty(DEFAULT_PROTOCOL), **host_port),
+        livenessProbe=_PROBE,
+        readinessProbe=_PROBE,
+        startupProbe=_PROBE,
+        lifecycle=Part(postStart=_HOOK, preStop=_HOOK),
+        env=Part(valueFrom=_REFERENCE),
+        **requests,
+    )
+
+
+def template_with_defaults(template: dict[str, Any], *, is_pod: bool = False) -> dict[str, Any]:
+    """A pod template that is plain data with the API's defaults; ``is_pod`` for those that only pods get."""
+    spec = template.get("spec")
+    on_host_network = isinstance(spec, dict) and bool(spec.get("hostNetwork"))
+    return _template(is_pod, on_host_network).filled(template)
+
+
+@cache
+def _template(is_pod: bool, on_host_network: bool) -> Part:
+    # Servers of old gave templates host ports as well.
+    container = container_defaults(is_pod=is_pod, on_host_network=on_host_network)
+    of_pods: dict[str, Rule] = {"enableServiceLinks": when_missing(True)} if is_pod else {}
+    return Part(
+        spec=Part(
+            **_SPEC,
+            containers=container,
+            initContainers=container,
+            ephemeralContainers=container_defaults(),
+            **of_pods,
+        )
+    )

@@ -1,0 +1,458 @@
+"""What is wrong with PodDisruptionBudgets, and which pending or new pods would break them.
+
+What the disruption controller makes of a budget follows ``pkg/controller/disruption/disruption.go``, what the eviction
+API does ``pkg/registry/core/pod/storage/eviction.go`` (``k8s.io/kubernetes`` v1.36.3). Both take an empty selector to
+select every pod of the namespace; the scheduler takes it to select none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import fill_budget_statuses
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.budgets.breaches import breaches_of, search_priorities, with_breaches
+from kpreempt.analysis.budgets.protection import Protection, Workloads, find_near_misses
+from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.hypothetical_pods import PrioritySearch
+from kpreempt.analysis.pending.pods import queue_positions
+from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
+from kpreempt.analysis.pod_selection import PodSelection
+from kpreempt.analysis.queue.order import FailedAttempts
+from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
+from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import desired_healthy, needs_scale
+from kpreempt.controllers.pods import is_ready
+from kpreempt.controllers.scales import Scales, owner_scales
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
+from kpreempt.model.meta import controller_name, controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import Assumption, ClusterSummary, Verdict
+from kpreempt.verdict.budgets import (
+    AuditedBudget,
+    BudgetAudit,
+    Finding,
+    FindingId,
+    ProtectedWorkload,
+    Remedy,
+    RemedyAction,
+    Severity,
+)
+
+_PERCENTAGE = re.compile(r"[+-]?[0-9]{1,9}%")
+
+_SEVERITIES = {
+    FindingId.BROKEN_BY_PREEMPTION: Severity.ERROR,
+    FindingId.NEVER_ALLOWS: Severity.ERROR,
+    FindingId.MIN_AVAILABLE_ABOVE_PODS: Severity.ERROR,
+    FindingId.OVERLAP: Severity.ERROR,
+    FindingId.NO_SCALE: Severity.ERROR,
+    FindingId.INVALID_AMOUNT: Severity.ERROR,
+    FindingId.INVALID_SELECTOR: Severity.ERROR,
+    FindingId.ALLOWS_NONE_NOW: Severity.WARNING,
+    FindingId.UNMANAGED_PODS: Severity.WARNING,
+    FindingId.SELECTS_EVERY_POD: Severity.WARNING,
+    FindingId.NULL_SELECTOR: Severity.WARNING,
+    FindingId.SELECTS_NOTHING: Severity.WARNING,
+    FindingId.STALE_STATUS: Severity.WARNING,
+    FindingId.NO_STATUS: Severity.NOTE,
+    FindingId.SEVERAL_WORKLOADS: Severity.NOTE,
+    FindingId.PROTECTS_NOTHING: Severity.NOTE,
+    FindingId.NO_BUDGET: Severity.NOTE,
+}
+
+
+def audit_budgets(
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    at: datetime,
+    selection: PodSelection = PodSelection(),  # noqa: B008 - it is immutable
+    assumptions: Iterable[Assumption] = (),
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+) -> BudgetAudit:
+    """What is to say of the budgets of a namespace, or of those that protect pods with some labels.
+
+    ``cluster`` has a status for every budget (``fill_budget_statuses``), and ``assumptions`` say which were filled in.
+    All pending pods are asked, wherever they are: ``at`` is the time of the snapshot, and stands for missing start
+    times; its age counts to ``now``. ``spread`` does that work for several pods. Raises ``PluginFailedError`` where a
+    plugin cannot order the queue.
+    """
+    said = list(assumptions)
+    with phases.phase("audit"):
+        protection = Protection(cluster)
+        workloads = Workloads(cluster)
+        asked = [budget for budget in cluster.pod_disruption_budgets if _is_asked(budget, selection, protection)]
+        auditor = _Auditor(cluster, protection, workloads, _filled_in(said))
+        items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
+        said += unread_for_budgets(cluster, [pod for budget in asked for pod in protection.pods_of(budget)])
+        may_be_listed = BUDGETS not in cluster.unread
+        unprotected = _unprotected(cluster, protection, workloads, selection) if may_be_listed else []
+    pending = [pod for pod in pending_pods(cluster) if pod.metadata.deletion_timestamp is None] if items else []
+    decided: list[tuple[Pod, Verdict]] = []
+    unsearched = 0
+    if items:
+        said += unread_events(cluster)
+        with phases.phase("prepare"):
+            prepared = scheduler.prepare(cluster, now=at)
+        decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
+        rules = scheduler.queue_rules(lambda: prepared, phases)
+        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
+        for key, breaches in breaches_of(decided, positions, protection).items():
+            if key in items:
+                items[key] = with_breaches(items[key], breaches)
+        search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
+        unsearched = search_priorities(cluster, items, protection, search)
+    counted = decided[0][1].cluster if decided else _counted(cluster)
+    own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
+    return BudgetAudit(
+        cluster=described(counted, cluster, now),
+        at=at,
+        pending=len(pending),
+        items=list(items.values()),
+        unprotected=unprotected,
+        unsearched=unsearched,
+        assumptions=list(dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *said, *own])),
+    )
+
+
+class _Auditor:
+    """What is to say of each budget on its own, and beside the others."""
+
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        protection: Protection,
+        workloads: Workloads,
+        without_status: frozenset[str],
+    ) -> None:
+        self._protection = protection
+        self._workloads = workloads
+        self._without_status = without_status
+        self._scales = Scales(cluster)
+        self._recomputed = _recomputed(cluster)
+
+    def audit(self, budget: PodDisruptionBudget) -> AuditedBudget:
+        """The budget's numbers, and all that can be said without a scheduler."""
+        status = budget.status or PodDisruptionBudgetStatus()
+        pods = self._protection.pods_of(budget)
+        spec, selector = budget.spec, budget.spec.selector
+        leaving = [pod for pod in pods if _is_leaving(pod, status)]
+        staying = [pod for pod in pods if not _is_leaving(pod, status)]
+        not_ready = [pod for pod in staying if not is_ready(pod)]
+        is_explained = len(staying) - len(not_ready) == status.current_healthy
+        to_be = self._to_be(pods)
+        facts = AuditedBudget(
+            budget=budget.key,
+            selector=None if selector is None else str(selector),
+            min_available=spec.min_available,
+            max_unavailable=spec.max_unavailable,
+            expected=status.expected_pods,
+            desired=status.desired_healthy,
+            healthy=status.current_healthy,
+            allowed=status.disruptions_allowed,
+            pods=len(pods),
+            workloads=self._protected(pods),
+            # Where conditions and status differ, one of them is not up to date, and no pod is to blame.
+            not_ready=[pod.metadata.name for pod in not_ready] if is_explained else [],
+            leaving=[pod.metadata.name for pod in leaving],
+            missing=max(to_be - len(pods), 0),
+            lets_unready_go=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+            is_counted=selector is not None and selector.is_valid() and not selector.is_empty(),
+        )
+        findings = list(self._findings(budget, facts, pods, to_be))
+        return msgspec.structs.replace(facts, findings=findings)
+
+    def _findings(
+        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
+    ) -> Iterator[Finding]:
+        selector = budget.spec.selector
+        if selector is None:
+            yield _finding(FindingId.NULL_SELECTOR, budget)
+        elif not selector.is_valid():
+            yield _finding(FindingId.INVALID_SELECTOR, budget)
+        elif selector.is_empty():
+            yield _finding(FindingId.SELECTS_EVERY_POD, budget)
+        elif not pods:
+            yield self._selects_nothing(budget, selector)
+        yield from self._about_status(budget)
+        if pods:
+            yield from self._about_owners(budget, facts, pods)
+            yield from self._about_allowance(budget, facts, pods, to_be)
+            yield from self._overlap(budget, pods)
+
+    def _about_status(self, budget: PodDisruptionBudget) -> Iterator[Finding]:
+        if _is_stale(budget):
+            recomputed = self._recomputed[budget.key]
+            yield _finding(FindingId.STALE_STATUS, budget, number=recomputed.disruptions_allowed)
+        if budget.key in self._without_status:
+            yield _finding(FindingId.NO_STATUS, budget)
+        if not all(map(_is_amount, (budget.spec.min_available, budget.spec.max_unavailable))):
+            yield _finding(FindingId.INVALID_AMOUNT, budget)
+
+    def _about_owners(
+        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod]
+    ) -> Iterator[Finding]:
+        owned = [each for each in facts.workloads if each.workload]
+        if len(owned) > 1:
+            yield _finding(FindingId.SEVERAL_WORKLOADS, budget, objects=[each.workload for each in owned])
+        if not needs_scale(budget.spec):
+            return
+        without_scale = self._without_scale(pods)
+        if without_scale:
+            names = sorted({controller_name(pod.metadata) for pod in without_scale})
+            yield _finding(
+                FindingId.NO_SCALE,
+                budget,
+                pods=_names(without_scale),
+                objects=names,
+                remedies=[_set(budget, "minAvailable", max(len(pods) - 1, 0))],
+            )
+        if unmanaged := [pod for pod in pods if controller_of(pod.metadata) is None]:
+            remedies = [_set(budget, "minAvailable", max(len(pods) - 1, 0))]
+            found = _finding(FindingId.UNMANAGED_PODS, budget, pods=_names(unmanaged), remedies=remedies)
+            # Without any other pods it expects none, and so allows nothing, ever.
+            is_error = len(unmanaged) == len(pods) and facts.allowed <= 0
+            yield msgspec.structs.replace(found, severity=Severity.ERROR) if is_error else found
+
+    def _about_allowance(
+        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
+    ) -> Iterator[Finding]:
+        """Why the budget allows nothing, or that it allows everything."""
+        judged = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
+        # By number the controller counts the pods that there are; how many there are to be decides what can ever be.
+        expected = judged.expected_pods if needs_scale(budget.spec) else to_be
+        desired = _desired(budget.spec, expected)
+        if desired is None or (needs_scale(budget.spec) and self._without_scale(pods)):
+            return
+        if expected > 0 and desired <= 0:
+            yield _finding(FindingId.PROTECTS_NOTHING, budget, number=expected)
+        if judged.disruptions_allowed > 0 or expected <= 0:
+            return
+        if desired >= expected:
+            yield _finding(
+                FindingId.MIN_AVAILABLE_ABOVE_PODS if desired > expected else FindingId.NEVER_ALLOWS,
+                budget,
+                number=expected,
+                remedies=_loosened(budget, facts, pods, expected),
+            )
+        elif not (needs_scale(budget.spec) and all(controller_of(pod.metadata) is None for pod in pods)):
+            yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
+
+    def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
+        shared: list[Pod] = []
+        others: set[str] = set()
+        for pod in pods:
+            budgets = self._protection.budgets_of(pod.key)
+            if len(budgets) > 1:
+                shared.append(pod)
+                others.update(each.metadata.name for each in budgets if each is not budget)
+        if shared:
+            yield _finding(
+                FindingId.OVERLAP,
+                budget,
+                pods=_names(shared),
+                objects=[f"PodDisruptionBudget {name}" for name in sorted(others)],
+            )
+
+    def _selects_nothing(self, budget: PodDisruptionBudget, selector: LabelSelector) -> Finding:
+        namespace = budget.metadata.namespace
+        empty = self._workloads.wanting(namespace, selector)
+        neighbours = self._protection.in_namespace[namespace]
+        finding = _finding(
+            FindingId.SELECTS_NOTHING,
+            budget,
+            objects=sorted(each.name for each in empty),
+            near_misses=[] if empty else find_near_misses(neighbours, selector, self._workloads),
+            remedies=[] if empty else [Remedy(action=RemedyAction.DELETE, target=_title(budget))],
+        )
+        # Scaled to zero, or its pods are about to be made: the budget is what it should be.
+        return msgspec.structs.replace(finding, severity=Severity.NOTE) if empty else finding
+
+    def _protected(self, pods: Sequence[Pod]) -> list[ProtectedWorkload]:
+        numbers: dict[str, list[int]] = {}
+        replicas: dict[str, int | None] = {}
+        for pod in pods:
+            workload = self._workloads.of(pod)
+            replicas[workload.name] = workload.replicas
+            number = numbers.setdefault(workload.name, [0, 0])
+            number[0] += 1
+            number[1] += int(pod.metadata.deletion_timestamp is None and is_ready(pod))
+        return [
+            ProtectedWorkload(name, number, ready, replicas[name]) for name, (number, ready) in sorted(numbers.items())
+        ]
+
+    def _without_scale(self, pods: Sequence[Pod]) -> list[Pod]:
+        """The pods of owners that have no size."""
+        known: dict[tuple[str, str], bool] = {}
+        found = []
+        for pod in pods:
+            owner = controller_of(pod.metadata)
+            if owner is None:
+                continue
+            key = owner.kind, owner.name
+            if key not in known:
+                try:
+                    owner_scales([pod], self._scales.scale_of)
+                    known[key] = False
+                except SyncError:
+                    known[key] = True
+            if known[key]:
+                found.append(pod)
+        return found
+
+    def _to_be(self, pods: Sequence[Pod]) -> int:
+        """How many pods there are to be: what their owners want, and those without one; else those that there are."""
+        try:
+            scales = owner_scales(pods, self._scales.scale_of)
+        except SyncError:
+            return len(pods)
+        if any(scale.is_guessed for scale in scales):
+            return len(pods)
+        return sum(scale.replicas for scale in scales) + sum(controller_of(pod.metadata) is None for pod in pods)
+
+
+def _is_asked(budget: PodDisruptionBudget, selection: PodSelection, protection: Protection) -> bool:
+    if selection.namespace not in ("", budget.metadata.namespace):
+        return False
+    return selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget)))
+
+
+def _filled_in(assumptions: Iterable[Assumption]) -> frozenset[str]:
+    """The budgets without a status of their own, by name: ``fill_budget_statuses`` says so of each."""
+    kind = "PodDisruptionBudget "
+    return frozenset(
+        each.subject.removeprefix(kind)
+        for each in assumptions
+        if each.field == "status" and each.subject.startswith(kind)
+    )
+
+
+def _recomputed(cluster: ClusterSnapshot) -> dict[str, PodDisruptionBudgetStatus]:
+    """What the controller would now say of the budgets that it has not seen in their latest form."""
+    stale = [msgspec.structs.replace(each, status=None) for each in cluster.pod_disruption_budgets if _is_stale(each)]
+    filled, _ = fill_budget_statuses(msgspec.structs.replace(cluster, pod_disruption_budgets=stale))
+    return {each.key: each.status for each in filled.pod_disruption_budgets if each.status is not None}
+
+
+def _is_stale(budget: PodDisruptionBudget) -> bool:
+    return budget.status is not None and budget.status.observed_generation < budget.metadata.generation
+
+
+def _is_leaving(pod: Pod, status: PodDisruptionBudgetStatus) -> bool:
+    return pod.metadata.deletion_timestamp is not None or pod.metadata.name in status.disrupted_pods
+
+
+def _is_amount(amount: int | str | None) -> bool:
+    return not isinstance(amount, str) or _PERCENTAGE.fullmatch(amount) is not None
+
+
+def _desired(spec: PodDisruptionBudgetSpec, expected: int) -> int | None:
+    """How many of the expected pods have to stay; ``None`` where the spec names no amount."""
+    amount = spec.min_available if spec.max_unavailable is None else spec.max_unavailable
+    return desired_healthy(spec, expected) if _is_amount(amount) else None
+
+
+def _title(budget: PodDisruptionBudget) -> str:
+    return f"PodDisruptionBudget {budget.metadata.name}"
+
+
+def _names(pods: Iterable[Pod]) -> list[str]:
+    return [pod.metadata.name for pod in pods]
+
+
+def _finding(kind: FindingId, budget: PodDisruptionBudget, **evidence: Any) -> Finding:
+    return Finding(
+        id=kind,
+        severity=_SEVERITIES[kind],
+        namespace=budget.metadata.namespace,
+        subject=_title(budget),
+        **evidence,
+    )
+
+
+def _set(budget: PodDisruptionBudget, field: str, value: int) -> Remedy:
+    return Remedy(action=RemedyAction.SET, target=_title(budget), field=field, value=value)
+
+
+def _loosened(budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], expected: int) -> list[Remedy]:
+    """What lets a budget allow one disruption once all its pods are ready."""
+    remedies = []
+    owners = [controller_of(pod.metadata) for pod in pods]
+    is_scaled = all(owners) and all(each.replicas is not None for each in facts.workloads)
+    if is_scaled:
+        remedies.append(_set(budget, "maxUnavailable", 1))
+    elif expected > 0:
+        remedies.append(_set(budget, "minAvailable", expected - 1))
+    replicas = _enough_replicas(budget)
+    if is_scaled and len(facts.workloads) == 1 and replicas is not None:
+        remedies.append(Remedy(action=RemedyAction.SCALE, target=facts.workloads[0].workload, value=replicas))
+    return remedies
+
+
+def _enough_replicas(budget: PodDisruptionBudget) -> int | None:
+    """The fewest replicas of which the budget lets one go; ``None`` where no number will do."""
+    amount = budget.spec.min_available
+    if budget.spec.max_unavailable is not None or amount is None:
+        return None
+    if isinstance(amount, int):
+        return amount + 1
+    percentage = int(amount.removesuffix("%"))
+    # The share that stays is rounded up: it has to leave a whole pod.
+    return -(-100 // (100 - percentage)) if 0 <= percentage < 100 else None
+
+
+def _unprotected(
+    cluster: ClusterSnapshot, protection: Protection, workloads: Workloads, selection: PodSelection
+) -> list[Finding]:
+    """The workloads of two replicas and more that no budget protects; those without a size are left out."""
+    scales = Scales(cluster)
+    members: dict[tuple[str, str], list[Pod]] = {}
+    replicas: dict[tuple[str, str], int | None] = {}
+    for pod in cluster.pods:
+        if pod.is_terminal or controller_of(pod.metadata) is None or not selection.has(pod):
+            continue
+        workload = workloads.of(pod)
+        key = pod.metadata.namespace, workload.name
+        members.setdefault(key, []).append(pod)
+        replicas[key] = workload.replicas
+    found = []
+    for (namespace, name), pods in sorted(members.items()):
+        size = replicas[namespace, name]
+        number = len(pods) if size is None else size
+        if number < 2 or any(protection.budgets_of(pod.key) for pod in pods) or not _has_scale(pods[0], scales):
+            continue
+        found.append(
+            Finding(
+                id=FindingId.NO_BUDGET,
+                severity=_SEVERITIES[FindingId.NO_BUDGET],
+                namespace=namespace,
+                subject=name,
+                number=number,
+                remedies=[Remedy(action=RemedyAction.CREATE_BUDGET, target=name, field="maxUnavailable", value=1)],
+            )
+        )
+    return found
+
+
+def _has_scale(pod: Pod, scales: Scales) -> bool:
+    try:
+        owner_scales([pod], scales.scale_of)
+    except SyncError:
+        return False
+    return True
+
+
+def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
+    nodes = {node.name for node in cluster.nodes}
+    return ClusterSummary(len(nodes), sum(pod.spec.node_name in nodes and not pod.is_terminal for pod in cluster.pods))

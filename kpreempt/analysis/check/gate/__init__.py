@@ -1,0 +1,42 @@
+"""The gate of a check: limits, what breaks them, and what lets it pass all the same."""
+
+from kpreempt.analysis.check.gate.case import Facts, PodFacts
+from kpreempt.analysis.check.gate.evaluate import Judged, evaluate, least, measured, passes, together
+from kpreempt.analysis.check.gate.excuses import (
+    WAIVE,
+    WAIVE_REASON,
+    Accepted,
+    Baseline,
+    Excuses,
+    Waiver,
+    baseline_text,
+    read_baseline,
+    waiver_of_option,
+    waivers_of_object,
+)
+from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named
+
+__all__ = [
+    "WAIVE",
+    "WAIVE_REASON",
+    "Accepted",
+    "Baseline",
+    "Excuses",
+    "Facts",
+    "ForbiddenVictims",
+    "GateRules",
+    "Judged",
+    "Override",
+    "PodFacts",
+    "Waiver",
+    "baseline_text",
+    "evaluate",
+    "least",
+    "measured",
+    "passes",
+    "read_baseline",
+    "rule_named",
+    "together",
+    "waiver_of_option",
+    "waivers_of_object",
+]

@@ -1,0 +1,228 @@
+"""What rules about the end measure: who waits, what is stranded, whether it comes to an end, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from kpreempt.analysis.check.gate.case import CLUSTER, Case, Measure, Part, grouped, parts_of
+from kpreempt.gate_rules import RuleId
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.check import ChangeKind
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
+from kpreempt.verdict.unread import LIST
+
+# What asks for pods that were not there before.
+_ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
+_BUDGETS = "PodDisruptionBudget"
+_RULE_ABOUT = {
+    AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
+    # Objects that could not be read are left out as bad ones are.
+    AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
+}
+
+
+def _unscheduled(case: Case) -> Iterator[Measure]:
+    """The workloads of which a new pod has no node in the end, or of which not all comes about that is asked for."""
+    rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
+    asking = {change.object for change in case.changes if change.kind in _ASKS_FOR_PODS}
+    everyone = _waiting_by_workload(case, simulation.waiting)
+    # A pod that came with the simulation and took nobody's place is one that the change brings.
+    new = [each for each in simulation.waiting if not each.waited_before]
+    waiting = _waiting_by_workload(
+        case, [each for each in new if not each.was_running or _workload(case, each) in asking]
+    )
+    missing = {
+        each.workload: max((each.wanted_after or 0) - each.ready_after, each.pending_after, 1)
+        for each in simulation.workloads
+        if each.is_changed and not each.is_done and each.workload in asking
+    }
+    since = _waiting_since(simulation)
+    refused = {each.workload: each.message for each in simulation.refused if each.left}
+    for workload in {**waiting, **missing}:
+        pods = waiting.get(workload, [])
+        messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
+        messages += filter(None, [refused.get(workload, "")])
+        part = Part(
+            change=case.change_of(workload),
+            amount=len(pods) or missing[workload],
+            pods=[each.pod for each in pods],
+        )
+        yield Measure(
+            rule=rule,
+            subject=workload,
+            parts=[part],
+            group=case.group_of(rule, workload),
+            since=min((since.get(each.pod, 0.0) for each in pods), default=simulation.seconds),
+            detail=messages[0] if messages else "",
+        )
+
+
+def _pending(case: Case) -> Iterator[Measure]:
+    """The workloads of which pods ran, had to go, and have no node in the end."""
+    behind = {
+        victim.replacement: case.behind[index]
+        for index, victim in enumerate(case.simulation.displaced)
+        if victim.replacement and not victim.lands_on
+    }
+    since = _waiting_since(case.simulation)
+    ran = [each for each in case.simulation.waiting if each.was_running]
+    for workload, own in _waiting_by_workload(case, ran).items():
+        yield Measure(
+            rule=RuleId.MAX_PENDING,
+            subject=workload,
+            parts=parts_of((behind.get(each.pod, ""), each.pod) for each in own),
+            group=case.group_of(RuleId.MAX_PENDING, workload),
+            since=min(since.get(each.pod, 0.0) for each in own),
+            detail=next((each.message for each in own if each.message), ""),
+        )
+
+
+def _stranded(case: Case) -> Iterator[Measure]:
+    """What is left without something that it needs, if only for a while; pods count under their workload."""
+    behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
+
+    def key(each: Stranded) -> tuple[str, StrandedKind]:
+        is_service = each.kind is StrandedKind.SERVICE
+        return f"Service {each.subject}" if is_service else case.workload_of(each.subject), each.kind
+
+    def cause(each: Stranded) -> str:
+        return min(filter(None, (behind.get(pod) for pod in each.missing)), default="")
+
+    for (subject, kind), own in grouped(case.simulation.stranded, key).items():
+        yield Measure(
+            rule=RuleId.MAX_STRANDED,
+            subject=subject,
+            aspect=kind,
+            parts=parts_of((cause(each), each.subject) for each in own),
+            group=case.group_of(RuleId.MAX_STRANDED, subject),
+            since=min(each.since for each in own),
+        )
+
+
+def _deletions(case: Case) -> Iterator[Measure]:
+    """The workloads that run, or are meant to, and go along with something that is deleted."""
+    for each in case.changes:
+        if not each.deleted_with or not (each.pods or (each.replicas_before and not each.object.startswith("Job "))):
+            continue
+        yield Measure(
+            rule=RuleId.MAX_DELETIONS,
+            subject=each.object,
+            parts=[Part(change=each.deleted_with, amount=1, pods=each.pods)],
+            group=case.group_of(RuleId.MAX_DELETIONS, each.object),
+        )
+
+
+def _refusals(case: Case) -> Iterator[Measure]:
+    """The workloads of which ResourceQuotas refuse pods, if only for a while."""
+    for each in case.simulation.refused:
+        yield Measure(
+            rule=RuleId.QUOTA_REFUSALS,
+            subject=each.workload,
+            aspect=each.quota,
+            parts=[Part(change=case.change_of(each.workload), amount=each.pods)],
+            group=case.group_of(RuleId.QUOTA_REFUSALS, each.workload),
+            since=each.since,
+            detail=each.message,
+        )
+
+
+def _loops(case: Case) -> Iterator[Measure]:
+    """The workloads whose pods displace one another without end."""
+    if case.simulation.end is not SimulationEnd.LOOP:
+        return
+    victims = grouped(case.order, lambda index: case.workloads[index])
+    for workload in dict.fromkeys(case.simulation.loop or [CLUSTER]):
+        changes = sorted({case.behind[index] for index in victims.get(workload, ())}) or [case.change_of(workload)]
+        yield Measure(
+            rule=RuleId.FORBID_LOOPS,
+            subject=workload,
+            # How often each pod goes is a matter of when the loop is noticed.
+            parts=[Part(change=change, amount=1) for change in changes],
+            group=case.group_of(RuleId.FORBID_LOOPS, workload),
+            since=case.simulation.seconds,
+        )
+
+
+def _snapshot_age(case: Case) -> Iterator[Measure]:
+    """How old the snapshot is; one that does not say is too old. A live cluster has no age."""
+    if case.facts.is_live:
+        return
+    age = case.facts.snapshot_age
+    yield Measure(
+        rule=RuleId.MAX_SNAPSHOT_AGE,
+        subject=CLUSTER,
+        parts=[Part(amount=0 if age is None else max(0, ceil(age)))],
+        is_broken=age is None,
+        aspect="unknown" if age is None else "",
+        detail="the snapshot does not say when it was taken" if age is None else "",
+    )
+
+
+def _not_known(case: Case) -> Iterator[Measure]:
+    """What is not known and could change the answer, by what it is about."""
+    found: dict[tuple[RuleId, str, str], list[Assumption]] = {}
+    for each in dict.fromkeys(case.facts.assumptions):
+        rule = _rule_about(each)
+        if rule is not None:
+            found.setdefault((rule, _subject(each, case), each.field), []).append(each)
+    for (rule, subject, field), own in found.items():
+        pods = sorted({each.subject.removeprefix("Pod ") for each in own if each.subject.startswith("Pod ")})
+        messages = sorted({each.message for each in own})
+        yield Measure(
+            rule=rule,
+            subject=subject,
+            aspect=field,
+            parts=[Part(change=case.change_of(subject), amount=len(own), pods=pods)],
+            detail=f"{field}: {messages[0]}" if field not in ("", LIST) else messages[0],
+        )
+    if case.simulation.end is SimulationEnd.BROKEN_OFF:
+        yield Measure(
+            rule=RuleId.OUTCOME_UNCERTAIN,
+            subject=CLUSTER,
+            aspect="broken off",
+            parts=[Part(amount=1)],
+            since=case.simulation.seconds,
+            detail="it was broken off before it came to an end",
+        )
+
+
+def _rule_about(assumption: Assumption) -> RuleId | None:
+    """The rule that the assumption breaks, or ``None`` where only how something is told rests on it.
+
+    One about the kind of budgets as a whole is about the budgets, also where a dump does not say what it was.
+    """
+    if assumption.kind is AssumptionKind.TOLD:
+        return None
+    is_kind = assumption.subject == _BUDGETS and assumption.field in ("", "list")
+    if is_kind or (assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS):
+        return RuleId.BUDGETS_UNREADABLE
+    return _RULE_ABOUT[assumption.kind]
+
+
+def _subject(assumption: Assumption, case: Case) -> str:
+    """What is assumed about; a pod counts under its workload, since its own name may be another one in the next run."""
+    kind, _, name = assumption.subject.partition(" ")
+    return case.workload_of(name) if kind == "Pod" and name else assumption.subject or CLUSTER
+
+
+def _workload(case: Case, waiting: Waiting) -> str:
+    return waiting.workload or case.workload_of(waiting.pod)
+
+
+def _waiting_by_workload(case: Case, waiting: Iterable[Waiting]) -> dict[str, list[Waiting]]:
+    return grouped(waiting, lambda each: _workload(case, each))
+
+
+def _waiting_since(simulation: Simulation) -> dict[str, float]:
+    """When each pod was first found to have no node."""
+    since: dict[str, float] = {}
+    for step in simulation.steps:
+        if step.kind is StepKind.WAITS:
+            since.setdefault(step.pod, step.at)
+    return since
+
+
+MEASURES = (_unscheduled, _pending, _stranded, _deletions, _refusals, _loops, _snapshot_age, _not_known)

@@ -1,0 +1,223 @@
+"""Puts the rules to a simulation, or to several of which any may come about, and says what each finding counts for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from kpreempt.analysis.check.gate import ends, victims
+from kpreempt.analysis.check.gate.case import Case, Facts, Measure
+from kpreempt.analysis.check.gate.excuses import Excuse, Excuses, accepted, excuse_of, excuses_together
+from kpreempt.analysis.check.gate.rules import GateRules
+from kpreempt.gate_rules import RuleId
+from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
+from kpreempt.verdict.simulation import Simulation
+
+_ORDER = {rule: index for index, rule in enumerate(RuleId)}
+_MEASURES = (*victims.MEASURES, *ends.MEASURES)
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The rules as they fare in one run, what breaks them, and how likely the run is beside the others."""
+
+    results: Sequence[RuleResult]
+    findings: Sequence[GateFinding]
+    likelihood: float = 1.0
+
+
+class _Counted(NamedTuple):
+    """A finding, how much of it counts, and what excuses the rest of one that fails."""
+
+    finding: GateFinding
+    left: int
+    excuse: Excuse | None
+
+
+def evaluate(
+    simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules, excuses: Excuses
+) -> tuple[list[RuleResult], list[GateFinding]]:
+    """Every rule with how it fares, and what breaks one, by rule and subject.
+
+    What is excused does not count: where the rest of a sum is within its limit, it is no finding.
+    """
+    written = {change.object: change for change in changes}
+    pools: dict[object, list[Measure]] = {}
+    amounts: dict[RuleId, int] = {}
+    for measure in _measures(simulation, changes, facts, rules):
+        key: object = (measure.rule, measure.group) if measure.rule.row.is_pooled else len(pools)
+        pools.setdefault(key, []).append(measure)
+    findings: list[GateFinding] = []
+    for pool in pools.values():
+        rule = pool[0].rule
+        amounts[rule] = max(amounts.get(rule, 0), sum(measure.amount for measure in pool))
+        findings += _broken(pool, rules, excuses, written)
+    findings = _worst_chains(findings)
+    findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
+    return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in RuleId], findings
+
+
+def passes(results: Iterable[RuleResult]) -> bool:
+    """Whether the gate is open."""
+    return not any(each.failures for each in results)
+
+
+def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> dict[str, int]:
+    """What there is in a simulation, whether or not it is within the limits: the largest amount by fingerprint.
+
+    Each change has its own part in it. Of a simulation of other manifests, this is the ``base`` that excuses as much.
+    What is not known, or too old to be told, is no less so for being there before, and is left out.
+    """
+    found: dict[str, int] = {}
+    for measure in _measures(simulation, changes, facts, rules):
+        if measure.rule.row.about_input:
+            continue
+        for part in measure.parts:
+            fingerprint = measure.part_fingerprint(part)
+            found[fingerprint] = max(part.amount, found.get(fingerprint, 0))
+    return found
+
+
+def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
+    case = Case(simulation, changes, facts, rules)
+    return [found for measure in _MEASURES for found in measure(case) if found.amount or found.is_broken]
+
+
+def _broken(
+    pool: Sequence[Measure], rules: GateRules, excuses: Excuses, written: Mapping[str, Change]
+) -> list[GateFinding]:
+    """The findings about measures that share a limit."""
+    limit = rules.limit_of(pool[0].rule, pool[0].group)
+    if limit is None:
+        return []
+    is_broken = any(measure.is_broken for measure in pool)
+    if sum(measure.amount for measure in pool) <= limit and not is_broken:
+        return []
+    judged = [_judged(measure, limit, excuses, written) for measure in pool]
+    if not is_broken and sum(each.left for each in judged) <= limit:
+        # What is left is allowed: nobody needs to hear of it, but of what is excused beside it.
+        excused = [each for each in judged if each.finding.standing is not GateStanding.FAILS or each.excuse]
+        return [_excused(each) for each in excused]
+    return [each.finding for each in judged]
+
+
+def _excused(judged: _Counted) -> GateFinding:
+    """The finding with the standing that its excused part has."""
+    return _with(judged.finding, judged.excuse) if judged.excuse else judged.finding
+
+
+def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Counted:
+    """The finding about a measure, with its standing; where only some of its changes are excused, the others count."""
+    objections: list[str] = []
+    found = [excuse_of(measure, part, excuses, objections) for part in measure.parts]
+    left = [part for part, excuse in zip(measure.parts, found, strict=True) if excuse is None]
+    partial = excuses_together([excuse for excuse in found if excuse is not None])
+    whole = partial if not left else accepted(measure, excuses, objections)
+    # The change that has the largest part in what counts.
+    main = max(left or measure.parts, key=lambda part: (part.amount, bool(part.change)))
+    change = written.get(main.change)
+    finding = GateFinding(
+        rule=measure.rule,
+        subject=measure.subject,
+        amount=measure.amount,
+        limit=limit,
+        pods=measure.pods,
+        chain=measure.chain,
+        change=main.change,
+        source=change.source if change else "",
+        line=change.line if change else 0,
+        origin=change.origin if change else "",
+        since=measure.since,
+        detail="; ".join(filter(None, (measure.detail, *dict.fromkeys(objections)))),
+        fingerprint=measure.fingerprint,
+    )
+    if whole is not None:
+        return _Counted(_with(finding, whole), 0, None)
+    return _Counted(finding, sum(part.amount for part in left), partial)
+
+
+def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:
+    return msgspec.structs.replace(
+        finding, standing=excuse.standing, reason=excuse.reason, by=excuse.by, expires=excuse.expires
+    )
+
+
+def _worst_chains(findings: Sequence[GateFinding]) -> list[GateFinding]:
+    """One chain for each change: of several that overrides set other limits for, one that fails, and the longest."""
+    best: dict[str, GateFinding] = {}
+    for each in findings:
+        if each.rule is RuleId.MAX_CASCADE_DEPTH:
+            known = best.get(each.fingerprint)
+            if known is None or _weight(each) > _weight(known):
+                best[each.fingerprint] = each
+    others = [each for each in findings if each.rule is not RuleId.MAX_CASCADE_DEPTH]
+    return [*others, *best.values()]
+
+
+def _weight(finding: GateFinding) -> tuple[bool, int]:
+    return finding.standing is GateStanding.FAILS, finding.amount
+
+
+def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[GateFinding]) -> RuleResult:
+    own = [each.standing for each in findings if each.rule is rule]
+    return RuleResult(
+        rule=rule,
+        is_on=rules.is_on(rule),
+        limit=rules.general(rule) if rule.row.has_limit else None,
+        amount=amount,
+        failures=own.count(GateStanding.FAILS),
+        waived=own.count(GateStanding.WAIVED),
+        accepted=own.count(GateStanding.ACCEPTED),
+        not_new=own.count(GateStanding.NOT_NEW),
+    )
+
+
+def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
+    """The rules over all simulations, and what breaks one in any of them, each with in how many simulations it does.
+
+    Of what several simulations have in common the worst counts: that of the simulation ``shown`` where others are no
+    worse.
+    """
+    if len(simulations) == 1:
+        return list(simulations[0].results), list(simulations[0].findings)
+    found: dict[str, list[tuple[int, GateFinding]]] = {}
+    # The simulation that is shown comes first, so that it wins where nothing is worse.
+    for index in (shown, *(each for each in range(len(simulations)) if each != shown)):
+        for finding in simulations[index].findings:
+            found.setdefault(finding.fingerprint, []).append((index, finding))
+    whole = sum(simulation.likelihood for simulation in simulations)
+    findings = [_worst(own, simulations, whole) for own in found.values()]
+    order = [result.rule for result in simulations[shown].results]
+    findings.sort(key=lambda each: (order.index(each.rule), each.subject, each.change, each.fingerprint))
+    return [_over_all(index, simulations, findings) for index in range(len(order))], findings
+
+
+def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What there is in every simulation, the least amount of each: what only may be there excuses nothing."""
+    found: dict[str, int] | None = None
+    for simulation in simulations:
+        if found is None:
+            found = dict(simulation)
+        found = {key: min(amount, simulation[key]) for key, amount in found.items() if key in simulation}
+    return found or {}
+
+
+def _worst(own: Sequence[tuple[int, GateFinding]], simulations: Sequence[Judged], whole: float) -> GateFinding:
+    _, worst = max(own, key=lambda each: (each[1].standing is GateStanding.FAILS, each[1].amount))
+    alike = {index for index, finding in own if finding.standing is worst.standing}
+    share = sum(simulations[index].likelihood for index in alike) / whole
+    return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share)
+
+
+def _over_all(index: int, simulations: Sequence[Judged], findings: Sequence[GateFinding]) -> RuleResult:
+    first = simulations[0].results[index]
+    own = [each.standing for each in findings if each.rule is first.rule]
+    return msgspec.structs.replace(
+        first,
+        amount=max(simulation.results[index].amount for simulation in simulations),
+        failures=own.count(GateStanding.FAILS),
+        waived=own.count(GateStanding.WAIVED),
+        accepted=own.count(GateStanding.ACCEPTED),
+        not_new=own.count(GateStanding.NOT_NEW),
+    )

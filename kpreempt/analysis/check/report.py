@@ -1,0 +1,212 @@
+"""Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.analysis.algorithms import VOLCANO, Scheduler, has_queue
+from kpreempt.analysis.check.gate import (
+    Excuses,
+    Facts,
+    GateRules,
+    Judged,
+    PodFacts,
+    evaluate,
+    least,
+    measured,
+    passes,
+    together,
+)
+from kpreempt.analysis.check.rollout.records import Plan
+from kpreempt.analysis.check.rollout.room import changed_nodes, spare
+from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
+from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.pending.verdicts import Spread, one_by_one
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.outcomes import Choose
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.unread import unread_of_changed
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict.check import Check, Range
+from kpreempt.verdict.records import SETTING_NOT_MODELLED
+from kpreempt.verdict.simulation import Simulation
+
+
+class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked: the plan of the change, and the rules.
+
+    ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
+    ``runs`` simulations are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do;
+    with ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
+    ``is_live``: the cluster was read a moment ago.
+    """
+
+    cluster: ClusterSnapshot
+    plan: Plan
+    rules: GateRules
+    excuses: Excuses
+    base: Plan | None = None
+    seed: int = 0
+    runs: int | None = None
+    worst_of: int = 0
+    assumptions: Sequence[Assumption] = ()
+    is_live: bool = False
+
+
+def check_rollout(
+    question: CheckQuestion,
+    scheduler: Scheduler,
+    decode: Decode,
+    *,
+    now: datetime,
+    at: datetime,
+    chances: Callable[[int], Choose],
+    paces: Callable[[int], Pace] = lambda _: AT_ONCE,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+) -> Check:
+    """The answer; ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
+
+    ``at`` is the time of the snapshot, whose age counts to ``now``.
+    Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
+    """
+
+    def simulations(plan: Plan) -> Simulations:
+        return Simulations(plan, scheduler, decode, now=at, chances=chances, paces=paces, phases=phases)
+
+    summary = described(_counted(question.cluster), question.cluster, now)
+    # Gates are for controllers, too, which may have much to do where nothing is scheduled.
+    gates = [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
+
+    def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
+        return _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
+
+    excuses = question.excuses
+    if question.base is not None:
+        base = question.base
+        simulated, _ = _simulated(question, simulations(base), spread)
+        there = [measured(each.simulation, base.changes, facts(each, base), question.rules) for each in simulated]
+        excuses = msgspec.structs.replace(excuses, base=least(there))
+    simulated, is_all = _simulated(question, simulations(question.plan), spread)
+    more = [] if is_all or not question.worst_of else [_not_all(len(simulated))]
+    judged = []
+    for each in simulated:
+        known = facts(each, question.plan, more)
+        results, findings = evaluate(each.simulation, question.plan.changes, known, question.rules, excuses)
+        # Simulations that were drawn are there as often as they are likely.
+        judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
+    whole = sum(each.likelihood for each in judged)
+    fails = [not passes(each.results) for each in judged]
+    worst = max(
+        range(len(simulated)),
+        key=lambda index: (_rank(judged[index], simulated[index].simulation), -simulated[index].seed),
+    )
+    results, findings = together(judged, worst)
+    outcomes = [
+        share_of(each, fails=failing, share=of.likelihood / whole)
+        for each, of, failing in zip(simulated, judged, fails, strict=True)
+    ]
+    shown = simulated[worst]
+    assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
+    return Check(
+        passed=not any(fails),
+        algorithm=scheduler.algorithm,
+        cluster=summary,
+        at=at,
+        changes=question.plan.changes,
+        rules=results,
+        findings=findings,
+        simulation=shown.simulation,
+        seed=shown.seed,
+        runs=len(simulated),
+        failing_runs=sum(fails),
+        failing_share=sum(each.share for each in outcomes if each.fails),
+        outcomes=shares(outcomes) if len(simulated) > 1 else [],
+        evictions=_range_of(len(each.simulation.displaced) for each in simulated),
+        explored_all=is_all,
+        nodes=changed_nodes(shown.before, shown.after),
+        spare=spare(shown.after),
+        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
+    )
+
+
+def _simulated(question: CheckQuestion, simulations: Simulations, spread: Spread) -> tuple[list[Simulated], bool]:
+    """The simulations that were asked for, and whether they are all that there can be."""
+    if question.worst_of:
+        return simulations.every(question.worst_of)
+    if question.runs is None:
+        return simulations.enough(question.seed, spread)
+    found = list(simulations.several(question.seed, question.runs, spread))
+    return found, not (found[0].simulation.draws or found[1:])
+
+
+def _range_of(numbers: Iterable[int]) -> Range:
+    found = sorted(numbers)
+    return Range(least=found[0], most=found[-1])
+
+
+def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
+    """The greater the worse."""
+    return (sum(each.failures for each in judged.results), *badness(simulation))
+
+
+def _counted(cluster: ClusterSnapshot) -> ClusterSummary:
+    return ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
+
+
+def _facts(
+    simulated: Simulated, assumptions: list[Assumption], question: CheckQuestion, summary: ClusterSummary
+) -> Facts:
+    victims = {each.pod for each in simulated.simulation.displaced}
+    pods = {
+        pod.key: PodFacts(labels=pod.metadata.labels, priority_class=pod.spec.priority_class_name)
+        for cluster in (simulated.after, simulated.before)
+        for pod in cluster.pods
+        if pod.key in victims
+    }
+    return Facts(
+        pods=pods,
+        workloads=Workloads(simulated.after).above,
+        assumptions=list(dict.fromkeys(assumptions)),
+        snapshot_age=summary.age_seconds,
+        is_live=question.is_live,
+    )
+
+
+def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
+    """What is assumed because of how it is simulated."""
+    found = version_assumptions(question.cluster.version, algorithm)
+    plan = question.plan
+    makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
+    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+        # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
+        # it does not for budgets. A live cluster that does not let them be read does.
+        message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
+        found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+    if algorithm == VOLCANO:
+        message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
+        found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
+    elif not has_queue(algorithm):
+        message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
+        found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
+    return found
+
+
+def _of_changed(question: CheckQuestion) -> list[Assumption]:
+    """That objects as they are now could not be read of kinds that the change has; they count as new."""
+    kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
+    return unread_of_changed(question.cluster, kinds)
+
+
+def _not_all(simulations: int) -> Assumption:
+    message = (
+        f"chance leaves more than the {simulations:,} runs that were looked at; a worse one may be among the others"
+    )
+    return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)

@@ -1,0 +1,259 @@
+"""What ``kubectl apply`` makes of an object: how it is afterwards, whether that is a change, and at which fields.
+
+Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/strategicpatch`` (``CreateThreeWayMergePatch``), also in what counts
+as a difference, and ``pkg/api/equality`` in what is equal: amounts as amounts, empty lists and maps as missing ones.
+Which lists have keys, and where zero means missing, is in ``k8s.io/api`` v0.36.3 ``core/v1/types.go``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from kpreempt.admission.pod_defaults import template_with_defaults
+from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.model.quantity import NANO_PER_MILLI, quantity
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
+
+# Of these only the fields of the manifest stay: a volume has one source, a strategy the part of its type.
+_ONE_OF = frozenset({"volumes", "strategy"})
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
+_NOTHING = object()
+
+# The fields by which the elements of a list are told apart; all other lists count as a whole, in their order.
+MERGE_KEYS: dict[str, tuple[str, ...]] = {
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "ephemeralContainers": ("name",),
+    "volumes": ("name",),
+    "env": ("name",),
+    "ports": ("containerPort", "protocol"),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "imagePullSecrets": ("name",),
+    "hostAliases": ("ip",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "resourceClaims": ("name",),
+    "schedulingGates": ("name",),
+}
+# Maps whose keys are anyone's, so that an empty value is a value.
+_FREE_MAP_NAMES = """
+annotations labels matchLabels nodeSelector limits requests overhead volumeAttributes userAnnotations options
+"""
+FREE_MAPS = frozenset(_FREE_MAP_NAMES.split())
+# Maps of quantities, and fields that are one.
+QUANTITY_MAPS = frozenset({"limits", "requests", "overhead"})
+QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor"})
+
+# Fields that the API server does not keep where they are zero or empty, because their type has no other word for it.
+_NAMES = """
+annotations apiVersion audience minReadySeconds paused chapAuthDiscovery chapAuthSession conditionType dnsPolicy
+effect fieldPath fsType generateName group host hostIP hostIPC hostNetwork hostPID hostPort hostname
+imagePullPolicy initialDelaySeconds labels level limits matchLabels medium metadata nodeName nodeSelector operator
+overhead partition path periodSeconds podAffinityTerm prefix priorityClassName protocol pullPolicy readOnly
+request requests resources role schedulerName scheme secretFile secretName serviceAccount serviceAccountName stdin
+stdinOnce subPath subPathExpr subdomain subresource successThreshold failureThreshold terminationMessagePath
+terminationMessagePolicy timeoutSeconds tty uid user userAnnotations value volumeAttributes volumeID volumeName
+weight workingDir
+"""
+_ZERO_IS_MISSING = frozenset(_NAMES.split())
+# Where one of those fields has another type, in which zero is a value.
+_EXCEPT_IN = {"readOnly": ("azureDisk", "csi"), "fsType": ("azureDisk", "csi")}
+
+
+def applied(wanted: Document, live: Document, last: Document) -> Document:
+    """``live`` with ``wanted`` laid over it, and without what ``last`` has and ``wanted`` has no more."""
+    result: Document = {}
+    for key, value in live.items():
+        if key in wanted:
+            if wanted[key] is not None:
+                result[key] = _field(key, wanted[key], value, last.get(key))
+        elif last.get(key) is None:
+            result[key] = deepcopy(value)
+    result.update({key: deepcopy(value) for key, value in wanted.items() if key not in live and value is not None})
+    return result
+
+
+def _field(key: str, wanted: Any, live: Any, last: Any) -> Any:
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        return _mapping(key, wanted, live, last)
+    if isinstance(wanted, list) and isinstance(live, list):
+        return _list(key, wanted, live, last)
+    return deepcopy(wanted)
+
+
+def _mapping(key: str, wanted: Document, live: Document, last: Any) -> Document:
+    if key in _ONE_OF:
+        live = {name: value for name, value in live.items() if name in wanted}
+    return applied(wanted, live, last if isinstance(last, dict) else {})
+
+
+def _list(key: str, wanted: list[Any], live: list[Any], last: Any) -> list[Any]:
+    lasts = last if isinstance(last, list) else []
+    keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, lasts)
+    if not keys or live_keys is None or last_keys is None:
+        return deepcopy(wanted)
+    there, before = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
+    merged = [
+        _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
+        for name, each in zip(keys, wanted, strict=True)
+    ]
+    gone = {*keys, *before}
+    kept = [deepcopy(there[name]) for name in live_keys if name not in gone]
+    return [*merged, *kept]
+
+
+def same_template(left: Document, right: Document) -> bool:
+    """Whether two templates are the same to the Deployment controller, which looks at all but the hash."""
+    return same(_without_hash(template_with_defaults(left)), _without_hash(template_with_defaults(right)))
+
+
+def same(left: Any, right: Any, parent: str = "", key: str = "") -> bool:
+    """Whether two values of the field ``key``, in an object that is in the field ``parent``, mean the same."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return all(_same_or_missing(left.get(each), right.get(each), key, each) for each in left.keys() | right.keys())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same_element, left, right))
+    if parent in QUANTITY_MAPS or key in QUANTITY_FIELDS:
+        return bool(_amount(left) == _amount(right))
+    return type(left) is type(right) and bool(left == right)
+
+
+class Comparison:
+    """A manifest's part, held against the cluster's.
+
+    ``last`` is what was applied before: a field that it has and the manifest has no more is taken away. Where that is
+    not known (``None``), every field that only the cluster has counts as taken away, unless it is a default.
+    """
+
+    def __init__(self, *, ignored: frozenset[str] = frozenset()) -> None:
+        """Leave out fields that only the cluster has and whose paths are ``ignored``, or below one of them."""
+        self._ignored = ignored
+
+    def differences(
+        self, wanted: Document, full: Document, live: Document, last: Document | None, path: str, key: str
+    ) -> Iterator[str]:
+        """The paths below ``path`` that differ; ``full`` is ``wanted`` with the API's defaults, as ``live`` has them.
+
+        ``key`` is the field that they are in.
+        """
+        for name, value in wanted.items():
+            if value is not None:
+                before = last.get(name) if last is not None else None
+                known = None if last is None else before if before is not None else _NOTHING
+                yield from self._of_field(value, full.get(name), live.get(name), known, below(path, name), key, name)
+        for name, value in live.items():
+            if wanted.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
+                where = below(path, name)
+                is_ignored = where in self._ignored or path in self._ignored
+                if name in wanted or (not is_ignored if last is None else last.get(name) is not None):
+                    yield where
+
+    def _of_field(
+        self, wanted: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
+    ) -> Iterator[str]:
+        """``before`` is ``None`` where nothing is known of what was applied, and ``_NOTHING`` where it lacks this."""
+        if live is None:
+            if not is_missing(parent, key, wanted):
+                yield path
+        elif isinstance(wanted, dict) and isinstance(full, dict) and isinstance(live, dict):
+            last = None if before is None else before if isinstance(before, dict) else {}
+            yield from self.differences(wanted, full, live, last, path, key)
+        elif isinstance(wanted, list) and isinstance(full, list) and isinstance(live, list) and key in MERGE_KEYS:
+            lasts = None if before is None else before if isinstance(before, list) else []
+            yield from self._of_list(wanted, full, live, lasts, path, key)
+        elif not _same_or_missing(full, live, parent, key):
+            yield path
+
+    def _of_list(
+        self, wanted: list[Any], full: list[Any], live: list[Any], last: list[Any] | None, path: str, key: str
+    ) -> Iterator[str]:
+        keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, last or [])
+        if keys is None or live_keys is None or last_keys is None:
+            if not same(full, live):
+                yield path
+            return
+        lives, lasts = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, last or [], strict=True))
+        for index, name in enumerate(keys):
+            where = f"{path}[{index}]"
+            if name not in lives:
+                yield where
+            else:
+                before = None if last is None else lasts.get(name, {})
+                yield from self.differences(wanted[index], full[index], lives[name], before, where, key)
+        mine = set(keys)
+        gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
+        if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
+            yield path
+
+
+def below(path: str, key: str) -> str:
+    """The path of a key; one with dots is put in brackets, so that the path can be read back."""
+    if not _PLAIN_KEY.fullmatch(key):
+        return f'{path}["{key}"]'
+    return f"{path}.{key}" if path else key
+
+
+def _same_or_missing(left: Any, right: Any, parent: str, key: str) -> bool:
+    if is_missing(parent, key, left) and is_missing(parent, key, right):
+        return True
+    if left is None or right is None:
+        return False
+    return same(left, right, parent, key)
+
+
+def _same_element(left: Any, right: Any) -> bool:
+    return same(left, right)
+
+
+def _amount(value: Any) -> Any:
+    """An amount in thousandths, rounded up as the API server does; anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    try:
+        return -(-quantity(str(value)).nano // NANO_PER_MILLI)
+    except ValueError:
+        return str(value)
+
+
+def _without_hash(template: Document) -> Document:
+    metadata = mapping_in(template, "metadata")
+    labels = mapping_in(metadata, "labels")
+    if TEMPLATE_HASH_LABEL not in labels:
+        return template
+    kept = {key: value for key, value in labels.items() if key != TEMPLATE_HASH_LABEL}
+    return {**template, "metadata": {**metadata, "labels": kept}}
+
+
+def is_missing(parent: str, key: str, value: Any) -> bool:
+    """Whether the API server keeps nothing of a field with this value, in an object that is in the field ``parent``."""
+    if value is None or value == []:
+        return True
+    if parent in FREE_MAPS or key not in _ZERO_IS_MISSING or parent in _EXCEPT_IN.get(key, ()):
+        return False
+    if isinstance(value, dict):
+        return (key in FREE_MAPS and not value) or (key not in FREE_MAPS and _all_missing(key, value))
+    return value == "" or value is False or (type(value) is int and value == 0)
+
+
+def _all_missing(parent: str, value: dict[str, Any]) -> bool:
+    return all(is_missing(parent, key, each) for key, each in value.items())
+
+
+def merge_key(field: str, element: Any) -> tuple[Any, ...] | None:
+    """What tells an element of the list ``field`` from the others; ``None`` where nothing does."""
+    fields = MERGE_KEYS.get(field)
+    if fields is None or not isinstance(element, dict):
+        return None
+    values = tuple(element.get(each, "TCP" if each == "protocol" else None) for each in fields)
+    return values if all(isinstance(each, (str, int)) for each in values) else None
+
+
+def merge_keys(field: str, elements: list[Any]) -> list[tuple[Any, ...]] | None:
+    """The key of each element, or ``None`` where an element has none or two have the same."""
+    keys = [merge_key(field, each) for each in elements]
+    known = [each for each in keys if each is not None]
+    return known if len(known) == len(keys) == len(set(known)) else None

@@ -1,0 +1,141 @@
+"""The cluster's own documents of the objects that a change is about.
+
+A snapshot keeps little of a workload. To tell what a change does to one, the whole object is needed. ``wanted_by`` says
+of which objects, so that whoever reads the cluster keeps those and no others; ``LiveDocuments`` finds them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.check.rollout.deletions import parse_deletion
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, is_pod_owner
+from kpreempt.analysis.check.rollout.records import ManifestDocument
+from kpreempt.analysis.document_reader import Document
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectMeta, controller_of
+
+# Whether the document of a record of a kind is kept.
+Keeps = Callable[[str, Any], bool]
+Identity = tuple[str, str, str]
+
+
+class LiveDocuments:
+    """Plain documents of objects in the cluster, found by kind, namespace and name."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        """Take documents in, of which the last of one name counts."""
+        self._documents = {_identity(each): each for each in documents}
+        self._replica_sets: dict[tuple[str, str], list[Document]] = {}
+        for (kind, namespace, _), document in self._documents.items():
+            if kind == "ReplicaSet":
+                for owner in _owners(document):
+                    self._replica_sets.setdefault((namespace, owner), []).append(document)
+
+    def find(self, kind: str, namespace: str, name: str) -> Document | None:
+        """The document of an object, or ``None`` where it was not kept."""
+        return self._documents.get((kind, namespace, name))
+
+    def replica_sets_of(self, namespace: str, deployment: str) -> list[Document]:
+        """The ReplicaSets of a Deployment, in the order in which they were read."""
+        return self._replica_sets.get((namespace, deployment), [])
+
+
+def wanted_by(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> Keeps:
+    """Which documents of the cluster ``plan_change`` wants to see for these manifests and deletions.
+
+    Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
+    """
+    names = {_identity(each.document, namespace) for each in documents if _has_pods(each.document)}
+    names |= {(each.kind, each.namespace, each.name) for each in (parse_deletion(text, namespace) for text in deleted)}
+    deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
+    kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
+
+    def keeps(kind: str, record: Any) -> bool:
+        if kind not in kinds:
+            return False
+        metadata: ObjectMeta = record.metadata
+        if (kind, metadata.namespace, metadata.name) in names:
+            return True
+        owner = controller_of(metadata) if kind == "ReplicaSet" else None
+        return owner is not None and owner.kind == "Deployment" and (metadata.namespace, owner.name) in deployments
+
+    return keeps
+
+
+def wants_cron_jobs(documents: Sequence[ManifestDocument], namespace: str, deleted: Sequence[str] = ()) -> bool:
+    """Whether the change is about a CronJob, a kind that no snapshot holds and that has to be asked for."""
+    return any(each.document.get("kind") == "CronJob" and is_pod_owner(each.document) for each in documents) or any(
+        parse_deletion(text, namespace).kind == "CronJob" for text in deleted
+    )
+
+
+def _has_pods(document: Document) -> bool:
+    return is_pod_owner(document) or document.get("kind") == "Pod"
+
+
+def _identity(document: Document, namespace: str = "") -> Identity:
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    where, name = metadata.get("namespace"), metadata.get("name")
+    return (
+        str(document.get("kind")),
+        where if isinstance(where, str) and where else namespace,
+        name if isinstance(name, str) else "",
+    )
+
+
+def _owners(document: Document) -> list[str]:
+    owners = document["metadata"].get("ownerReferences")
+    return [
+        str(each.get("name"))
+        for each in (owners if isinstance(owners, list) else [])
+        if isinstance(each, dict) and each.get("kind") == "Deployment" and each.get("controller")
+    ]
+
+
+class ClusterObjects:
+    """The records of a cluster, found by kind, namespace and name; each kind is looked through when it is asked for."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self._cluster = cluster
+        self._by_kind: dict[str, dict[tuple[str, str], Any]] = {}
+        self._by_owner: dict[str, dict[tuple[str, str, str], list[Any]]] = {}
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return len(self._cluster.nodes)
+
+    def find(self, kind: str, namespace: str, name: str) -> Any | None:
+        """The record, or ``None`` where there is none of that name, or of that kind."""
+        return self._of_kind(kind).get((namespace, name))
+
+    def owned(self, kind: str, namespace: str, owner: str, owner_kind: str = "Deployment") -> list[Any]:
+        """The records of a kind that an owner manages, in the order of the cluster."""
+        owned = self._by_owner.get(kind)
+        if owned is None:
+            owned = self._by_owner[kind] = {}
+            for record in self._of_kind(kind).values():
+                above = controller_of(record.metadata)
+                if above is not None:
+                    owned.setdefault((record.metadata.namespace, above.kind, above.name), []).append(record)
+        return owned.get((namespace, owner_kind, owner), [])
+
+    def _of_kind(self, kind: str) -> dict[tuple[str, str], Any]:
+        known = self._by_kind.get(kind)
+        if known is None:
+            records = getattr(self._cluster, CLUSTER_KINDS[kind].field) if kind in CLUSTER_KINDS else []
+            known = {(each.metadata.namespace, each.metadata.name): each for each in records}
+            self._by_kind[kind] = known
+        return known
+
+
+def record_document(kind: str, record: Any) -> Document:
+    """A record as plain data, as far as a snapshot has it."""
+    group = CLUSTER_KINDS[kind].groups[0]
+    plain: Document = msgspec.to_builtins(record, enc_hook=str)
+    return {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, **plain}

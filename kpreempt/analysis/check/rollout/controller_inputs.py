@@ -1,0 +1,237 @@
+"""What controllers look at in workloads that are plain data, and the pods that they make, before these have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import admit, admit_claim
+from kpreempt.analysis.controller_documents import stateful_claims
+from kpreempt.analysis.document_reader import Document, DocumentReader
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.workload_pods import PodTemplate, pods_of
+from kpreempt.controllers.deployment_records import DeploymentState
+from kpreempt.controllers.job_records import FailureRule, JobState
+from kpreempt.controllers.replacement import replacement_of
+from kpreempt.errors import NotFoundError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import Time
+from kpreempt.model.pod import Container, Pod
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
+from kpreempt.verdict import Assumption
+
+_FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
+
+
+def part(document: Document | None, *path: str) -> Any:
+    """What is at a path of a document; ``None`` where there is nothing, or something else on the way."""
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def number(document: Document | None, *path: str, default: int = 0) -> int:
+    """A number at a path."""
+    value = part(document, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def text(document: Document | None, *path: str) -> str:
+    """A text at a path."""
+    value = part(document, *path)
+    return value if isinstance(value, str) else ""
+
+
+def time(document: Document | None, *path: str) -> datetime | None:
+    """A time at a path."""
+    try:
+        return msgspec.convert(part(document, *path), Time | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def deployment_state(document: Document) -> DeploymentState:
+    """Of a Deployment with the API's defaults."""
+    spec = document["spec"]
+    rolling = part(spec, "strategy", "rollingUpdate")
+    is_recreate = text(spec, "strategy", "type") == "Recreate"
+    return DeploymentState(
+        replicas=number(spec, "replicas", default=1),
+        strategy="Recreate" if is_recreate else "RollingUpdate",
+        max_surge=amount(rolling, "maxSurge", "25%"),
+        max_unavailable=amount(rolling, "maxUnavailable", "25%"),
+        paused=part(spec, "paused") is True,
+    )
+
+
+def job_state(after: Document, before: Document | None) -> JobState:
+    """Of a Job with the API's defaults, and of what its status says of the past."""
+    spec, status = after["spec"], part(before, "status")
+    completions = part(spec, "completions")
+    ending = _ending(status)
+    deadline = part(spec, "activeDeadlineSeconds")
+    return JobState(
+        parallelism=number(spec, "parallelism", default=1),
+        completions=completions if isinstance(completions, int) else None,
+        is_indexed=text(spec, "completionMode") == "Indexed",
+        is_suspended=part(spec, "suspend") is True,
+        backoff_limit=number(spec, "backoffLimit", default=6),
+        active_deadline_seconds=deadline if isinstance(deadline, int) else None,
+        replaces_failed_only=text(spec, "podReplacementPolicy") == "Failed",
+        failure_rules=_failure_rules(spec),
+        start_time=time(status, "startTime"),
+        succeeded=number(status, "succeeded"),
+        failed=number(status, "failed"),
+        completed_indexes=_intervals(text(status, "completedIndexes")),
+        ending="Complete" if ending == "Complete" else "Failed" if ending == "Failed" else "",
+        has_ended=bool(ending),
+    )
+
+
+def amount(rolling: Document | None, key: str, default: int | str) -> int | str:
+    """An amount of a strategy: a number of pods or a percentage."""
+    value = part(rolling, key)
+    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else default
+
+
+def _ending(status: Document | None) -> str:
+    conditions = part(status, "conditions")
+    for condition in conditions if isinstance(conditions, list) else []:
+        if part(condition, "status") == "True" and part(condition, "type") in ("Complete", "Failed"):
+            return str(condition["type"])
+    return ""
+
+
+def _failure_rules(spec: Document) -> tuple[FailureRule, ...] | None:
+    rules = part(spec, "podFailurePolicy", "rules")
+    if not isinstance(rules, list):
+        return None
+    return tuple(_failure_rule(rule) for rule in rules if text(rule, "action") in _FAILURE_ACTIONS)
+
+
+def _failure_rule(rule: Document) -> FailureRule:
+    codes, conditions = part(rule, "onExitCodes"), part(rule, "onPodConditions")
+    values = part(codes, "values")
+    return FailureRule(
+        action=rule["action"],
+        conditions=tuple(
+            (text(each, "type"), text(each, "status") or "True")
+            for each in (conditions if isinstance(conditions, list) else [])
+        ),
+        exit_code_operator="" if codes is None else "NotIn" if text(codes, "operator") == "NotIn" else "In",
+        exit_codes=tuple(each for each in (values if isinstance(values, list) else []) if isinstance(each, int)),
+        container=text(codes, "containerName"),
+    )
+
+
+def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
+    """``1,3-5`` as intervals; what cannot be read is left out."""
+    found = []
+    for each in indexes.split(",")[:10_000]:
+        first, _, last = each.partition("-")
+        if first.isascii() and first.isdecimal() and len(each) < 24 and (last or first).isdecimal():
+            found.append((int(first), int(last or first)))
+    return tuple(found)
+
+
+class Prototypes:
+    """Makes typed, admitted pods of documents, in a cluster that it may add claims to."""
+
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime) -> None:
+        self.cluster = cluster
+        self.assumptions: dict[Assumption, None] = {}
+        self._decode = decode
+        self._now = now
+
+    def of_document(self, document: Document, source: str, line: int) -> Pod:
+        """The pod that a workload's document asks for. Raises what decoding and admission raise."""
+        (template,) = pods_of(document, source=source, line=line)
+        return self.of_template(template)
+
+    def of_template(self, template: PodTemplate) -> Pod:
+        """The pod as the API server would store it. Raises ``NotFoundError`` for an unknown priority class."""
+        pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
+        try:
+            admission = admit(pod, self.cluster)
+        except NotFoundError as error:
+            # The pod is not there yet: its workload's manifest is what its author knows.
+            where = f"{template.source}:{template.line}: " if template.source else ""
+            of = f"{template.origin}: " if template.origin else ""
+            raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
+        self.assumptions.update(dict.fromkeys(admission.assumptions))
+        return admission.pod
+
+    def of_pod(self, pod: Pod) -> Pod:
+        """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""
+        made = replacement_of(pod, suffix="0", uid="", now=self._now)
+        return stripped(made if made is not None else pod)
+
+    def maker(self, pod: Pod, stem: str) -> Maker:
+        """Makes pods like this one."""
+        return Maker(stripped(pod), stem)
+
+    def add_claims(
+        self, document: Document, name: str, namespace: str, ordinals: Iterable[int], reader: DocumentReader
+    ) -> None:
+        """The claims of a StatefulSet's pods that the cluster does not have yet."""
+        spec = reader.mapping(document, "spec")
+        labels = reader.mapping(reader.mapping(spec, "selector", "spec"), "matchLabels", "spec.selector")
+        known = {claim.key for claim in self.cluster.persistent_volume_claims}
+        new = []
+        for ordinal in ordinals:
+            claims, _ = stateful_claims(spec, f"{name}-{ordinal}", namespace, labels, reader)
+            for claim in claims:
+                record: Any = self._decode("PersistentVolumeClaim", claim, source=reader.source, line=reader.line)
+                if record.key not in known:
+                    new.append(admit_claim(record, self.cluster))
+        if new:
+            there = self.cluster.persistent_volume_claims
+            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+
+
+def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) -> tuple[Pod, list[str]]:
+    """The pod with the containers that pods of today have beyond their template ``before``, and the names of these.
+
+    A webhook of the cluster puts them in, and will put them into new pods as well.
+    """
+    template = part(before, "spec", "template", "spec")
+    pod = next((each for each in pods if not each.is_terminal), None)
+    if pod is None or not isinstance(template, dict):
+        return prototype, []
+    names: list[str] = []
+    changes: dict[str, list[Container]] = {}
+    for field, key in (("containers", "containers"), ("init_containers", "initContainers")):
+        own = part(template, key)
+        known = {text(each, "name") for each in (own if isinstance(own, list) else [])}
+        there: list[Container] = getattr(prototype.spec, field)
+        known |= {each.name for each in there}
+        injected = [each for each in getattr(pod.spec, field) if each.name not in known]
+        names += (each.name for each in injected)
+        changes[field] = [*there, *injected]
+    if not names:
+        return prototype, []
+    return msgspec.structs.replace(prototype, spec=msgspec.structs.replace(prototype.spec, **changes)), names
+
+
+def stripped(pod: Pod) -> Pod:
+    """The pod without a time of creation: whoever makes one like it sets that."""
+    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=None)
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> Pod:
+    """The pod as one of another ReplicaSet of the same Deployment."""
+    owners = [
+        msgspec.structs.replace(owner, kind="ReplicaSet", api_version="apps/v1", name=name, uid=uid)
+        if owner.controller
+        else owner
+        for owner in pod.metadata.owner_references
+    ]
+    labels = {**pod.metadata.labels, TEMPLATE_HASH_LABEL: template_hash} if template_hash else pod.metadata.labels
+    metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, labels=labels)
+    return msgspec.structs.replace(pod, metadata=metadata)

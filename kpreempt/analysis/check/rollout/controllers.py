@@ -1,0 +1,358 @@
+"""From the plan of a change to the controllers that act in its simulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.admission import daemon_nodes
+from kpreempt.analysis.check.rollout.apply import same_template
+from kpreempt.analysis.check.rollout.controller_inputs import (
+    Prototypes,
+    amount,
+    deployment_state,
+    job_state,
+    number,
+    owned_by_replica_set,
+    part,
+    text,
+    with_injected,
+)
+from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.cluster import OwnerKey
+from kpreempt.analysis.simulation.controllers import (
+    DaemonSetActor,
+    DeletionActor,
+    DeploymentActor,
+    JobActor,
+    ReplicaSetActor,
+    SimulatedReplicaSet,
+    StatefulSetActor,
+)
+from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.workload_pods import pods_of
+from kpreempt.controllers.daemon_set import DaemonSetState
+from kpreempt.controllers.pods import REVISION_LABEL
+from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
+from kpreempt.schedulers.settings import AS_USUAL, MAX_UNAVAILABLE_STATEFUL_SET
+from kpreempt.verdict import Assumption, AssumptionKind
+
+_DESIRED = "deployment.kubernetes.io/desired-replicas"
+_MAX = "deployment.kubernetes.io/max-replicas"
+# Where a snapshot keeps workloads of a kind.
+_FIELDS = {
+    "Deployment": "deployments",
+    "StatefulSet": "stateful_sets",
+    "DaemonSet": "daemon_sets",
+    "ReplicaSet": "replica_sets",
+    "ReplicationController": "replication_controllers",
+    "Job": "jobs",
+}
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """Who acts in a simulation, the plain pods that come, and the cluster in which it begins."""
+
+    cluster: ClusterSnapshot
+    controllers: list[Controller]
+    arriving: list[Pod]
+    assumptions: list[Assumption]
+
+
+def start_controllers(plan: Plan, decode: Decode, now: datetime, gates: Mapping[str, bool] = AS_USUAL.gates) -> Started:
+    """The controllers of all workloads of a plan, each with what it knows at the start.
+
+    ``gates`` are the cluster's feature gates, where they are set. Raises what decoding and admission raise:
+    ``InputError`` and ``NotFoundError``.
+    """
+    starter = _Starter(plan.cluster, decode, now, gates)
+    starter.lay_over(plan.workloads)
+    controllers = [starter.controller_of_workload(workload) for workload in plan.workloads]
+    arriving = [starter.prototypes.of_template(template) for template in plan.pods]
+    return Started(
+        cluster=starter.prototypes.cluster,
+        controllers=controllers,
+        arriving=arriving,
+        assumptions=[*starter.prototypes.assumptions],
+    )
+
+
+class _Starter:
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, gates: Mapping[str, bool]) -> None:
+        self.prototypes = Prototypes(cluster, decode, now)
+        self._gates = gates
+        self._decode = decode
+        self._workloads = Workloads(cluster)
+        self._owned: dict[OwnerKey, list[Pod]] = {}
+        self._replica_sets: dict[tuple[str, str], list[str]] = {}
+        for pod in cluster.pods:
+            owner = controller_of(pod.metadata)
+            if owner is None:
+                continue
+            key = (pod.metadata.namespace, owner.kind, owner.name)
+            if key not in self._owned and owner.kind == "ReplicaSet":
+                names = self._replica_sets.setdefault((pod.metadata.namespace, self._workloads.of(pod)), [])
+                names.append(owner.name)
+            self._owned.setdefault(key, []).append(pod)
+        self._records = {(each.metadata.namespace, each.metadata.name): each for each in cluster.replica_sets}
+
+    def lay_over(self, workloads: Iterable[PlannedWorkload]) -> None:
+        """The cluster's own records of the workloads become those that the change asks for."""
+        changed: dict[str, dict[tuple[str, str], Any]] = {}
+        for workload in workloads:
+            record = None
+            if workload.after is not None:
+                source, line = workload.change.source, workload.change.line
+                record = self._decode(workload.kind, workload.after, source=source, line=line)
+            changed.setdefault(_FIELDS[workload.kind], {})[workload.namespace, workload.name] = record
+        cluster = self.prototypes.cluster
+        for field, records in changed.items():
+            left = dict(records)
+            there = []
+            for each in getattr(cluster, field):
+                key = (each.metadata.namespace, each.metadata.name)
+                new = left.pop(key, None) if key in records else each
+                there += [new] if new is not None else []
+            there += [record for record in left.values() if record is not None]
+            cluster = msgspec.structs.replace(cluster, **{field: there})
+        self.prototypes.cluster = cluster
+
+    def controller_of_workload(self, workload: PlannedWorkload) -> Controller:
+        """The controller of a workload."""
+        if workload.after is None:
+            owners = [(workload.namespace, workload.kind, workload.name)]
+            if workload.kind == "Deployment":
+                owners = [(workload.namespace, "ReplicaSet", name) for name in self._names_of_sets(workload)]
+            return DeletionActor(f"{workload.kind} {workload.key}", owners)
+        controllers: dict[str, Callable[[PlannedWorkload, Document], Controller]] = {
+            "Deployment": self._deployment,
+            "StatefulSet": self._stateful_set,
+            "DaemonSet": self._daemon_set,
+            "Job": self._job,
+        }
+        return controllers.get(workload.kind, self._replica_set)(workload, workload.after)
+
+    def _prototype(self, workload: PlannedWorkload, document: Document) -> Pod:
+        return self.prototypes.of_document(document, workload.change.source, workload.change.line)
+
+    def _new_prototype(self, workload: PlannedWorkload, document: Document, pods: Iterable[Pod]) -> Pod:
+        """The pod of the present template, with what the cluster puts into the workload's pods."""
+        pod, names = with_injected(self._prototype(workload, document), workload.before, pods)
+        if names:
+            message = f"its pods have more containers than its template ({', '.join(names)}); new ones get them as well"
+            assumption = Assumption(
+                f"{workload.kind} {workload.key}", "spec.template.spec.containers", message, AssumptionKind.TOLD
+            )
+            self.prototypes.assumptions[assumption] = None
+        return pod
+
+    def _owner(self, workload: PlannedWorkload) -> OwnerKey:
+        return (workload.namespace, workload.kind, workload.name)
+
+    def _replica_set(self, workload: PlannedWorkload, document: Document) -> Controller:
+        pods = self._owned.get(self._owner(workload), [])
+        maker = self.prototypes.maker(self._new_prototype(workload, document, pods), workload.name)
+        return ReplicaSetActor(self._owner(workload), number(document, "spec", "replicas", default=1), maker)
+
+    # Deployments.
+
+    def _deployment(self, workload: PlannedWorkload, document: Document) -> Controller:
+        (template,) = pods_of(document, source=workload.change.source, line=workload.change.line)
+        names = self._names_of_sets(workload)
+        pods = [pod for name in names for pod in self._owned.get((workload.namespace, "ReplicaSet", name), [])]
+        prototype = self._new_prototype(workload, document, pods)
+        documents = {text(each, "metadata", "name"): each for each in workload.replica_sets}
+        ready_for = number(document, "spec", "minReadySeconds")
+        present = self._present_set(workload, document, documents)
+        new, old = None, []
+        for name in names:
+            simulated = self._simulated_set(workload, name, documents.get(name), prototype, ready_for, name == present)
+            if name == present:
+                new = simulated
+            else:
+                old.append(simulated)
+        if new is None:
+            (owner,) = template.owners
+            name = _free_name(owner["metadata"]["name"], {each.name for each in old})
+            maker = self.prototypes.maker(owned_by_replica_set(prototype, name, "", NEW), name)
+            new = SimulatedReplicaSet(name=name, maker=maker, min_ready_seconds=ready_for, exists=False)
+            owner = {**owner, "metadata": {**owner["metadata"], "name": name}}
+            record: Any = self._decode("ReplicaSet", owner, source=template.source, line=template.line)
+            cluster = self.prototypes.cluster
+            self.prototypes.cluster = msgspec.structs.replace(cluster, replica_sets=[*cluster.replica_sets, record])
+        if workload.before is None and old:
+            message = "the input has its pods, and not itself; how it was before is told from them"
+            self.prototypes.assumptions[Assumption(f"Deployment {workload.key}", "spec", message)] = None
+        return DeploymentActor(workload.namespace, workload.name, deployment_state(document), new, old)
+
+    def _names_of_sets(self, workload: PlannedWorkload) -> list[str]:
+        """The ReplicaSets of a Deployment, those in the input and those of which there are pods only."""
+        named = [text(each, "metadata", "name") for each in workload.replica_sets]
+        told = self._replica_sets.get((workload.namespace, f"Deployment {workload.key}"), [])
+        return list(dict.fromkeys([*named, *told]))
+
+    def _present_set(self, workload: PlannedWorkload, document: Document, documents: dict[str, Document]) -> str:
+        """The ReplicaSet that has the present template already; the oldest, where there are several."""
+        ordered = sorted(documents.items(), key=lambda each: (text(each[1], "metadata", "creationTimestamp"), each[0]))
+        for name, each in ordered:
+            template = part(each, "spec", "template")
+            if isinstance(template, dict) and same_template(document["spec"]["template"], template):
+                return name
+        if not workload.is_same_template:
+            return ""
+        # Where a snapshot has no templates, the set of the last revision is the present one.
+        known = self._names_of_sets(workload)
+        return max(
+            known, key=lambda name: (self._revision(documents.get(name)), self._size(workload, name)), default=""
+        )
+
+    def _revision(self, document: Document | None) -> int:
+        revision = part(document, "metadata", "annotations", "deployment.kubernetes.io/revision")
+        return int(revision) if isinstance(revision, str) and revision.isdecimal() and len(revision) < 19 else 0
+
+    def _size(self, workload: PlannedWorkload, name: str) -> int:
+        record: ReplicaSet | None = self._records.get((workload.namespace, name))
+        if record is not None and record.spec.replicas is not None:
+            return record.spec.replicas
+        pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
+        return sum(not pod.is_terminal and pod.metadata.deletion_timestamp is None for pod in pods)
+
+    def _simulated_set(
+        self,
+        workload: PlannedWorkload,
+        name: str,
+        document: Document | None,
+        prototype: Pod,
+        ready_for: int,
+        is_present: bool,
+    ) -> SimulatedReplicaSet:
+        record = self._records.get((workload.namespace, name))
+        pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
+        has_template = document is not None and part(document, "spec", "template") is not None
+        if pods:
+            # A pod that there is was admitted by the cluster itself, with whatever its webhooks put into it.
+            pod = self.prototypes.of_pod(pods[0])
+        elif has_template and (is_present or self._size(workload, name) > 0):
+            pod = self._prototype(workload, {"apiVersion": "apps/v1", "kind": "ReplicaSet", **(document or {})})
+        else:
+            # One of the past, of which no pod is made any more: its template may name what is gone by now.
+            uid = record.metadata.uid if record is not None else ""
+            pod = owned_by_replica_set(prototype, name, uid, _hash_of(name, workload.name, pods))
+        return SimulatedReplicaSet(
+            name=name,
+            maker=self.prototypes.maker(pod, name),
+            replicas=self._size(workload, name),
+            created=record.metadata.creation_timestamp if record is not None else None,
+            desired_replicas=_annotated(document, _DESIRED),
+            max_replicas=_annotated(document, _MAX),
+            min_ready_seconds=ready_for,
+        )
+
+    # Those whose pods have identities.
+
+    def _stateful_set(self, workload: PlannedWorkload, document: Document) -> Controller:
+        spec, name = document["spec"], workload.name
+        pods = self._owned.get(self._owner(workload), [])
+        revisions = [pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods]
+        current = text(workload.before, "status", "currentRevision") or _most_common(revisions)
+        update = text(workload.before, "status", "updateRevision") or current
+        if not workload.is_same_template or not update:
+            update = _free_name(f"{name}-{NEW}", set(revisions))
+        rolling = part(spec, "updateStrategy", "rollingUpdate")
+        start, replicas = number(spec, "ordinals", "start"), number(spec, "replicas", default=1)
+        prototype = self._new_prototype(workload, document, pods)
+        makers = {update: self.prototypes.maker(prototype, name)}
+        for pod in pods:
+            revision = pod.metadata.labels.get(REVISION_LABEL, "")
+            if revision not in makers:
+                makers[revision] = Maker(self.prototypes.of_pod(pod), name)
+        reader = DocumentReader(f"StatefulSet {workload.key}", workload.change.source, workload.change.line)
+        self.prototypes.add_claims(document, name, workload.namespace, range(start, start + replicas), reader)
+        state = StatefulSetState(
+            name=name,
+            replicas=replicas,
+            start=start,
+            parallel=text(spec, "podManagementPolicy") == "Parallel",
+            strategy="OnDelete" if text(spec, "updateStrategy", "type") == "OnDelete" else "RollingUpdate",
+            partition=number(rolling, "partition") if isinstance(rolling, dict) else None,
+            max_unavailable=amount(rolling, "maxUnavailable", 1),
+            has_max_unavailable=self._gates.get(MAX_UNAVAILABLE_STATEFUL_SET, False),
+            min_ready_seconds=number(spec, "minReadySeconds"),
+            current_revision=current,
+            update_revision=update,
+            current_replicas=sum(
+                revision == current and ordinal_of(pod.metadata.name) >= 0
+                for revision, pod in zip(revisions, pods, strict=True)
+            ),
+        )
+        return StatefulSetActor(self._owner(workload), state, makers)
+
+    def _daemon_set(self, workload: PlannedWorkload, document: Document) -> Controller:
+        spec = document["spec"]
+        pods = self._owned.get(self._owner(workload), [])
+        newest = max(pods, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+        revision = newest.metadata.labels.get(REVISION_LABEL, "") if newest is not None else ""
+        is_same = workload.is_same_template and bool(pods)
+        if not is_same:
+            revision = _free_name(NEW, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods})
+        rolling = part(spec, "updateStrategy", "rollingUpdate")
+        # Where pods do not say which template they are of, and it is the present one, no update is due.
+        waits = text(spec, "updateStrategy", "type") == "OnDelete" or not revision
+        prototype = self._new_prototype(workload, document, pods)
+        state = DaemonSetState(
+            revision=revision,
+            strategy="OnDelete" if waits else "RollingUpdate",
+            max_surge=amount(rolling, "maxSurge", 0),
+            max_unavailable=amount(rolling, "maxUnavailable", 1),
+            min_ready_seconds=number(spec, "minReadySeconds"),
+        )
+        nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes)
+        return DaemonSetActor(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
+
+    def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
+        maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
+        # Templates of Jobs cannot change: another one means another Job of the same name.
+        is_another = workload.before is not None and not workload.is_same_template
+        owned = self._owned.get(self._owner(workload), []) if is_another else []
+        state = job_state(document, None if is_another else workload.before)
+        strangers = frozenset(pod.key for pod in owned)
+        return JobActor(self._owner(workload), state, maker, workload.change.object, strangers)
+
+
+def _annotated(document: Document | None, key: str) -> int | None:
+    value = part(document, "metadata", "annotations", key)
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11 else None
+
+
+def _hash_of(name: str, deployment: str, pods: Sequence[Pod]) -> str:
+    """The hash in a ReplicaSet's name, which its pods bear."""
+    for pod in pods:
+        if TEMPLATE_HASH_LABEL in pod.metadata.labels:
+            return pod.metadata.labels[TEMPLATE_HASH_LABEL]
+    return name.removeprefix(f"{deployment}-")
+
+
+def _most_common(texts: Iterable[str]) -> str:
+    counts = Counter(texts)
+    return max(sorted(counts), key=lambda each: counts[each], default="")
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    name = wanted
+    number_ = 2
+    while name in taken:
+        name = f"{wanted}-{number_}"
+        number_ += 1
+    return name

@@ -1,0 +1,196 @@
+"""The kinds of object that a change can be about: where the cluster keeps them, and which of them have pods.
+
+The table of those in a snapshot is the same as ``snapshot.kinds`` has; a test holds the two equal. Of other kinds it is
+known of some that nothing makes pods of them, not even in the end. One that is missing there costs a waiver, one that
+is there by mistake hides pods: so only what is sure is there.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kpreempt.analysis.document_reader import Document, mapping_in
+
+
+class ClusterKind(msgspec.Struct, frozen=True):
+    """A kind that a snapshot holds: the field of ``ClusterSnapshot``, its groups, and whether it has a namespace."""
+
+    name: str
+    field: str
+    groups: tuple[str, ...] = ("",)
+    is_namespaced: bool = True
+
+
+# Owners of pods, in the groups that Kubernetes' own controllers look at.
+POD_OWNERS: dict[str, tuple[str, ...]] = {
+    "Deployment": ("apps", "extensions"),
+    "StatefulSet": ("apps",),
+    "DaemonSet": ("apps", "extensions"),
+    "ReplicaSet": ("apps", "extensions"),
+    "ReplicationController": ("",),
+    "Job": ("batch",),
+    "CronJob": ("batch",),
+}
+
+_STORAGE = ("storage.k8s.io",)
+_DEVICES = ("resource.k8s.io",)
+_VOLCANO = ("scheduling.volcano.sh",)
+
+CLUSTER_KINDS: dict[str, ClusterKind] = {
+    kind.name: kind
+    for kind in (
+        ClusterKind("Node", "nodes", is_namespaced=False),
+        ClusterKind("Pod", "pods"),
+        ClusterKind("PodDisruptionBudget", "pod_disruption_budgets", ("policy",)),
+        ClusterKind("PriorityClass", "priority_classes", ("scheduling.k8s.io",), is_namespaced=False),
+        ClusterKind("Namespace", "namespaces", is_namespaced=False),
+        ClusterKind("PersistentVolumeClaim", "persistent_volume_claims"),
+        ClusterKind("PersistentVolume", "persistent_volumes", is_namespaced=False),
+        ClusterKind("StorageClass", "storage_classes", _STORAGE, is_namespaced=False),
+        ClusterKind("CSINode", "csi_nodes", _STORAGE, is_namespaced=False),
+        ClusterKind("CSIDriver", "csi_drivers", _STORAGE, is_namespaced=False),
+        ClusterKind("CSIStorageCapacity", "csi_storage_capacities", _STORAGE),
+        ClusterKind("VolumeAttachment", "volume_attachments", _STORAGE, is_namespaced=False),
+        ClusterKind("RuntimeClass", "runtime_classes", ("node.k8s.io",), is_namespaced=False),
+        ClusterKind("LimitRange", "limit_ranges"),
+        ClusterKind("ResourceQuota", "resource_quotas"),
+        ClusterKind("Service", "services"),
+        ClusterKind("ReplicationController", "replication_controllers", POD_OWNERS["ReplicationController"]),
+        ClusterKind("ReplicaSet", "replica_sets", POD_OWNERS["ReplicaSet"]),
+        ClusterKind("StatefulSet", "stateful_sets", POD_OWNERS["StatefulSet"]),
+        ClusterKind("Deployment", "deployments", POD_OWNERS["Deployment"]),
+        ClusterKind("DaemonSet", "daemon_sets", POD_OWNERS["DaemonSet"]),
+        ClusterKind("Job", "jobs", POD_OWNERS["Job"]),
+        ClusterKind("ResourceClaim", "resource_claims", _DEVICES),
+        ClusterKind("ResourceSlice", "resource_slices", _DEVICES, is_namespaced=False),
+        ClusterKind("Event", "events", ("", "events.k8s.io")),
+        ClusterKind("DeviceClass", "device_classes", _DEVICES, is_namespaced=False),
+        ClusterKind("PodGroup", "pod_groups", _VOLCANO),
+        ClusterKind("Queue", "queues", _VOLCANO, is_namespaced=False),
+    )
+}
+
+# Kinds beyond those that have no namespace; all others that are not known have one, as most custom resources do.
+_OTHER_CLUSTER_WIDE = frozenset(
+    {
+        "APIService",
+        "CertificateSigningRequest",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "FlowSchema",
+        "IngressClass",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "PriorityLevelConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttributesClass",
+    }
+)
+
+
+def plural_of(kind: str) -> str:
+    """The kind in the plural, in lower case, as resources are called: ``priorityclasses``."""
+    word = kind.lower()
+    if word.endswith("s"):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def group_of(document: Document) -> str:
+    """The API group of an object; the core group is an empty text."""
+    api_version = document.get("apiVersion")
+    return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
+
+
+def is_pod_owner(document: Document) -> bool:
+    """Whether the object is a workload of Kubernetes' own; without a version the kind decides alone."""
+    groups = POD_OWNERS.get(str(document.get("kind")))
+    return groups is not None and (not document.get("apiVersion") or group_of(document) in groups)
+
+
+def cluster_kind_of(document: Document) -> ClusterKind | None:
+    """The kind of the object where a snapshot holds such objects, or ``None``."""
+    kind = CLUSTER_KINDS.get(str(document.get("kind")))
+    if kind is None or (document.get("apiVersion") and group_of(document) not in kind.groups):
+        return None
+    return kind
+
+
+def is_namespaced(document: Document) -> bool:
+    """Whether objects of this kind are in namespaces."""
+    kind = cluster_kind_of(document)
+    return kind.is_namespaced if kind is not None else document.get("kind") not in _OTHER_CLUSTER_WIDE
+
+
+# By API group; of a group with ``*`` every kind.
+_HARMLESS: dict[str, frozenset[str]] = {
+    "": frozenset({"ConfigMap", "Secret", "ServiceAccount", "Endpoints", "PodTemplate", "Event"}),
+    "rbac.authorization.k8s.io": frozenset({"*"}),
+    "networking.k8s.io": frozenset({"Ingress", "IngressClass", "NetworkPolicy", "IPAddress", "ServiceCIDR"}),
+    "discovery.k8s.io": frozenset({"EndpointSlice"}),
+    "coordination.k8s.io": frozenset({"*"}),
+    "certificates.k8s.io": frozenset({"*"}),
+    "flowcontrol.apiserver.k8s.io": frozenset({"*"}),
+    "apiextensions.k8s.io": frozenset({"CustomResourceDefinition"}),
+    "apiregistration.k8s.io": frozenset({"APIService"}),
+    # They may refuse pods. Which, nobody can tell; a refusal is told when it is applied.
+    "admissionregistration.k8s.io": frozenset(
+        {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    ),
+    "apps": frozenset({"ControllerRevision"}),
+    "storage.k8s.io": frozenset({"VolumeAttributesClass"}),
+    "snapshot.storage.k8s.io": frozenset({"VolumeSnapshot", "VolumeSnapshotClass", "VolumeSnapshotContent"}),
+    "gateway.networking.k8s.io": frozenset(
+        {"GatewayClass", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", "ReferenceGrant"}
+    ),
+    "cert-manager.io": frozenset({"Certificate", "CertificateRequest"}),
+    "monitoring.coreos.com": frozenset({"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe", "ScrapeConfig"}),
+    "networking.istio.io": frozenset({"VirtualService", "DestinationRule", "ServiceEntry"}),
+    "security.istio.io": frozenset({"*"}),
+    "external-secrets.io": frozenset({"ExternalSecret", "SecretStore", "ClusterSecretStore"}),
+    "bitnami.com": frozenset({"SealedSecret"}),
+    "traefik.io": frozenset({"IngressRoute", "Middleware", "TLSOption"}),
+    "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
+    "crd.projectcalico.org": frozenset({"NetworkPolicy", "GlobalNetworkPolicy"}),
+}
+# Kinds that no snapshot holds and that do decide about pods.
+_NOT_MODELLED = {
+    ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "claims made from it are not evaluated",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
+    ("batch.volcano.sh", "Job"): "jobs of Volcano are not simulated",
+    ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
+}
+_ANY = "*"
+_WORDS = {
+    group: {form for kind in kinds for form in (kind.lower(), plural_of(kind))} for group, kinds in _HARMLESS.items()
+}
+
+
+def makes_no_pods(group: str, kind: str) -> bool:
+    """Whether it is sure that no pod is made, changed or deleted because of an object of this kind.
+
+    The kind is as in manifests, or as users write it, in the plural and in any case (``certificates``).
+    """
+    words = _WORDS.get(group, set())
+    return _ANY in words or kind.lower() in words
+
+
+def what_is_not_known(document: Document) -> tuple[str, str]:
+    """What is not known about an object of a kind that no snapshot holds, and where; empty where nothing matters."""
+    group, kind = group_of(document), str(document["kind"])
+    if message := _NOT_MODELLED.get((group, kind)):
+        return message, "spec"
+    template = mapping_in(mapping_in(document, "spec"), "template")
+    if isinstance(mapping_in(template, "spec").get("containers"), list):
+        return f"the controller of a {kind} is not known, so that none of its pods are made", "spec.template"
+    if makes_no_pods(group, kind):
+        return "", ""
+    # Whatever it is, there is a controller for it, which may make pods, delete them, or change their number.
+    return f"what a controller makes of {kind} objects is not known: no pods are made or changed for it", "spec"

@@ -1,0 +1,290 @@
+"""What a change does to a cluster, object by object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+
+import msgspec
+
+from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
+from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.check.rollout.kinds import (
+    CLUSTER_KINDS,
+    POD_OWNERS,
+    cluster_kind_of,
+    is_pod_owner,
+    makes_no_pods,
+    what_is_not_known,
+)
+from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
+from kpreempt.analysis.check.rollout.overlay import Overlay
+from kpreempt.analysis.check.rollout.pods import plan_pod
+from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.shape import error_at, prepared
+from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload
+from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.errors import NotFoundError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import Change, ChangeKind
+
+__all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
+
+MAX_NEW_PODS = 20_000
+
+
+def plan_change(
+    cluster: ClusterSnapshot,
+    documents: Sequence[ManifestDocument],
+    live: LiveDocuments,
+    decode: Decode,
+    *,
+    namespace: str,
+    deleted: Sequence[str] = (),
+    pruned: Sequence[str] = (),
+) -> Plan:
+    """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
+
+    ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
+    say no namespace are in ``namespace``. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
+    for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
+    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
+    unless it is only ``pruned``.
+    """
+    ready = prepared(documents, namespace)
+    deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
+    others = dict.fromkeys(parse_deletion(text, namespace) for text in pruned)
+    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)})
+    for given in ready.documents:
+        planner.apply(given)
+    given_names = {describe(each.document) for each in ready.documents}
+    for deletion in deletions:
+        if deletion.described in given_names:
+            raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
+        planner.delete(deletion)
+    for deletion in others:
+        if planner.has(deletion) or not deletion.has_meaning:
+            planner.delete(deletion)
+    return planner.plan(ready.notes)
+
+
+class _Planner:
+    """The plan as it grows."""
+
+    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode, named: Set[str]) -> None:
+        """``named`` are the objects that are to be deleted, as they are described."""
+        self._named = named
+        self._cluster = cluster
+        self._live = live
+        self._decode = decode
+        self._objects = ClusterObjects(cluster)
+        self._overlay = Overlay(cluster, self._objects, decode)
+        self._changes: list[Change] = []
+        self._workloads: list[PlannedWorkload] = []
+        self._pods: list[PodTemplate] = []
+        self._deleted_pods: dict[str, None] = {}
+        self._deleted_nodes: dict[str, None] = {}
+        self._deleted_workloads: set[tuple[str, str, str]] = set()
+        self._assumptions: list[Assumption] = []
+        self._notes: list[str] = []
+        self._ignored: Counter[str] = Counter()
+        self._new_pods = 0
+        self._pods_by_workload: dict[str, list[str]] | None = None
+
+    def apply(self, given: ManifestDocument) -> None:
+        """Take a manifest in."""
+        document = given.document
+        kind = cluster_kind_of(document)
+        if is_pod_owner(document):
+            self._apply_workload(given)
+        elif kind is None:
+            self._pass_over(document)
+        elif kind.name == "Pod":
+            self._apply_pod(given)
+        else:
+            self._changes.append(self._overlay.add(given, kind))
+
+    def has(self, deletion: Deletion) -> bool:
+        """Whether there is anything to delete, and it means something."""
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        record = self._objects.find(kind, namespace, name) if deletion.has_meaning else None
+        return record is not None or self._live.find(kind, namespace, name) is not None
+
+    def delete(self, deletion: Deletion) -> None:
+        """Take a deletion in. Raises ``NotFoundError``."""
+        if not deletion.has_meaning:
+            self._pass_over_deletion(deletion)
+            return
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        if not self.has(deletion):
+            raise NotFoundError(f"there is no {deletion.described} to delete")
+        change = Change(object=deletion.described, kind=ChangeKind.DELETED)
+        if kind in POD_OWNERS:
+            self._delete_workload(deletion)
+            return
+        self._changes.append(change)
+        if kind == "Namespace":
+            self._empty(name)
+        if kind == "Node":
+            self._deleted_nodes[name] = None
+        if kind == "Pod":
+            self._deleted_pods[f"{namespace}/{name}"] = None
+        else:
+            self._overlay.remove(kind, namespace, name)
+
+    def plan(self, notes: Sequence[str]) -> Plan:
+        """All of it."""
+        ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
+        if ignored:
+            self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
+        cluster = self._overlay.cluster()
+        self._note_missing_namespaces(cluster)
+        return Plan(
+            changes=self._changes,
+            workloads=self._workloads,
+            pods=self._pods,
+            deleted_pods=list(self._deleted_pods),
+            deleted_nodes=list(self._deleted_nodes),
+            cluster=cluster,
+            assumptions=[
+                *self._assumptions,
+                *self._overlay.assumptions,
+                *exceeded_counts(self._changes, cluster),
+            ],
+            notes=[*notes, *self._notes],
+        )
+
+    def _note_missing_namespaces(self, cluster: ClusterSnapshot) -> None:
+        """Say which namespaces of new pods there are not; nothing where the snapshot has no namespaces at all."""
+        if not self._cluster.namespaces:
+            return
+        known = {each.metadata.name for each in cluster.namespaces}
+        made = [each.namespace for each in self._workloads if each.after is not None]
+        for namespace in dict.fromkeys([*made, *(each.namespace for each in self._pods)]):
+            if namespace not in known:
+                text = f"namespace {namespace} is neither in the cluster nor in the change; taken to be there"
+                self._notes.append(text)
+
+    def _apply_workload(self, given: ManifestDocument) -> None:
+        planned = plan_workload(given, self._objects, self._live, self._decode)
+        self._changes.append(planned.change)
+        self._assumptions += planned.assumptions
+        if planned.workload is not None:
+            self._workloads.append(planned.workload)
+            self._count(given, planned.new_pods)
+
+    def _apply_pod(self, given: ManifestDocument) -> None:
+        planned = plan_pod(given, self._objects, self._live, self._decode)
+        self._changes.append(planned.change)
+        self._assumptions += planned.assumptions
+        if planned.deleted:
+            self._deleted_pods[planned.deleted] = None
+        if planned.relabelled is not None:
+            self._overlay.put("Pod", planned.relabelled)
+        if planned.template is not None:
+            self._pods.append(planned.template)
+            self._count(given, 1)
+
+    def _count(self, given: ManifestDocument, pods: int) -> None:
+        self._new_pods += pods
+        if self._new_pods > MAX_NEW_PODS:
+            problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
+            raise error_at(given, problem, "spec")
+
+    def _pass_over(self, document: Document) -> None:
+        """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
+        message, field = what_is_not_known(document)
+        if message:
+            self._assumptions.append(Assumption(describe(document), field, message))
+        else:
+            self._ignored[str(document["kind"])] += 1
+
+    def _pass_over_deletion(self, deletion: Deletion) -> None:
+        """The same of an object that is to be deleted."""
+        name, dot, group = deletion.kind.partition(".")
+        # Those that are named without a group mean nothing to scheduling.
+        if not dot or makes_no_pods(group, name):
+            self._ignored[name] += 1
+        else:
+            message = f"what a controller makes of {name} objects is not known: pods that are its own stay here"
+            self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
+
+    def _delete_workload(self, deletion: Deletion) -> None:
+        kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
+        self._add_deletion(kind, namespace, name)
+        if kind == "CronJob":
+            for job in self._objects.owned("Job", namespace, name, owner_kind="CronJob"):
+                self._add_deletion("Job", namespace, job.metadata.name)
+
+    def _add_deletion(self, kind: str, namespace: str, name: str, deleted_with: str = "") -> None:
+        """Take the deletion of a workload in, once."""
+        if (kind, namespace, name) in self._deleted_workloads:
+            return
+        self._deleted_workloads.add((kind, namespace, name))
+        before = self._live.find(kind, namespace, name)
+        if before is None:
+            before = record_document(kind, self._objects.find(kind, namespace, name))
+        planned = plan_deletion(kind, namespace, name, before, self._objects, self._live)
+        change = planned.change
+        if deleted_with:
+            pods = self._running().get(change.object, [])
+            change = msgspec.structs.replace(change, deleted_with=deleted_with, pods=pods)
+        self._changes.append(change)
+        if planned.workload is not None:
+            self._workloads.append(planned.workload)
+
+    def _running(self) -> dict[str, list[str]]:
+        """The pods of each workload that have not ended."""
+        if self._pods_by_workload is None:
+            self._pods_by_workload = {}
+            workloads = Workloads(self._cluster)
+            for pod in self._cluster.pods:
+                if not pod.is_terminal:
+                    self._pods_by_workload.setdefault(workloads.of(pod), []).append(pod.key)
+        return self._pods_by_workload
+
+    def _withdraw(self, namespace: str) -> None:
+        """What the manifests put into a namespace goes with it."""
+        self._workloads = [each for each in self._workloads if each.namespace != namespace or each.after is None]
+        self._pods = [each for each in self._pods if each.namespace != namespace]
+        for index, change in enumerate(self._changes):
+            is_there = change.object.rpartition(" ")[2].startswith(f"{namespace}/")
+            if is_there and change.kind is not ChangeKind.DELETED:
+                gone = msgspec.structs.replace(change, kind=ChangeKind.DELETED, deleted_with=f"Namespace {namespace}")
+                self._changes[index] = gone
+
+    def _empty(self, namespace: str) -> None:
+        """Delete all that is in a namespace."""
+        self._withdraw(namespace)
+        whole = f"Namespace {namespace}"
+        for kind in CLUSTER_KINDS.values():
+            if not kind.is_namespaced:
+                continue
+            for record in getattr(self._cluster, kind.field):
+                if record.metadata.namespace != namespace:
+                    continue
+                owner = controller_of(record.metadata)
+                if kind.name == "Pod":
+                    if owner is None or owner.kind not in POD_OWNERS:
+                        self._delete_pod(record, whole)
+                elif kind.name not in POD_OWNERS:
+                    self._overlay.remove(kind.name, namespace, record.metadata.name)
+                # A Deployment's ReplicaSets go with it.
+                elif owner is None or owner.kind != "Deployment":
+                    above = f"{owner.kind} {namespace}/{owner.name}" if owner is not None else ""
+                    named = {f"{kind.name} {record.metadata.namespace}/{record.metadata.name}", above} & self._named
+                    self._add_deletion(kind.name, namespace, record.metadata.name, "" if named else whole)
+
+    def _delete_pod(self, pod: Pod, deleted_with: str) -> None:
+        self._deleted_pods[pod.key] = None
+        name = f"Pod {pod.key}"
+        if name not in self._named and not pod.is_terminal:
+            self._changes.append(
+                Change(object=name, kind=ChangeKind.DELETED, deleted_with=deleted_with, pods=[pod.key])
+            )

@@ -1,0 +1,304 @@
+"""What a manifest does to a workload: makes it, rolls it, scales it, or lets it be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.check.rollout.apply import applied
+from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
+from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
+from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
+from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
+from kpreempt.analysis.check.rollout.workload_defaults import (
+    SIZE_FIELDS,
+    STRATEGY_FIELDS,
+    check_workload,
+    refuse_workload,
+    workload_with_defaults,
+)
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.workload_pods import joined, pods_of
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import Change, ChangeKind
+
+# What of a spec can be changed once the object is there; of the other kinds all but the selector.
+_CHANGEABLE = {
+    "StatefulSet": (
+        *("replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy"),
+        *("minReadySeconds", "revisionHistoryLimit"),
+    ),
+    "Job": (
+        *("parallelism", "suspend", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"),
+        "maxFailedIndexes",
+    ),
+}
+_CRON_JOB = "CronJob"
+# Of these a snapshot has the size, even where it has not the whole object.
+_SIZED_RECORDS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+
+
+class WorkloadPlan(msgspec.Struct, frozen=True):
+    """What becomes of a workload; ``workload`` is ``None`` where its pods stay, and nothing about them changes.
+
+    ``new_pods`` is how many pods its controller may have to make.
+    """
+
+    change: Change
+    workload: PlannedWorkload | None = None
+    new_pods: int = 0
+    assumptions: list[Assumption] = []
+
+
+def plan_workload(
+    given: ManifestDocument, objects: ClusterObjects, live: LiveDocuments, decode: Decode
+) -> WorkloadPlan:
+    """What a manifest of a workload does. Raises ``InputError`` for one that the API server or controllers refuse."""
+    document = given.document
+    kind, metadata = document["kind"], document["metadata"]
+    namespace, name = metadata["namespace"], metadata["name"]
+    _check(given, decode)
+    before = live.find(kind, namespace, name)
+    record = objects.find(kind, namespace, name)
+    if before is None and record is not None:
+        before = record_document(kind, record)
+    if before is not None and is_nested_too_deeply(before):
+        before = {key: value for key, value in before.items() if key in ("apiVersion", "kind", "metadata")}
+    if kind == _CRON_JOB:
+        return _plan_cron_job(given, before)
+    if before is None:
+        return _created(given, workload_with_defaults(document), objects)
+    return _changed(given, before, objects, live)
+
+
+def _check(given: ManifestDocument, decode: Decode) -> None:
+    """Raise ``InputError`` where the workload or the pods that it asks for are not what they should be."""
+    document = given.document
+    reader = DocumentReader(describe(document), given.source, given.line)
+    spec = reader.mapping(document, "spec")
+    check_workload(document["kind"], spec, reader)
+    if document["kind"] == _CRON_JOB:
+        job = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
+        check_workload("Job", job, reader, "spec.jobTemplate.spec")
+    for template in pods_of(document, source=given.source, line=given.line):
+        decode("Pod", template.document, source=given.source, line=given.line)
+        for claim in template.claims:
+            decode("PersistentVolumeClaim", claim, source=given.source, line=given.line)
+    refuse_workload(document, reader)
+
+
+def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) -> WorkloadPlan:
+    document = given.document
+    change = Change(
+        object=describe(document),
+        kind=ChangeKind.CREATED,
+        strategy=_strategy(after),
+        replicas=_size(after),
+        **position(given),
+    )
+    metadata = document["metadata"]
+    planned = PlannedWorkload(
+        change=change, kind=document["kind"], namespace=metadata["namespace"], name=metadata["name"], after=after
+    )
+    return WorkloadPlan(change, planned, objects.node_count if document["kind"] == "DaemonSet" else _size(after) or 0)
+
+
+def _changed(given: ManifestDocument, before: Document, objects: ClusterObjects, live: LiveDocuments) -> WorkloadPlan:
+    """What a manifest does to a workload that the cluster has."""
+    document = given.document
+    kind, subject, metadata = document["kind"], describe(document), document["metadata"]
+    differences = find_differences(document, before)
+    immutable = _immutable_fields(kind, differences)
+    is_replaced = kind == "Job" and bool(immutable)
+    after = workload_with_defaults(document) if is_replaced else _after(document, before)
+    change = Change(
+        object=subject,
+        kind=ChangeKind.ROLLED if is_replaced else _kind_of_change(kind, differences, before, after),
+        strategy=_strategy(after),
+        replicas=_size(after),
+        replicas_before=_size(before),
+        fields=differences.fields,
+        **position(given),
+    )
+    if change.kind is ChangeKind.UNCHANGED:
+        return WorkloadPlan(change)
+    assumptions = [] if is_whole(before) else [_not_whole(subject)]
+    if immutable:
+        consequence = "replaced, its pods with it" if is_replaced else "changed nevertheless"
+        message = f"cannot be changed in the API, so that the apply is refused; taken to be {consequence}"
+        assumptions.append(Assumption(subject, immutable[0], message))
+    workload = PlannedWorkload(
+        change=change,
+        kind=kind,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        before=before,
+        after=after,
+        is_same_template=not differences.template and not is_replaced,
+        replica_sets=replica_sets_of(metadata["namespace"], metadata["name"], objects, live)
+        if kind == "Deployment"
+        else [],
+    )
+    return WorkloadPlan(change, workload, _new_pods(change, kind, objects), assumptions)
+
+
+def _kind_of_change(kind: str, differences: Differences, before: Document, after: Document) -> ChangeKind:
+    if differences.template and not _keeps_old_pods(kind, after):
+        return ChangeKind.ROLLED
+    if _size(before) != _size(after):
+        return ChangeKind.SCALED
+    return ChangeKind.UPDATED if differences.fields else ChangeKind.UNCHANGED
+
+
+def _keeps_old_pods(kind: str, after: Document) -> bool:
+    """Whether pods of the old template stay until something else takes them away."""
+    return (
+        kind in ("ReplicaSet", "ReplicationController")
+        or _strategy(after) == "OnDelete"
+        or (kind == "Deployment" and bool(mapping_in(after, "spec").get("paused")))
+    )
+
+
+def _immutable_fields(kind: str, differences: Differences) -> list[str]:
+    """The paths that differ, of those that the API server does not let anyone change."""
+    changeable = _CHANGEABLE.get(kind)
+    if changeable is None:
+        return [path for path in differences.rest if path.startswith("spec.selector")]
+    template = differences.template if "template" not in changeable else []
+    rest = [path for path in differences.rest if path.startswith("spec.") and _top_field(path) not in changeable]
+    return [*template, *rest]
+
+
+def _top_field(path: str) -> str:
+    """``spec.updateStrategy.type`` is in ``updateStrategy``."""
+    return path.split(".")[1].partition("[")[0]
+
+
+def _after(document: Document, before: Document) -> Document:
+    """The object as it will be."""
+    last = last_applied(before)
+    after = applied({key: each for key, each in document.items() if key != "status"}, before, last or {})
+    if last is None:
+        # Who applied it is not known, nor what of the template: then all of it is the manifest's.
+        template = dict(document["spec"]["template"])
+        kept = mapping_in(_template_metadata(before), "annotations")
+        if kept:
+            metadata = mapping_in(template, "metadata")
+            template["metadata"] = {**metadata, "annotations": {**kept, **mapping_in(metadata, "annotations")}}
+        after["spec"]["template"] = template
+    return workload_with_defaults(after)
+
+
+def _template_metadata(document: Document) -> Document:
+    return mapping_in(mapping_in(mapping_in(document, "spec"), "template"), "metadata")
+
+
+def _not_whole(subject: str) -> Assumption:
+    message = "the snapshot does not say what it was, so that it is taken to change"
+    return Assumption(subject, "spec.template", message)
+
+
+def replica_sets_of(namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> list[Document]:
+    """The ReplicaSets of a Deployment, whole where the reader kept them whole."""
+    whole = live.replica_sets_of(namespace, name)
+    return whole or [record_document("ReplicaSet", each) for each in objects.owned("ReplicaSet", namespace, name)]
+
+
+def _plan_cron_job(given: ManifestDocument, before: Document | None) -> WorkloadPlan:
+    """One run of a CronJob that is new or changed, as if it came due at once."""
+    document = given.document
+    after = workload_with_defaults(document) if before is None else _after_cron_job(document, before)
+    spec = after["spec"]
+    job = mapping_in(spec, "jobTemplate")
+    is_suspended = bool(spec.get("suspend"))
+    differences = find_differences(document, before) if before is not None else None
+    kind = ChangeKind.CREATED if differences is None else ChangeKind.UPDATED
+    if differences is not None and not differences.fields:
+        kind = ChangeKind.UNCHANGED
+    run = _run_of(after, job)
+    change = Change(
+        object=describe(document),
+        kind=kind,
+        replicas=0 if is_suspended else _size(run),
+        fields=differences.fields if differences is not None else [],
+        **position(given),
+    )
+    if kind is ChangeKind.UNCHANGED or is_suspended:
+        return WorkloadPlan(change)
+    metadata = run["metadata"]
+    planned = PlannedWorkload(
+        change=change, kind="Job", namespace=metadata["namespace"], name=metadata["name"], after=run
+    )
+    return WorkloadPlan(change, planned, _size(run) or 0)
+
+
+def _after_cron_job(document: Document, before: Document) -> Document:
+    return workload_with_defaults(applied(document, before, last_applied(before) or {}))
+
+
+def _run_of(cron_job: Document, template: Document) -> Document:
+    """The Job that a CronJob makes."""
+    metadata = cron_job["metadata"]
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": _CRON_JOB,
+        "name": metadata["name"],
+        "uid": metadata.get("uid") or "",
+        "controller": True,
+    }
+    kept = {key: each for key, each in mapping_in(template, "metadata").items() if key in ("labels", "annotations")}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            **kept,
+            "name": joined(metadata["name"], NEW),
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner],
+        },
+        "spec": mapping_in(template, "spec"),
+    }
+    return workload_with_defaults(job)
+
+
+def _new_pods(change: Change, kind: str, objects: ClusterObjects) -> int:
+    if kind == "DaemonSet":
+        return objects.node_count if change.kind is ChangeKind.ROLLED else 0
+    size, size_before = change.replicas or 0, change.replicas_before or 0
+    return size if change.kind is ChangeKind.ROLLED else max(size - size_before, 0)
+
+
+def _size(document: Document) -> int | None:
+    """How many pods a workload asks for; ``None`` for one that does not say it."""
+    field = SIZE_FIELDS.get(str(document.get("kind")))
+    if field is None:
+        return None
+    size = mapping_in(document, "spec").get(field)
+    return size if isinstance(size, int) and not isinstance(size, bool) else 1
+
+
+def _strategy(document: Document) -> str:
+    field = STRATEGY_FIELDS.get(str(document.get("kind")))
+    kind: Any = mapping_in(mapping_in(document, "spec"), field).get("type") if field is not None else None
+    return kind if isinstance(kind, str) else ""
+
+
+def plan_deletion(
+    kind: str, namespace: str, name: str, before: Document, objects: ClusterObjects, live: LiveDocuments
+) -> WorkloadPlan:
+    """What becomes of a workload that is deleted, of which ``before`` is all that is known."""
+    change = Change(
+        object=f"{kind} {namespace}/{name}",
+        kind=ChangeKind.DELETED,
+        strategy=_strategy(before),
+        replicas_before=_size(before) if is_whole(before) or kind in _SIZED_RECORDS else None,
+    )
+    if kind == _CRON_JOB:
+        return WorkloadPlan(change)
+    replica_sets = replica_sets_of(namespace, name, objects, live) if kind == "Deployment" else []
+    planned = PlannedWorkload(
+        change=change, kind=kind, namespace=namespace, name=name, before=before, replica_sets=replica_sets
+    )
+    return WorkloadPlan(change, planned)

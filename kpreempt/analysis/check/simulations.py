@@ -1,0 +1,261 @@
+"""A change simulated: once, several times by chance, or with every choice that chance may make."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from math import prod
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler, timed_by_part
+from kpreempt.analysis.check.rollout.controllers import start_controllers
+from kpreempt.analysis.check.rollout.records import Plan
+from kpreempt.analysis.pending.verdicts import Spread, one_by_one
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.simulation import Limits, SimulationStart, simulated_to_the_end
+from kpreempt.analysis.simulation.outcomes import Branch, Choose, first_branch
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.check import OutcomeShare
+from kpreempt.verdict.simulation import Simulation, StepKind
+
+# Beyond this a simulation is broken off; a rollout needs a few attempts for each of its pods.
+_ATTEMPTS = 50_000
+# So many simulations by default where chance leaves more; all of them where one simulation foretells no more than that.
+_FEW_PLAYS = 20
+_MOST_PLAYS = 2 * _FEW_PLAYS
+_LEAST_PLAYS = 5
+# As many are enough to see whether it makes a difference how fast everything is.
+_PACED_PLAYS = 4
+# What the drawn simulations may come to together, in decisions times nodes, which is what a decision takes.
+_MOST_DECISIONS = 5_000_000
+_DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
+
+
+class Simulated(msgspec.Struct, frozen=True):
+    """One run of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
+
+    ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
+    some choice has more branches than were told.
+    """
+
+    seed: int
+    simulation: Simulation
+    assumptions: list[Assumption]
+    before: ClusterSnapshot
+    after: ClusterSnapshot
+    likelihood: float = 1.0
+    taken: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
+    has_others: bool = False
+    decisions: int = 0
+
+
+class Simulations:
+    """Simulates a plan any number of times. The cluster is prepared for the scheduler once.
+
+    ``chances`` makes what draws, by a seed, and ``paces`` how long everything takes.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        scheduler: Scheduler,
+        decode: Decode,
+        *,
+        now: datetime,
+        chances: Callable[[int], Choose],
+        paces: Callable[[int], Pace] = lambda _: AT_ONCE,
+        phases: Phases = NO_PHASES,
+    ) -> None:
+        self._plan = plan
+        self._scheduler = timed_by_part(scheduler, phases)
+        self._decode = decode
+        self._now = now
+        self._chances = chances
+        self._paces = paces
+        self._phases = phases
+        self._prepared: Any = None
+
+    def by_chance(self, seed: int) -> Simulated:
+        """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
+        return self._simulate(seed, _Choices((), self._chances(seed)), self._paces(seed))
+
+    def several(self, seed: int, runs: int, spread: Spread = one_by_one) -> Iterator[Simulated]:
+        """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
+        first = self.by_chance(seed)
+        yield first
+        if is_up_to_chance(first.simulation):
+            yield from spread(range(seed + 1, seed + runs), self.by_chance)
+
+    def every(self, most: int, first: Simulated | None = None) -> tuple[list[Simulated], bool]:
+        """The simulations of all choices there are, ``most`` at most, and whether these were all.
+
+        The first takes the first branch wherever there is a draw, or is the one that was simulated already; then come
+        those that differ from it in one choice, and so on.
+        """
+        found: list[Simulated] = []
+        waiting: deque[tuple[int, ...]] = deque([()])
+        while waiting and len(found) < most:
+            prefix = waiting.popleft()
+            simulated = (
+                first if first is not None and not found else self._simulate(len(found), _Choices(prefix, first_branch))
+            )
+            found.append(msgspec.structs.replace(simulated, seed=len(found)))
+            for place in range(len(prefix), len(simulated.widths)):
+                others = (other for other in range(simulated.widths[place]) if other != simulated.taken[place])
+                waiting.extend((*simulated.taken[:place], other) for other in others)
+        return found, not waiting and not any(simulated.has_others for simulated in found)
+
+    def enough(self, seed: int, spread: Spread = one_by_one) -> tuple[list[Simulated], bool]:
+        """As many simulations as show what chance may do, and whether these are all that there can be.
+
+        One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
+        their decisions leave room for. They are not all where another pace leads to something else. How long a decision
+        takes on this machine has no part in it.
+        """
+        first = self.by_chance(seed)
+        if not is_up_to_chance(first.simulation):
+            return [first], True
+        room = _MOST_DECISIONS // max(first.decisions * len(first.before.nodes), 1)
+        if prod(first.widths) <= _FEW_PLAYS:
+            # More than one simulation foretells may be there after all; those that were looked at count all the same.
+            of_all = first if self._paces(seed).is_at_once else None
+            found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
+            if not first.simulation.displaced or self._is_foretold(
+                found, range(seed + 1, seed + 1 + _PACED_PLAYS), spread
+            ):
+                return found, is_all
+        runs = min(max(room, _LEAST_PLAYS), _FEW_PLAYS)
+        return [first, *spread(range(seed + 1, seed + runs), self.by_chance)], False
+
+    def _is_foretold(self, found: Sequence[Simulated], seeds: range, spread: Spread) -> bool:
+        """Whether it makes no difference how long everything takes."""
+        kinds = {_kind_of(each.simulation) for each in found}
+        return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
+
+    def _simulate(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Simulated:
+        made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings.gates)
+        if self._prepared is None:
+            with self._phases.phase("prepare"):
+                self._prepared = self._scheduler.prepare(made.cluster, now=self._now)
+        scene = SimulationStart(
+            arriving=made.arriving,
+            leaving=self._plan.deleted_pods,
+            lost_nodes=self._plan.deleted_nodes,
+            controllers=made.controllers,
+            choose=choices.choose,
+            pace=pace,
+        )
+        with self._phases.phase("simulation"):
+            simulation, assumptions, after = simulated_to_the_end(
+                pace.in_drawn_order(made.cluster),
+                scene,
+                self._scheduler,
+                now=self._now,
+                limits=Limits(attempts=_ATTEMPTS),
+                prepared=self._prepared if pace.is_at_once else None,
+            )
+        return Simulated(
+            seed=seed,
+            simulation=simulation,
+            assumptions=list(dict.fromkeys([*made.assumptions, *assumptions])),
+            before=made.cluster,
+            after=after,
+            likelihood=choices.likelihood,
+            taken=tuple(choices.taken),
+            widths=tuple(choices.widths),
+            has_others=choices.has_others,
+            decisions=sum(step.kind in _DECIDED for step in simulation.steps),
+        )
+
+
+class _Choices:
+    """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
+
+    def __init__(self, prefix: Sequence[int], others: Choose) -> None:
+        self._prefix = prefix
+        self._others = others
+        self.widths: list[int] = []
+        self.taken: list[int] = []
+        self.likelihood = 1.0
+        self.has_others = False
+
+    def choose(self, branches: Sequence[Branch]) -> Branch:
+        at = len(self.widths)
+        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
+        self.widths.append(len(branches))
+        self.has_others |= any(branch.has_others for branch in branches)
+        self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
+        self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
+        return chosen
+
+
+def is_up_to_chance(simulation: Simulation) -> bool:
+    """Whether other runs may come to something else: where anything is drawn, or who goes may hang on who is first."""
+    return bool(simulation.draws or simulation.displaced)
+
+
+def share_of(simulated: Simulated, *, fails: bool, share: float) -> OutcomeShare:
+    """The outcome of one simulation, by which it is told from others; it counts once, and as ``share`` of the whole."""
+    return msgspec.structs.replace(
+        _outcome(simulated.simulation), count=1, seed=simulated.seed, share=share, fails=fails
+    )
+
+
+def _outcome(simulation: Simulation) -> OutcomeShare:
+    return OutcomeShare(
+        count=0,
+        seed=0,
+        share=0,
+        end=simulation.end,
+        victims=_counted(each.workload for each in simulation.displaced),
+        violations={budget.budget: budget.violations for budget in simulation.budgets if budget.violations},
+        pending=_counted(each.workload for each in simulation.waiting),
+        depth=simulation.depth,
+    )
+
+
+def _kind_of(simulation: Simulation) -> bytes:
+    return _key_of(_outcome(simulation))
+
+
+def _key_of(outcome: OutcomeShare) -> bytes:
+    """The same for outcomes that count as equal."""
+    return msgspec.json.encode(msgspec.structs.replace(outcome, seed=0, count=0, share=0), order="deterministic")
+
+
+def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
+    """Equal outcomes counted together, the most frequent first."""
+    found: dict[bytes, OutcomeShare] = {}
+    for each in outcomes:
+        key = _key_of(each)
+        known = found.get(key)
+        if known is not None:
+            count, share = known.count + each.count, known.share + each.share
+            found[key] = msgspec.structs.replace(known, count=count, share=share)
+        else:
+            found[key] = each
+    return sorted(found.values(), key=lambda each: (-each.count, each.seed))
+
+
+def badness(simulation: Simulation) -> tuple[int, ...]:
+    """The greater the worse: budgets broken, pods that wait, victims, how deep the cascade is, what is stranded."""
+    return (
+        simulation.end != "Settled",
+        sum(budget.violations for budget in simulation.budgets),
+        sum(not each.waited_before for each in simulation.waiting),
+        len(simulation.displaced),
+        simulation.depth,
+        len(simulation.stranded),
+    )
+
+
+def _counted(names: Iterator[str] | Sequence[str]) -> dict[str, int]:
+    counts = Counter(names)
+    return {name: counts[name] for name in sorted(counts)}

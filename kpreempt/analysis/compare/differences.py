@@ -1,0 +1,291 @@
+"""At which steps two verdicts on the same pod differ, and why.
+
+Versions word the same thing differently, so that reasons are told and never compared; what is compared is what each
+step leaves for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from kpreempt.verdict import Candidate, Difference, Outcome, Reprieve, Status, Step, TieBreakRound, Verdict
+
+_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+_CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "latestStart")
+_NAMED = 4
+
+
+def is_same_fate(base: Verdict, other: Verdict) -> bool:
+    """Whether the pod fares the same: the outcome up to budgets, the nodes, and the victims on each.
+
+    Where it lands, and one of the two computes no scores, nodes that both allow are enough.
+    """
+    if _outcome(base) != _outcome(other):
+        return False
+    ours, theirs = set(nodes_of(base)), set(nodes_of(other))
+    if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
+        return bool(ours & theirs)
+    return ours == theirs and _may_evict_the_same(base, other)
+
+
+def nodes_of(verdict: Verdict) -> list[str]:
+    """The nodes that the pod can end on."""
+    return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
+
+
+def victims_by_node(verdict: Verdict) -> dict[str, list[str]]:
+    """The victims on each node that the choice can end with."""
+    return {each.node: each.victims for each in verdict.candidates if each.node in verdict.nominated_nodes}
+
+
+def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
+    """The steps at which the verdicts differ, in the order of the steps; one at least, if their fates do."""
+    held = [verdict.outcome == Outcome.NOT_SCHEDULED for verdict in (base, other)]
+    if held[0] != held[1]:
+        words = {True: "does not try it", False: "tries it"}
+        reasons = [verdict.reason if is_held else "" for verdict, is_held in zip((base, other), held, strict=True)]
+        return [
+            Difference(
+                step=Step.ATTEMPT,
+                base=words[held[0]],
+                other=words[held[1]],
+                base_reason=reasons[0],
+                other_reason=reasons[1],
+            )
+        ]
+    decisive = {*nodes_of(base), *nodes_of(other)}
+    found = [difference for look in _LOOKS if (difference := _first(look(base, other), decisive)) is not None]
+    if not found and not is_same_fate(base, other):
+        found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
+    return found
+
+
+def _first(differences: Iterator[Difference], decisive: set[str]) -> Difference | None:
+    """The first of the differences at one step, on a ``decisive`` node if there is one, with the number of the others.
+
+    That of the choice is the first rule.
+    """
+    found = list(differences)
+    if not found:
+        return None
+    first = next((each for each in found if each.subject in decisive), found[0])
+    return msgspec.structs.replace(first, others=len(found) - 1)
+
+
+def _filter(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    for node in _only_in_one(base.feasible_nodes, other.feasible_nodes):
+        yield _of_node(
+            Step.FILTER, node, node in base.feasible_nodes, ("fits", "does not fit"), _filter_reason, base, other
+        )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    return Outcome.PREEMPTS if verdict.outcome in _PREEMPTS else verdict.outcome
+
+
+def _victim_sets(verdict: Verdict) -> dict[str, set[str]]:
+    return {node: set(victims) for node, victims in victims_by_node(verdict).items()}
+
+
+def _may_evict_the_same(base: Verdict, other: Verdict) -> bool:
+    """Whether the victims are the same, or those of one may be those of the other in another order of equal pods."""
+    if _victim_sets(base) == _victim_sets(other):
+        return True
+    return any(_are_told(one, another) for one, another in ((base, other), (other, base)))
+
+
+def _are_told(verdict: Verdict, by: Verdict) -> bool:
+    outcomes = by.alternatives.outcomes if by.alternatives else []
+    return all(
+        any(each.node == node and each.allows(victims) for each in outcomes)
+        for node, victims in victims_by_node(verdict).items()
+    )
+
+
+def _is_scored(verdict: Verdict) -> bool:
+    """Whether the best of several nodes that fit is known."""
+    return bool(verdict.scores) or len(nodes_of(verdict)) == 1
+
+
+def _scores(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    if base.feasible_nodes and other.feasible_nodes and set(nodes_of(base)) != set(nodes_of(other)):
+        yield Difference(step=Step.SCORES, base=_names(nodes_of(base)), other=_names(nodes_of(other)))
+
+
+def _eligibility(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    if base.eligibility is None or other.eligibility is None:
+        return
+    if base.eligibility.eligible != other.eligibility.eligible:
+        words = {True: "may preempt", False: "may not preempt"}
+        yield Difference(
+            step=Step.ELIGIBILITY,
+            base=words[base.eligibility.eligible],
+            other=words[other.eligibility.eligible],
+            base_reason=base.eligibility.reason,
+            other_reason=other.eligibility.reason,
+        )
+
+
+def _potential_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    words = ("is tried", "is not tried")
+    for node in _only_in_one(base.potential_nodes, other.potential_nodes):
+        is_tried = node in base.potential_nodes
+        yield _of_node(Step.POTENTIAL_NODES, node, is_tried, words, _filter_reason, base, other)
+
+
+def _candidates(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    words = ("is a candidate", "is none")
+    both = set(base.potential_nodes) & set(other.potential_nodes)
+    ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
+    for node in _only_in_one(ours, theirs):
+        if node in both:
+            yield _of_node(Step.CANDIDATES, node, node in ours, words, _dry_run_reason, base, other)
+
+
+def _victims(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    for ours, theirs in _shared_candidates(base, other):
+        if set(ours.victims) != set(theirs.victims):
+            base_reason, other_reason = _reprieve_reasons(ours, theirs)
+            yield Difference(
+                step=Step.VICTIMS,
+                subject=ours.node,
+                base=_names(ours.victims),
+                other=_names(theirs.victims),
+                base_reason=base_reason,
+                other_reason=other_reason,
+            )
+
+
+def _budget_violations(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    for ours, theirs in _shared_candidates(base, other):
+        if ours.num_pdb_violations != theirs.num_pdb_violations:
+            yield Difference(
+                step=Step.BUDGET_VIOLATIONS,
+                subject=ours.node,
+                base=str(ours.num_pdb_violations),
+                other=str(theirs.num_pdb_violations),
+            )
+
+
+def _choice(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    if not base.candidates or not other.candidates or set(nodes_of(base)) == set(nodes_of(other)):
+        return
+    ours, theirs = _rounds(base), _rounds(other)
+    for criterion in _CRITERIA:
+        mine, yours = ours[criterion], theirs[criterion]
+        if set(mine.survivors) != set(yours.survivors):
+            yield Difference(
+                step=Step.CHOICE,
+                subject=criterion,
+                base=f"leaves {_names(mine.survivors)}",
+                other=f"leaves {_names(yours.survivors)}",
+                base_reason=_values(mine),
+                other_reason=_values(yours),
+            )
+
+
+def _rounds(verdict: Verdict) -> dict[str, TieBreakRound]:
+    """Every rule with what it leaves; one that was not applied, or that there is not, leaves what it finds."""
+    applied = {each.criterion: each for each in verdict.selection.rounds} if verdict.selection else {}
+    left = [each.node for each in verdict.candidates]
+    rounds = {}
+    for criterion in _CRITERIA:
+        rounds[criterion] = applied.get(criterion) or TieBreakRound(criterion, {}, left)
+        left = rounds[criterion].survivors
+    return rounds
+
+
+def _nominated_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
+    """Only what no rule of the choice tells."""
+    ours, theirs = base.nominated_nodes, other.nominated_nodes
+    if ours and theirs and set(ours) != set(theirs) and not any(True for _ in _choice(base, other)):
+        yield Difference(step=Step.NOMINATED_NODES, base=_names(ours), other=_names(theirs))
+
+
+_LOOKS: tuple[Callable[[Verdict, Verdict], Iterator[Difference]], ...] = (
+    _filter,
+    _scores,
+    _eligibility,
+    _potential_nodes,
+    _candidates,
+    _victims,
+    _budget_violations,
+    _choice,
+    _nominated_nodes,
+)
+
+
+def _of_node(
+    step: Step,
+    node: str,
+    is_in_base: bool,
+    words: tuple[str, str],
+    reason: Callable[[Verdict, str], str],
+    base: Verdict,
+    other: Verdict,
+) -> Difference:
+    """A node that one of the two has and the other has not."""
+    return Difference(
+        step=step,
+        subject=node,
+        base=words[not is_in_base],
+        other=words[is_in_base],
+        base_reason=reason(base, node),
+        other_reason=reason(other, node),
+    )
+
+
+def _filter_reason(verdict: Verdict, node: str) -> str:
+    return _reason(verdict.filter.get(node))
+
+
+def _dry_run_reason(verdict: Verdict, node: str) -> str:
+    return _reason(verdict.dry_run.get(node))
+
+
+def _reason(status: Status | None) -> str:
+    if status is None or status.is_success:
+        return ""
+    plugin = f"{status.plugin}: " if status.plugin else ""
+    return f"{plugin}{status.message or status.code}"
+
+
+def _reprieve_reasons(base: Candidate, other: Candidate) -> tuple[str, str]:
+    """How each came to keep, or to evict, the first pod on which they differ."""
+    pod = next(iter(_only_in_one(base.victims, other.victims)))
+    ours, theirs = (next((step for step in each.steps if step.pod == pod), None) for each in (base, other))
+    return _reprieve(pod, ours), _reprieve(pod, theirs)
+
+
+def _reprieve(pod: str, step: Reprieve | None) -> str:
+    if step is None:
+        return ""
+    first = ", put back first as its budget is spent" if step.violates_budget else ""
+    if step.kept:
+        return f"{pod} stays{first}"
+    blocked = f": {_reason(step.blocked_by)}" if step.blocked_by is not None else ""
+    return f"{pod} goes{first}{blocked}"
+
+
+def _values(applied: TieBreakRound) -> str:
+    if not applied.values:
+        return "not applied"
+    shown = [f"{node} {value}" for node, value in list(applied.values.items())[:_NAMED]]
+    return ", ".join([*shown, "…"] if len(applied.values) > _NAMED else shown)
+
+
+def _shared_candidates(base: Verdict, other: Verdict) -> Iterator[tuple[Candidate, Candidate]]:
+    theirs = {each.node: each for each in other.candidates}
+    return ((each, theirs[each.node]) for each in base.candidates if each.node in theirs)
+
+
+def _only_in_one(base: Sequence[str], other: Sequence[str]) -> list[str]:
+    """What only one of the two has, in the order of the first, then of the second."""
+    ours, theirs = set(base), set(other)
+    return [each for each in dict.fromkeys([*base, *other]) if (each in ours) != (each in theirs)]
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], f"{len(names) - _NAMED} more"] if len(names) > _NAMED else names) or "none"

@@ -1,0 +1,262 @@
+"""Tries changes to a pod or its cluster, one by one and in pairs, until they bring a wanted answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain.choice_edits import candidate_on, choice_options, lower_further
+from kpreempt.analysis.explain.edits import Edit, Stated, edit_cluster, edit_pod
+from kpreempt.analysis.explain.least_priority import just_above, least, worth_trying
+from kpreempt.analysis.explain.remedies import remedies_for
+from kpreempt.analysis.explain.single_edits import (
+    EditOptions,
+    Scene,
+    allow_preemption,
+    raise_priority,
+    raised,
+    remove_pods,
+)
+from kpreempt.errors import KpreemptError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import ChangeKind, NodeEvaluation, Status, Verdict
+
+_MAX_LOWERINGS = 8
+_MAX_FIRST_CHANGES = 8
+_EVALUATIONS_PER_STEP = 8
+_LEAVING_OUT_OTHERS = (ChangeKind.CORDON, ChangeKind.PIN)
+# More pairs than this tell a reader nothing more.
+_MAX_PAIRS = 6
+
+Goal = Callable[[Verdict], bool]
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """A pod before a cluster that the scheduler has prepared, and the verdict on it."""
+
+    cluster: ClusterSnapshot
+    prepared: Any
+    pod: Pod
+    verdict: Verdict
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """Edits that were tried and did not bring the answer, and what they brought instead."""
+
+    edits: list[Edit]
+    situation: Situation
+    evaluation: NodeEvaluation
+    num_refusals: int
+
+
+class Search:
+    """Tries edits until the answer is reached, and counts what that takes."""
+
+    def __init__(self, scheduler: Scheduler, goal: Goal, *, now: datetime, limit: int, wants_steps: bool) -> None:
+        self._scheduler = scheduler
+        self._goal = goal
+        self._now = now
+        self._limit = limit
+        self._wants_steps = wants_steps
+        self._costly_steps = 0
+        self._tried: set[tuple[str, ...]] = set()
+        self._has_least_priority = False
+        self.verdicts = 0
+        self.extender_calls = 0
+        self.gave_up = False
+
+    def least_priority(self, start: Situation) -> tuple[Edit, Verdict] | None:
+        """The least priority that reaches the goal, over all nodes, with its verdict.
+
+        That takes a few verdicts beside the limit. It counts where a higher priority may lose what a lower one reaches,
+        for then they are tried one by one.
+        """
+        priorities = just_above(_present(start.cluster), start.pod)
+        if self._scheduler.goes_by_priority:
+            priorities = worth_trying(start.cluster, start.pod, start.verdict)
+        found = self._least_of(priorities, start)
+        self._has_least_priority = found is not None
+        return found
+
+    def at_least_priority(self, start: Situation, edits: list[Edit], verdict: Verdict) -> tuple[list[Edit], Verdict]:
+        """Edits that reach the goal, with the least priority that does so beside the others, if they raise it."""
+        highest = max(edit.overrides.priority or 0 for edit in edits)
+        others = [edit for edit in edits if edit.overrides.priority is None]
+        if len(others) == len(edits):
+            return edits, verdict
+        pod, cluster, prepared = start.pod, start.cluster, start.prepared
+        for edit in others:
+            pod, cluster = edit_pod(pod, edit), edit_cluster(cluster, edit)
+        if cluster is not start.cluster:
+            prepared = self._scheduler.prepare(cluster, now=self._now)
+        beside = Situation(cluster, prepared, pod, start.verdict)
+        lower = [each for each in just_above(_present(cluster), pod) if each < highest]
+        found = self._least_of(lower, beside)
+        if found is None:
+            return edits, verdict
+        return sorted([*others, found[0]], key=lambda edit: edit.weight), found[1]
+
+    def _least_of(self, priorities: Sequence[int], start: Situation) -> tuple[Edit, Verdict] | None:
+        only_grows = self._only_grows(start.pod)
+
+        def ask(priority: int) -> Verdict | None:
+            if not only_grows:
+                if self._costly_steps >= self._limit:
+                    self.gave_up = True
+                    return None
+                self._costly_steps += 1
+            verdict = self._decide(start.prepared, edit_pod(start.pod, raised(start.pod, start.cluster, priority)))
+            return verdict if self._goal(verdict) else None
+
+        found = least(priorities, ask, only_grows=only_grows)
+        return None if found is None else (raised(start.pod, start.cluster, found[0]), found[1])
+
+    def _only_grows(self, pod: Pod) -> bool:
+        """Whether a pod that lands at a priority does so at every higher one.
+
+        What it wants beside it, or what it waits for on its nominated node, may be evicted for a higher one.
+        """
+        affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity else None
+        wants_company = affinity is not None and bool(affinity.required)
+        return self._scheduler.goes_by_priority and not wants_company and not pod.status.nominated_node_name
+
+    def _decide(self, prepared: Any, pod: Pod) -> Verdict:
+        self.verdicts += 1
+        verdict = self._scheduler.decide(prepared, pod, records_steps=self._wants_steps)
+        self.extender_calls += len(verdict.extender_calls)
+        return verdict
+
+    def try_singles(self, start: Situation, node: Node, failed: list[Trial]) -> Iterator[tuple[Edit, Verdict]]:
+        """Each single change that reaches the goal, with its verdict; what fails is added to ``failed``."""
+        evaluation = self._scheduler.tell_node(start.prepared, start.pod, node.name)
+        for options in self._ladders(start, node, evaluation):
+            reached = self._climb(options, start, node, [], failed)
+            if reached is not None:
+                yield reached
+            if self.gave_up:
+                return
+
+    def try_pairs(self, pod: Pod, node: Node, failed: Sequence[Trial]) -> Iterator[tuple[list[Edit], Verdict]]:
+        """Pairs of changes that reach the goal, one for each two kinds.
+
+        Of failed single changes those come first that bring the node nearest to taking the pod.
+        """
+        nearest = sorted(failed, key=lambda trial: (trial.num_refusals, trial.edits[0].weight))
+        known: set[frozenset[ChangeKind]] = set()
+        for trial in nearest[:_MAX_FIRST_CHANGES]:
+            for options in self._ladders(trial.situation, node, trial.evaluation):
+                if {change.kind for change in options[0].changes} & {change.kind for change in trial.edits[0].changes}:
+                    continue
+                reached = self._climb(options, trial.situation, node, trial.edits, [])
+                if reached is not None:
+                    pair = sorted([trial.edits[0], reached[0]], key=lambda edit: edit.weight)
+                    kinds = frozenset(change.kind for edit in pair for change in edit.changes)
+                    if kinds not in known:
+                        known.add(kinds)
+                        yield pair, reached[1]
+                if self.gave_up or len(known) >= _MAX_PAIRS:
+                    return
+
+    def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
+        """The options to climb from here, the one with the least first step first."""
+        scene = Scene(situation.pod, situation.cluster, _same(situation.cluster, node))
+        verdict = situation.verdict
+        may_evict = _may_evict(situation, node.name)
+        needed = refusals_of(evaluation, may_evict=may_evict)
+        options = remedies_for(scene, needed)
+        if evaluation.nominated_pods:
+            options.append(remove_pods(scene, evaluation.nominated_pods))
+        if (may_evict or evaluation.nominated_pods) and not self._has_least_priority:
+            options.append(raise_priority(scene, evaluation.nominated_pods))
+        if evaluation.without_lower and not any(name != node.name for name in verdict.feasible_nodes):
+            options.append(allow_preemption(situation.pod))
+        if may_evict:
+            # Without evictions the pod may land where it would lose the choice of whom to evict.
+            options += remedies_for(scene, refusals_of(evaluation, may_evict=False))
+        if not needed or not refusals_of(evaluation, may_evict=is_preemptor(situation.pod)):
+            options += choice_options(scene, verdict)
+        return sorted((options for options in options if options), key=lambda options: options[0].weight)
+
+    def _climb(
+        self, options: EditOptions, start: Situation, node: Node, before: list[Edit], failed: list[Trial]
+    ) -> tuple[Edit, Verdict] | None:
+        """The first edit of the options that reaches the goal. Requests are lowered further while that can matter."""
+        for first in options:
+            edit: Edit | None = first
+            for _ in range(_MAX_LOWERINGS):
+                if edit is None:
+                    break
+                trial = self._try(edit, start, node, before)
+                if trial is None:
+                    break
+                verdict = trial.situation.verdict
+                if trial.num_refusals == 0 and self._goal(verdict):
+                    return edit, verdict
+                failed.append(trial)
+                candidate = candidate_on(verdict, node.name) if trial.num_refusals == 0 else None
+                is_request = all(change.kind == ChangeKind.REQUEST for change in edit.changes)
+                edit = lower_further(start.pod, edit, candidate) if candidate and is_request else None
+        return None
+
+    def _try(self, edit: Edit, start: Situation, node: Node, before: list[Edit]) -> Trial | None:
+        """What the edit brings; a verdict is only asked for where the node could take the pod."""
+        if self._costly_steps >= self._limit or len(self._tried) >= _EVALUATIONS_PER_STEP * self._limit:
+            self.gave_up = True
+            return None
+        key = (node.name, *sorted(option for each in (*before, edit) for option in each.options(Stated(0))))
+        if key in self._tried:
+            return None
+        self._tried.add(key)
+        try:
+            pod = edit_pod(start.pod, edit)
+            cluster = edit_cluster(start.cluster, edit)
+        except KpreemptError:
+            return None
+        prepared = start.prepared
+        if edit.is_of_cluster:
+            self._costly_steps += 1
+            prepared = self._scheduler.prepare(cluster, now=self._now)
+        changed = Situation(cluster, prepared, pod, start.verdict)
+        evaluation = self._scheduler.tell_node(prepared, pod, node.name)
+        # The pod evicts where it fits nowhere, which is so once its other nodes are out.
+        is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and is_preemptor(pod)
+        refusals = refusals_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
+        if not refusals:
+            self._costly_steps += 1
+            changed = msgspec.structs.replace(changed, verdict=self._decide(prepared, pod))
+        return Trial([*before, edit], changed, evaluation, len(refusals))
+
+
+def _present(cluster: ClusterSnapshot) -> list[Pod]:
+    """The pods that hold room, or have it kept for them."""
+    return [
+        pod for pod in cluster.pods if not pod.is_terminal and (pod.spec.node_name or pod.status.nominated_node_name)
+    ]
+
+
+def _may_evict(situation: Situation, node_name: str) -> bool:
+    """Whether evictions can bring the pod to the node: not while it fits elsewhere as things are."""
+    return is_preemptor(situation.pod) and not any(name != node_name for name in situation.verdict.feasible_nodes)
+
+
+def is_preemptor(pod: Pod) -> bool:
+    """Whether the pod's preemption policy lets it evict."""
+    return pod.spec.preemption_policy != "Never"
+
+
+def _same(cluster: ClusterSnapshot, node: Node) -> Node:
+    return next(each for each in cluster.nodes if each.name == node.name)
+
+
+def refusals_of(evaluation: NodeEvaluation, *, may_evict: bool) -> list[Status]:
+    """What stands in the way on the node: with its lower-priority pods gone where they may be evicted."""
+    if evaluation.pre_filter is not None:
+        return [evaluation.pre_filter]
+    statuses = evaluation.without_lower if may_evict and evaluation.lower_priority_pods else evaluation.filters
+    return [status for status in statuses if not status.is_success]

@@ -1,0 +1,254 @@
+"""How one node fares: all its filters, its place in the choice, and what would make it the chosen one.
+
+Every change is tried: first on the node alone, which is cheap, and where the node then takes the pod, by a whole
+verdict, which proves it. Single changes come first; pairs of them only where no single one does. The order of the
+proposals is that of ``ChangeKind``: what a pod asks for, what it puts up with, what it insists on, whom it outranks,
+and last what would have to be different around it. Requests that are cut by more than half come after what it insists
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain.change_search import Goal, Search, Situation, Trial, is_preemptor, refusals_of
+from kpreempt.analysis.explain.choice_edits import candidate_on
+from kpreempt.analysis.explain.edits import Edit, Stated
+from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, TieBreakRound, Verdict
+from kpreempt.verdict.details import InsufficientResources
+
+# More nodes than this are not searched for proposals, other than a priority, unless one of them is asked about.
+MAX_NODES_SEARCHED = 3000
+_NEAREST = 5
+_WITH_A_FAILING_EXTENDER = 4
+_UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+
+_LOOKED_AT = 12
+_ALIKE = 3
+
+_MAX_PROPOSALS = 6
+# On more nodes the steps of every candidate take too long to record for each change that is tried.
+_MAX_NODES_WITH_STEPS = 1000
+_ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+
+
+def tell_story(
+    scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime
+) -> NodeStory:
+    """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
+    verdict = situation.verdict
+    evaluation = scheduler.tell_node(situation.prepared, situation.pod, node_name)
+    is_chosen = node_name in destinations(verdict)
+    found = Found([], ProposalSearch([node_name]))
+    if not is_chosen and verdict.outcome not in _UNANSWERED:
+        failing = _failing_extender(verdict)
+        limit = _limit(situation, most=60)
+        if failing:
+            found = Found([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
+        else:
+            found = propose_for_node(scheduler, situation, node_name, stated, now=now, limit=limit)
+    lost = _lost_at(verdict, node_name)
+    return NodeStory(
+        node=node_name,
+        evaluation=evaluation,
+        is_chosen=is_chosen,
+        rank=_rank(verdict, node_name),
+        lost_at=lost.criterion if lost else "",
+        value=lost.values[node_name] if lost else None,
+        best=lost.values[lost.survivors[0]] if lost else None,
+        proposals=found.proposals,
+        search=found.search,
+    )
+
+
+def propose(scheduler: Scheduler, situation: Situation, stated: Stated, *, now: datetime) -> Found:
+    """Changes with which a pod lands that never does, sought on the nearest nodes.
+
+    On very big clusters only the least priority is, and nothing where an extender fails, which no change mends.
+    """
+    if failing := _failing_extender(situation.verdict):
+        return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
+    if len(situation.cluster.nodes) > MAX_NODES_SEARCHED:
+        found = propose_anywhere(scheduler, situation, [], stated, now=now, limit=_limit(situation, most=40))
+        search = msgspec.structs.replace(found.search, is_skipped=True, is_complete=False)
+        return Found(found.proposals, search)
+    names = nearest_nodes(scheduler, situation, _NEAREST)
+    return propose_anywhere(scheduler, situation, names, stated, now=now, limit=_limit(situation, most=40))
+
+
+def _failing_extender(verdict: Verdict) -> str:
+    """The extender that lets no node pass, for it fails; one that fails about victims alone may not be asked then."""
+    calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
+    return calls[-1].extender if calls and verdict.outcome == Outcome.NEVER_LANDS else ""
+
+
+def _limit(situation: Situation, *, most: int) -> int:
+    """How many costly steps a search may take: fewer where each takes longer.
+
+    Extenders are asked again for every verdict. Where one fails, each may last as long as it is waited for.
+    """
+    if any(call.error for call in situation.verdict.extender_calls):
+        return _WITH_A_FAILING_EXTENDER
+    return min(most, max(8, 10_000 // len(situation.cluster.nodes)))
+
+
+def _rank(verdict: Verdict, node_name: str) -> int | None:
+    score = verdict.scores.get(node_name)
+    return None if score is None else 1 + sum(other > score for other in verdict.scores.values())
+
+
+def _lost_at(verdict: Verdict, node_name: str) -> TieBreakRound | None:
+    """The rule of the choice between candidates that put the node out."""
+    rounds = verdict.selection.rounds if verdict.selection else []
+    return next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
+
+
+def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list[str]:
+    """At most ``most`` nodes: the fewest refusals without lower-priority pods first, then the least that is missing.
+
+    Of nodes that are refused alike one is enough, and only a few are looked at closely.
+    """
+    may_evict = is_preemptor(situation.pod)
+    ranked = []
+    for order, name in enumerate(_sample(situation.verdict)):
+        evaluation = scheduler.tell_node(situation.prepared, situation.pod, name)
+        refusals = refusals_of(evaluation, may_evict=may_evict)
+        ranked.append((len(refusals), sum(map(_distance, refusals)), order, name))
+    return [name for *_, name in sorted(ranked)[:most]]
+
+
+def _sample(verdict: Verdict) -> list[str]:
+    """For each kind of refusal the few nodes that lack least, with different details."""
+    kinds: dict[tuple[str, str], dict[object, tuple[float, str]]] = {}
+    for name, before in verdict.filter.items():
+        after = verdict.dry_run.get(name)
+        # A node without lower-priority pods has nothing better to say after the dry run.
+        status = after if after is not None and after.plugin else before
+        alike = kinds.setdefault((status.plugin, status.message), {})
+        alike.setdefault(repr(status.detail), (_distance(status), name))
+    picked = [sorted(alike.values())[:_ALIKE] for alike in kinds.values()]
+    rounds = [sorted(each[number] for each in picked if number < len(each)) for number in range(_ALIKE)]
+    return [name for each in rounds for _, name in each][:_LOOKED_AT]
+
+
+def _distance(status: Status) -> float:
+    """The largest missing share of a request; 1 for what is no matter of amounts."""
+    detail = status.detail
+    if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
+        return 1.0
+    return max(each.missing_share for each in detail.shortfalls)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Proposals, the least intrusive first, and how far the search went."""
+
+    proposals: list[Proposal]
+    search: ProposalSearch
+
+
+def propose_for_node(
+    scheduler: Scheduler, situation: Situation, node_name: str, stated: Stated, *, now: datetime, limit: int
+) -> Found:
+    """Changes with which the pod ends on the node, alone or as one of several that tie.
+
+    ``limit`` is how many verdicts may be asked for and changed clusters prepared, together.
+    """
+
+    def is_reached(verdict: Verdict) -> bool:
+        return _is_answer(verdict) and node_name in destinations(verdict)
+
+    return _propose(scheduler, situation, [node_name], stated, is_reached, now=now, limit=limit, is_anywhere=False)
+
+
+def propose_anywhere(
+    scheduler: Scheduler, situation: Situation, node_names: Sequence[str], stated: Stated, *, now: datetime, limit: int
+) -> Found:
+    """Changes with which a pod lands that never does, sought on these nodes in turn.
+
+    ``limit`` is that of ``propose_for_node``, for all nodes together.
+    """
+
+    def is_reached(verdict: Verdict) -> bool:
+        return _is_answer(verdict)
+
+    return _propose(scheduler, situation, node_names, stated, is_reached, now=now, limit=limit, is_anywhere=True)
+
+
+def _is_answer(verdict: Verdict) -> bool:
+    """Whether the pod comes to a node, whatever the order of equal volumes."""
+    is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
+    return is_certain and verdict.outcome in _ANSWERS
+
+
+def destinations(verdict: Verdict) -> list[str]:
+    """The nodes, one or several that tie, that the pod ends on now or after evictions."""
+    return verdict.nominated_nodes or verdict.lands_on
+
+
+def _propose(
+    scheduler: Scheduler,
+    situation: Situation,
+    node_names: Sequence[str],
+    stated: Stated,
+    goal: Goal,
+    *,
+    now: datetime,
+    limit: int,
+    is_anywhere: bool,
+) -> Found:
+    wants_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
+    search = Search(scheduler, goal, now=now, limit=limit, wants_steps=wants_steps)
+    found: list[tuple[tuple[int, int, float], Proposal]] = []
+    trials: dict[str, list[Trial]] = {}
+    nodes = {node.name: node for node in situation.cluster.nodes}
+    if is_anywhere and (raised_to := search.least_priority(situation)) is not None:
+        edit, verdict = raised_to
+        found.append(((1, *edit.weight), _proposal(destinations(verdict)[0], [edit], verdict, stated)))
+    for name in node_names:
+        trials[name] = []
+        for edit, verdict in search.try_singles(situation, nodes[name], trials[name]):
+            found.append(((1, *edit.weight), _proposal(name, [edit], verdict, stated)))
+    for name in node_names if not found else ():
+        for pair, with_pair in search.try_pairs(situation.pod, nodes[name], trials[name]):
+            edits, verdict = search.at_least_priority(situation, pair, with_pair) if is_anywhere else (pair, with_pair)
+            weight = max(edit.weight for edit in edits)
+            found.append(((2, *weight), _proposal(name, edits, verdict, stated)))
+    proposals: dict[object, Proposal] = {}
+    for _, proposal in sorted(found, key=lambda each: each[0]):
+        proposals.setdefault(_likeness(proposal), proposal)
+    return Found(
+        list(proposals.values())[:_MAX_PROPOSALS],
+        ProposalSearch(
+            list(node_names),
+            search.verdicts,
+            is_complete=not search.gave_up,
+            extender_calls=search.extender_calls or msgspec.UNSET,
+        ),
+    )
+
+
+def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: Stated) -> Proposal:
+    nodes = destinations(verdict)
+    where = node_name if node_name in nodes else nodes[0]
+    candidate = candidate_on(verdict, where) if verdict.nominated_nodes else None
+    return Proposal(
+        node=node_name,
+        changes=[change for edit in edits for change in edit.changes],
+        options=[option for edit in edits for option in edit.options(stated)],
+        outcome=verdict.outcome,
+        nodes=nodes,
+        victims=candidate.victims if candidate else [],
+        num_pdb_violations=candidate.num_pdb_violations if candidate else 0,
+    )
+
+
+def _likeness(proposal: Proposal) -> tuple[object, ...]:
+    """Equal for proposals of which one is as good as the other: the same changes, or less of the same resource."""
+    amounts = (ChangeKind.REQUEST, ChangeKind.PRIORITY)
+    if all(change.kind in amounts for change in proposal.changes):
+        return tuple(sorted((change.kind, change.subject) for change in proposal.changes))
+    return tuple(proposal.options)

@@ -1,0 +1,201 @@
+"""The main question: what becomes of pods in a cluster, each of them on its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, timed_by_part
+from kpreempt.analysis.explain.overrides import check_node
+from kpreempt.analysis.unread import BUDGETS
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.versions import RELEASES, decide_alike, modelled_version, version_of
+from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
+from kpreempt.verdict.unread import unread_of
+
+_MINOR = re.compile(r"v?(\d+\.\d+)\b")
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod as the scheduler would see it, and what is known of how it came to look so.
+
+    ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod. ``admission`` is what was filled
+    in. ``found`` is the pod as the cluster has it, where it does.
+    """
+
+    pod: Pod
+    found: Pod | None = None
+    origin: str = ""
+    admission: list[Admitted] = []
+    assumptions: list[Assumption] = []
+
+
+def explain_pods(
+    cluster: ClusterSnapshot,
+    questions: Iterable[Question],
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    at: datetime | None = None,
+    assumptions: Iterable[Assumption] = (),
+    node_name: str = "",
+    proposes: bool = False,
+    simulates_on: bool = False,
+    records_steps: bool = True,
+    phases: Phases = NO_PHASES,
+) -> list[Verdict]:
+    """The verdict on each pod against the same cluster, in the order of the questions.
+
+    ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
+    missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
+    verdict tells the whole story of that node; otherwise, where it ``proposes``, one that the pod never lands says what
+    would have to be different. Where it ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises
+    ``NotFoundError`` for a node that is not in the cluster.
+
+    Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
+    ``node_name``. ``phases`` is told what the time goes to.
+    """
+    at = at or now
+    if node_name:
+        check_node(cluster, node_name)
+    with phases.phase("prepare"):
+        prepared = scheduler.prepare(cluster, now=at)
+    verdicts = []
+    within = timed_by_part(scheduler, phases)
+    for question in questions:
+        verdict = explain_pod(
+            cluster,
+            question,
+            scheduler,
+            prepared,
+            now=now,
+            assumptions=assumptions,
+            records_steps=records_steps or bool(node_name),
+            phases=phases,
+        )
+        if node_name or (proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes):
+            with phases.phase("proposals"):
+                verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
+        verdict = _without_budgets(verdict, cluster)
+        if simulates_on:
+            from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
+
+            with phases.phase("aftermath"):
+                aftermath, assumed = simulate(
+                    cluster, SimulationStart(arriving=[question.pod]), scheduler, now=at, prepared=prepared
+                )
+            both = dict.fromkeys([*verdict.assumptions, *assumed])
+            verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _with_story(
+    verdict: Verdict,
+    scheduler: Scheduler,
+    cluster: ClusterSnapshot,
+    prepared: Any,
+    question: Question,
+    node_name: str,
+    *,
+    now: datetime,
+) -> Verdict:
+    """The verdict with the story of a node, and without a ``node_name`` with what would have to be different.
+
+    What tries changes is loaded here: a pod that finds room needs none.
+    """
+    from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
+    from kpreempt.analysis.explain.edits import Stated  # noqa: PLC0415
+    from kpreempt.analysis.explain.node_story import propose, tell_story  # noqa: PLC0415
+
+    situation = Situation(cluster, prepared, question.pod, verdict)
+    # The pod's tolerations without those that admission added.
+    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
+    stated = Stated(max(0, len(question.pod.spec.tolerations) - added))
+    if node_name:
+        story = tell_story(scheduler, situation, node_name, stated, now=now)
+        return msgspec.structs.replace(verdict, node_story=story)
+    found = propose(scheduler, situation, stated, now=now)
+    return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+
+
+def _without_budgets(verdict: Verdict, cluster: ClusterSnapshot) -> Verdict:
+    """The verdict, which says that budgets could not be read where a proposal has somebody evicted."""
+    proposals = [*verdict.proposals, *(verdict.node_story.proposals if verdict.node_story is not None else ())]
+    if all(each.outcome is Outcome.LANDS for each in proposals):
+        return verdict
+    both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
+    return msgspec.structs.replace(verdict, assumptions=list(both))
+
+
+def explain_pod(
+    cluster: ClusterSnapshot,
+    question: Question,
+    scheduler: Scheduler,
+    prepared: Any,
+    *,
+    now: datetime,
+    assumptions: Iterable[Assumption] = (),
+    records_steps: bool = True,
+    phases: Phases = NO_PHASES,
+) -> Verdict:
+    """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
+    verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
+    return msgspec.structs.replace(
+        verdict,
+        pod=_found(msgspec.structs.replace(verdict.pod, origin=question.origin), question.found),
+        cluster=described(verdict.cluster, cluster, now),
+        admission=[*verdict.admission, *question.admission],
+        assumptions=[
+            *version_assumptions(cluster.version, verdict.algorithm),
+            *assumptions,
+            *question.assumptions,
+            *verdict.assumptions,
+        ],
+    )
+
+
+def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
+    """The summary with where the pod is now, if it is on a node or has finished."""
+    if found is None or not (found.spec.node_name or found.is_terminal):
+        return summary
+    phase = "Running" if found.status.phase == "Running" else "Pending"
+    if found.is_terminal:
+        phase = "Finished"
+    elif found.metadata.deletion_timestamp is not None:
+        phase = "Terminating"
+    return msgspec.structs.replace(summary, current_node=found.spec.node_name, current_phase=phase)
+
+
+def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
+    """A scheduler's summary of a cluster with what the snapshot says of itself."""
+    taken_at = cluster.taken_at
+    return msgspec.structs.replace(
+        summary,
+        version=cluster.version,
+        taken_at=taken_at,
+        age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
+        skipped=cluster.skipped,
+    )
+
+
+def version_assumptions(version: str, algorithm: str = DEFAULT_ALGORITHM) -> list[Assumption]:
+    """A cluster of a version that decides otherwise; one that says nothing is taken for the algorithm's."""
+    modelled = algorithm.removeprefix("kube-")
+    minor = _MINOR.match(version)
+    own, stands = version_of(algorithm), modelled_version(version)
+    if not version or (minor and minor[1] == modelled and own is None):
+        return []
+    if own is not None and stands is not None and stands.fit == "exact":
+        its = version_of(stands.algorithm)
+        if its is not None and decide_alike(own, its):
+            return []
+        if minor and minor[1] == modelled:
+            modelled = RELEASES[modelled]
+    return [Assumption("cluster", "version", f"it is {version}; the scheduler that is modelled is that of {modelled}")]

@@ -1,0 +1,240 @@
+"""Every pending pod: in the queue's order, why it is still pending, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.pending.states import (
+    DEFAULT_MAX_BACKOFF,
+    PendingContext,
+    Situation,
+    cause_of,
+    causes_in,
+    compare_messages,
+    is_in_queue,
+    situation_of,
+)
+from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, refusal_of
+from kpreempt.analysis.unread import unread_events
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_name
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.verdict import (
+    Assumption,
+    ClusterSummary,
+    Outcome,
+    PendingGroup,
+    PendingPod,
+    PendingPods,
+    PendingState,
+    Verdict,
+)
+
+_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+# States that say more of a pod than what would become of it.
+_TELLING_STATES = (
+    PendingState.BEING_DELETED,
+    PendingState.NO_SCHEDULER,
+    PendingState.GATED,
+    PendingState.HELD,
+    PendingState.WAITS_FOR_VICTIMS,
+)
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A pending pod with its verdict and state; ``position`` is its place in the queue, if it is in it."""
+
+    pod: Pod
+    verdict: Verdict
+    situation: Situation
+    position: int | None
+
+
+def explain_pending(
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    at: datetime,
+    is_asked: Callable[[Pod], bool] = lambda _: True,
+    namespace: str = "",
+    assumptions: Iterable[Assumption] = (),
+    max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+) -> PendingPods:
+    """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
+
+    Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
+    count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
+    places in the queue. ``namespace`` is the one that the question is about, if it
+    is one. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
+    order the pods.
+    """
+    attempts = FailedAttempts(cluster.events)
+    pending = pending_pods(cluster)
+    asked = [pod for pod in pending if is_asked(pod)]
+    others = Counter(pod.metadata.namespace for pod in pending if not is_asked(pod))
+    with phases.phase("prepare"):
+        prepared = scheduler.prepare(cluster, now=at)
+    decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases)
+    verdicts = {id(pod): verdict for pod, verdict in decided}
+    context = PendingContext(_pods_on(cluster, asked), attempts, scheduler.scheduler_names, at, max_backoff)
+    situations = {id(pod): situation_of(pod, verdicts[id(pod)], context) for pod in asked}
+    rules = scheduler.queue_rules(lambda: prepared, phases)
+    positions = queue_positions(cluster, scheduler, attempts, rules)
+    placed = [
+        Decided(
+            pod,
+            verdicts[id(pod)],
+            situations[id(pod)],
+            positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
+        )
+        for pod in in_queue_order(asked, attempts, rules.comes_first)
+    ]
+    own = (assumption for each in placed for assumption in each.verdict.assumptions)
+    unread = unread_events(cluster)
+    items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
+    return PendingPods(
+        at=at,
+        cluster=_summary(cluster, [each.verdict for each in placed], now),
+        in_queue=len(positions),
+        namespace=namespace,
+        has_namespace=_has_namespace(cluster, namespace),
+        not_asked=dict(others.most_common()),
+        groups=_groups(items),
+        items=items,
+        assumptions=list(
+            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
+        ),
+    )
+
+
+def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
+    """Whether there is such a namespace; ``None`` where none was asked about, or none was read and no pod is in it."""
+    if not namespace:
+        return None
+    if any(pod.metadata.namespace == namespace for pod in cluster.pods):
+        return True
+    known = {each.metadata.name for each in cluster.namespaces}
+    return namespace in known if known else None
+
+
+def queue_positions(
+    cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts, rules: QueueRules
+) -> dict[str, int]:
+    """The place of every pod that waits in this scheduler's queue, by ``namespace/name``, from 1.
+
+    ``rules`` are those of its queue. Raises ``PluginFailedError`` where its plugin cannot order the pods.
+    """
+    queued = [
+        pod
+        for pod in pending_pods(cluster)
+        if pod.metadata.deletion_timestamp is None
+        and not pod.spec.scheduling_gates
+        and pod.spec.scheduler_name in scheduler.scheduler_names
+        and not (rules.held_back is not None and rules.held_back(pod))
+    ]
+    ordered = in_queue_order(queued, attempts, rules.comes_first)
+    return {pod.key: place for place, pod in enumerate(ordered, start=1)}
+
+
+def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
+    pod, verdict, situation = decided.pod, decided.verdict, decided.situation
+    refusal = refusal_of(pod)
+    time = queue_time(pod, attempts)
+    theirs = refusal.message if refusal else ""
+    return PendingPod(
+        pod=pod.key,
+        priority=pod.priority,
+        priority_class_name=pod.spec.priority_class_name,
+        owner=controller_name(pod.metadata),
+        requests=verdict.pod.requests,
+        created=pod.metadata.creation_timestamp,
+        position=decided.position,
+        queue_time=time.time,
+        queue_time_source=time.source,
+        state=situation.state,
+        since=situation.since,
+        until=situation.until,
+        last_tried=attempts.last_of(pod),
+        gates=[gate.name for gate in pod.spec.scheduling_gates],
+        held_by=verdict.held_by if situation.state == PendingState.HELD else "",
+        scheduler_name=pod.spec.scheduler_name,
+        nominated_node_name=pod.status.nominated_node_name,
+        waiting_for=list(situation.waiting_for),
+        cause=_cause(verdict, situation, pod),
+        outcome=verdict.outcome,
+        refused_for_good=verdict.refused_for_good,
+        reason=verdict.reason,
+        nodes=verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes,
+        victims=verdict.victims,
+        alternatives=verdict.alternatives,
+        num_pdb_violations=max(
+            (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
+        ),
+        message=verdict.message,
+        scheduler_message=theirs,
+        agreement=compare_messages(theirs, verdict.message),
+    )
+
+
+def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
+    """What puts pods together: a state that says it all, or the reasons of the nodes without their numbers."""
+    if situation.state == PendingState.GATED:
+        return ", ".join(sorted(gate.name for gate in pod.spec.scheduling_gates))
+    if situation.state == PendingState.NO_SCHEDULER:
+        return pod.spec.scheduler_name
+    if situation.state == PendingState.HELD and verdict.held_by:
+        return f"{verdict.held_by}: {verdict.reason}"
+    if situation.state in _TELLING_STATES:
+        return verdict.reason
+    if verdict.pre_filter is not None:
+        return verdict.reason or verdict.pre_filter.message
+    if verdict.outcome == Outcome.NEVER_LANDS and verdict.reason:
+        # An error of the scheduler; that of an old one is in its message.
+        is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
+        return verdict.reason if is_told else f"{verdict.reason}: {verdict.message}"
+    if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
+        return cause_of(verdict.message)
+    _, preemption = causes_in(verdict.message)
+    own = [part for part in preemption if part.startswith("not eligible")]
+    return ", ".join([cause_of(verdict.message) or verdict.reason, *own])
+
+
+def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
+    members: dict[tuple[str, Outcome, PendingState | None, bool], list[str]] = {}
+    for item in items:
+        state = item.state if item.state in _TELLING_STATES else None
+        key = (item.cause, item.outcome, state, item.refused_for_good and state is None)
+        members.setdefault(key, []).append(item.pod)
+    return [
+        PendingGroup(cause, outcome, state, pods, for_good)
+        for (cause, outcome, state, for_good), pods in members.items()
+    ]
+
+
+def _pods_on(cluster: ClusterSnapshot, pending: Sequence[Pod]) -> dict[str, list[Pod]]:
+    """The pods of the nodes that pending ones are nominated to."""
+    nodes: dict[str, list[Pod]] = {
+        pod.status.nominated_node_name: [] for pod in pending if pod.status.nominated_node_name
+    }
+    if nodes:
+        for pod in cluster.pods:
+            if pod.spec.node_name in nodes and not pod.is_terminal:
+                nodes[pod.spec.node_name].append(pod)
+    return nodes
+
+
+def _summary(cluster: ClusterSnapshot, verdicts: Sequence[Verdict], now: datetime) -> ClusterSummary:
+    counted = verdicts[0].cluster if verdicts else ClusterSummary(nodes=len(cluster.nodes))
+    return described(counted, cluster, now)

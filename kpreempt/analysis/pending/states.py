@@ -1,0 +1,168 @@
+"""Why a pod is still pending, as far as the cluster tells, and what the scheduler's message about it says.
+
+Follows ``pkg/scheduler/backend/queue`` and ``framework/preemption/preemption.go`` of v1.36.3. How often a pod was tried
+is in the scheduler's memory only, so of its backoff (1 s, doubled with each attempt, up to a limit) the limit is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Agreement, Leaving, Outcome, PendingState, Verdict
+
+DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
+# A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
+LONGEST_WAIT = timedelta(minutes=5, seconds=30)
+
+_NODES = re.compile(r"^\d+/\d+ nodes are available: ")
+_COUNTED = re.compile(r"(?:^|, )\d+ ")
+# As 1.8 says it, with the number behind the reason.
+_PREDICATES = "No nodes are available that match all of the predicates: "
+_COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
+_PREEMPTION = " preemption: "
+# What plugin DynamicResources says where it has nothing to do, between the reasons and what preemption says.
+_NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
+
+
+class Situation(NamedTuple):
+    """A pod's state, when it began, and when it ends at the latest; ``None`` where that is not known."""
+
+    state: PendingState
+    since: datetime | None = None
+    until: datetime | None = None
+    waiting_for: Sequence[Leaving] = ()
+
+
+class PendingContext(NamedTuple):
+    """What states are told from, beside the pod and its verdict. ``at`` is the time of the snapshot."""
+
+    pods_on: Mapping[str, Sequence[Pod]]
+    attempts: FailedAttempts
+    scheduler_names: frozenset[str]
+    at: datetime
+    max_backoff: timedelta = DEFAULT_MAX_BACKOFF
+
+
+def max_backoff_of(configuration: Mapping[str, Any] | None) -> timedelta:
+    """The longest backoff of a valid scheduler configuration."""
+    seconds = (configuration or {}).get("podMaxBackoffSeconds")
+    return timedelta(seconds=seconds) if isinstance(seconds, int) and seconds > 0 else DEFAULT_MAX_BACKOFF
+
+
+def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
+    """Why the pod is still pending."""
+    metadata = pod.metadata
+    created = metadata.creation_timestamp
+    if metadata.deletion_timestamp is not None:
+        return Situation(PendingState.BEING_DELETED, deletion_began(pod), metadata.deletion_timestamp)
+    if pod.spec.scheduler_name not in context.scheduler_names:
+        return Situation(PendingState.NO_SCHEDULER, created)
+    if pod.spec.scheduling_gates:
+        return Situation(PendingState.GATED, created)
+    if verdict.outcome == Outcome.NOT_SCHEDULED:
+        return Situation(PendingState.HELD, created)
+    nominated = _nominated(pod, verdict, context)
+    return nominated or _tried(pod, verdict, context)
+
+
+def is_in_queue(state: PendingState) -> bool:
+    """Whether the scheduler would come to the pod at all."""
+    return state not in (PendingState.BEING_DELETED, PendingState.NO_SCHEDULER, PendingState.GATED, PendingState.HELD)
+
+
+def deletion_began(pod: Pod) -> datetime | None:
+    """When the pod was asked to go: its deletion time is when its grace period ends."""
+    until = pod.metadata.deletion_timestamp
+    return None if until is None else until - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+
+
+def leaving(pod: Pod) -> Leaving:
+    """A terminating pod."""
+    return Leaving(
+        pod=pod.key,
+        priority=pod.priority,
+        since=deletion_began(pod),
+        until=pod.metadata.deletion_timestamp,
+        finalizers=pod.metadata.finalizers,
+        is_preempted=was_preempted(pod),
+    )
+
+
+def was_preempted(pod: Pod) -> bool:
+    """Whether the pod's first condition about disruption says that a scheduler preempted it."""
+    condition = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
+
+
+def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation | None:
+    """The state of a pod that is nominated to a node, unless it fits there now."""
+    node = pod.status.nominated_node_name
+    if not node or node in verdict.lands_on:
+        return None
+    refusal = refusal_of(pod)
+    since = refusal.last_transition_time if refusal else None
+    eligibility = verdict.eligibility
+    going = [
+        leaving(each)
+        for each in context.pods_on.get(node, ())
+        if each.priority < pod.priority and each.metadata.deletion_timestamp is not None
+    ]
+    is_waiting = eligibility is not None and not eligibility.eligible and any(each.is_preempted for each in going)
+    if is_waiting or (going and node in verdict.nominated_nodes):
+        starts = [each.since for each in going if each.since is not None]
+        ends = [each.until for each in going if each.until is not None]
+        return Situation(PendingState.WAITS_FOR_VICTIMS, min(starts, default=None), max(ends, default=None), going)
+    if node in verdict.nominated_nodes:
+        return Situation(PendingState.NOMINATED, since)
+    return Situation(PendingState.STALE_NOMINATION, since)
+
+
+def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> Situation:
+    """The state of a pod that depends on when the scheduler last tried it."""
+    refusal = refusal_of(pod)
+    last = context.attempts.last_of(pod)
+    if refusal is None and last is None:
+        return Situation(PendingState.NEVER_TRIED, pod.metadata.creation_timestamp)
+    began = refusal.last_transition_time if refusal else None
+    known = last or began
+    if known is not None and timedelta(0) <= context.at - known < context.max_backoff:
+        return Situation(PendingState.BACKING_OFF, known, known + context.max_backoff)
+    state = PendingState.FITS_NOW if verdict.outcome == Outcome.LANDS else PendingState.WAITS_FOR_CHANGE
+    return Situation(state, began or last, last + LONGEST_WAIT if last is not None else None)
+
+
+def causes_in(message: str) -> tuple[list[str], list[str]]:
+    """The reasons of nodes, and what is said about preemption, each without counts and in a fixed order."""
+    head, _, preemption = message.partition(_PREEMPTION)
+    return _reasons(head.removesuffix(_NOTHING_TO_DEALLOCATE)), _reasons(preemption)
+
+
+def cause_of(message: str) -> str:
+    """The reasons of nodes in one line; those of a message of another shape are the message itself."""
+    reasons, _ = causes_in(message)
+    return ", ".join(reasons)
+
+
+def compare_messages(theirs: str, ours: str) -> Agreement:
+    """How the scheduler's message compares with the expected one."""
+    if not theirs or not ours:
+        return Agreement.NONE
+    if theirs == ours:
+        return Agreement.SAME
+    return Agreement.COUNTS if causes_in(theirs) == causes_in(ours) else Agreement.DIFFERENT
+
+
+def _reasons(text: str) -> list[str]:
+    if text.startswith(_PREDICATES):
+        return sorted(reason for reason in _COUNTED_BEHIND.split(text.removeprefix(_PREDICATES)) if reason)
+    counted = _NODES.match(text)
+    if counted is None:
+        return [text.strip()] if text.strip() else []
+    rest = text[counted.end() :].strip().rstrip(".")
+    # A reason may hold commas; the next one starts with its number.
+    return sorted(reason for reason in _COUNTED.split(rest) if reason)

@@ -1,0 +1,235 @@
+"""The pods and nodes of a cluster in which events happen, and what can happen there: a record for each event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from kpreempt.admission import apply_object_defaults, fill_priorities
+from kpreempt.analysis.what_if import plain_document
+from kpreempt.errors import InputError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE, with_creation_time
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.verdict import AssumptionKind
+
+_POD_SCHEDULED = "PodScheduled"
+
+
+class Decode(Protocol):
+    """Types an object that is plain data. Raises ``InputError`` that names ``source`` and ``line``."""
+
+    def __call__(self, kind: str, document: dict[str, Any], /, *, source: str, line: int) -> Any:
+        """The record of an object of that kind."""
+
+
+class QueueCluster:
+    """The pods by ``namespace/name`` and the nodes by name, as the events leave them."""
+
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode) -> None:
+        self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods if not pod.is_terminal}
+        self.nodes: dict[str, Node] = {node.name: node for node in cluster.nodes}
+        self._cluster = cluster
+        self._decode = decode
+
+    @property
+    def cluster(self) -> ClusterSnapshot:
+        """The cluster as it is now."""
+        return msgspec.structs.replace(self._cluster, pods=list(self.pods.values()), nodes=list(self.nodes.values()))
+
+    def new_pod(self, at: TimedEvent) -> Pod:
+        """The pod that an event adds, created at its time unless it says otherwise. Raises ``InputError``."""
+        pod: Pod = self._completed(self._decoded("Pod", at.event.pod, at), at.time)
+        if pod.key in self.pods:
+            raise at.error(f"pod {pod.key} is there already", path="pod", hint="updatePod")
+        alone = msgspec.structs.replace(self._cluster, pods=[pod])
+        admitted, unsure = fill_priorities(alone, created=[pod.key])
+        if any(each.kind is AssumptionKind.UNCERTAIN for each in unsure):
+            name = pod.spec.priority_class_name
+            raise at.error(f'there is no PriorityClass "{name}"', path="pod.spec.priorityClassName")
+        return admitted.pods[0]
+
+    def pod(self, at: TimedEvent) -> Pod:
+        """The pod that an event is about, by its name or its object. Raises ``InputError`` where it is not there."""
+        key = _key_of(at.event.pod)
+        if key not in self.pods:
+            raise at.error(f"there is no pod {key}", path="pod", hint=_known(self.pods))
+        return self.pods[key]
+
+    def changed_pod(self, at: TimedEvent) -> Pod:
+        """The pod with the event's patch. Raises ``InputError``."""
+        changed: Pod = self._completed(self._patched(self.pod(at), "Pod", at.event.pod, at), at.time)
+        return changed
+
+    def new_node(self, at: TimedEvent) -> Node:
+        """The node that an event adds. Raises ``InputError``."""
+        node: Node = self._completed(self._decoded("Node", at.event.node, at), at.time)
+        if node.name in self.nodes:
+            raise at.error(f"node {node.name} is there already", path="node", hint="updateNode")
+        return node
+
+    def node(self, at: TimedEvent) -> Node:
+        """The node that an event is about. Raises ``InputError`` where it is not there."""
+        name = _name_of(at.event.node)
+        if name not in self.nodes:
+            raise at.error(f"there is no node {name}", path="node", hint=_known(self.nodes))
+        return self.nodes[name]
+
+    def changed_node(self, at: TimedEvent) -> Node:
+        """The node with the event's patch. Raises ``InputError``."""
+        changed: Node = self._completed(self._patched(self.node(at), "Node", at.event.node, at), at.time)
+        return changed
+
+    def _decoded(self, kind: str, document: object, at: TimedEvent) -> Any:
+        if not isinstance(document, dict):
+            raise at.error("expected the whole object, as a manifest has it", path=kind.lower())
+        decoded = self._decode(kind, document, source=at.source, line=at.line)
+        if not decoded.metadata.name:
+            raise at.error("is missing", path=f"{kind.lower()}.metadata.name")
+        return decoded
+
+    def _patched(self, old: Pod | Node, kind: str, patch: object, at: TimedEvent) -> Any:
+        if not isinstance(patch, dict):
+            raise at.error("expected what changes, with the object's metadata.name", path=kind.lower())
+        return self._decode(kind, merged(plain_document(old), patch), source=at.source, line=at.line)
+
+    def _completed(self, record: Any, now: datetime) -> Any:
+        """The pod or node as the API server would have it."""
+        metadata = with_creation_time(record.metadata, now)
+        if isinstance(record, Pod):
+            namespace = metadata.namespace or DEFAULT_NAMESPACE
+            metadata = msgspec.structs.replace(metadata, namespace=namespace)
+        return apply_object_defaults(msgspec.structs.replace(record, metadata=metadata))
+
+
+def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
+    """The pod after an attempt that failed: its condition says so, and when."""
+    reason = "SchedulerError" if is_error else "Unschedulable"
+    before = next((each for each in pod.status.conditions if each.type == _POD_SCHEDULED), None)
+    since = before.last_transition_time if before and before.status == "False" else now
+    condition = PodCondition(
+        type=_POD_SCHEDULED, status="False", reason=reason, last_transition_time=since, last_probe_time=now
+    )
+    others = [each for each in pod.status.conditions if each.type != _POD_SCHEDULED]
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[*others, condition]))
+
+
+def bound(pod: Pod, node_name: str) -> Pod:
+    """The pod on a node."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
+
+
+def _key_of(pod: str | dict[str, Any] | None) -> str:
+    if isinstance(pod, str):
+        return pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
+    metadata = _metadata(pod)
+    return f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
+
+
+def _name_of(node: str | dict[str, Any] | None) -> str:
+    return node if isinstance(node, str) else str(_metadata(node).get("name", ""))
+
+
+def _metadata(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    metadata = (document or {}).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _known(names: Mapping[str, object]) -> str:
+    return ", ".join(list(names)[:5])
+
+
+class EventKind(StrEnum):
+    """What happened. All but the last row are changes of the cluster; those are what the scheduler does."""
+
+    ADD_POD = "addPod"
+    UPDATE_POD = "updatePod"
+    DELETE_POD = "deletePod"
+    BIND_POD = "bindPod"
+    ADD_NODE = "addNode"
+    UPDATE_NODE = "updateNode"
+    DELETE_NODE = "deleteNode"
+    CHANGE_OBJECT = "changeObject"
+    WAIT = "wait"
+    POP = "pop"
+    UNSCHEDULABLE = "unschedulable"
+    NOMINATE = "nominate"
+    CLEAR_NOMINATION = "clearNomination"
+    MOVE_ALL = "moveAll"
+    ACTIVATE = "activate"
+
+
+# What each kind has to say beside its time.
+_NEEDS: dict[EventKind, tuple[str, ...]] = {
+    EventKind.ADD_POD: ("pod",),
+    EventKind.UPDATE_POD: ("pod",),
+    EventKind.DELETE_POD: ("pod",),
+    EventKind.BIND_POD: ("pod", "node"),
+    EventKind.ADD_NODE: ("node",),
+    EventKind.UPDATE_NODE: ("node",),
+    EventKind.DELETE_NODE: ("node",),
+    EventKind.CHANGE_OBJECT: ("resource", "action"),
+    EventKind.NOMINATE: ("pod", "node"),
+    EventKind.CLEAR_NOMINATION: ("pod",),
+    EventKind.ACTIVATE: ("pod",),
+}
+
+
+class QueueEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """One event as a file of events states it.
+
+    ``time`` is that of a clock, or ``+5s`` after the event before; without it both are at once. ``pod`` and ``node``
+    are names (``namespace/name``), or objects where they are added, or merge patches (RFC 7386) where they are updated.
+    ``plugins`` refused the pod that is ``unschedulable``; ``pending_plugins`` wait for something of their own, and with
+    ``is_error`` the attempt failed without any. ``cycle`` is that of the attempt, if it is not the pod's last one.
+    """
+
+    event: EventKind
+    time: str = ""
+    pod: str | dict[str, Any] | None = None
+    node: str | dict[str, Any] | None = None
+    plugins: list[str] = []
+    pending_plugins: list[str] = []
+    is_error: bool = msgspec.field(name="error", default=False)
+    cycle: int | None = None
+    resource: str = ""
+    action: Literal["", "Add", "Update", "Delete"] = ""
+
+
+class TimedEvent(msgspec.Struct, frozen=True):
+    """An event at its time, and where it is written."""
+
+    event: QueueEvent
+    time: datetime
+    source: str = ""
+    line: int = 0
+
+    def error(self, problem: str, *, path: str = "", hint: str = "") -> InputError:
+        """An error about this event."""
+        name = f"event {self.event.event}"
+        return InputError(problem, source=self.source, line=self.line, object_name=name, path=path, hint=hint)
+
+    def check(self) -> None:
+        """Raise ``InputError`` where something is missing that this kind of event needs."""
+        for field in _NEEDS.get(self.event.event, ()):
+            if not getattr(self.event, field):
+                raise self.error("is missing", path=field)
+
+
+def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with a merge patch (RFC 7386): mappings are merged, null removes, all else replaces."""
+    result = dict(document)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict):
+            before = result.get(key)
+            result[key] = merged(before if isinstance(before, dict) else {}, value)
+        else:
+            result[key] = value
+    return result

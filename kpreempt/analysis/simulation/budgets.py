@@ -1,0 +1,140 @@
+"""PodDisruptionBudgets that count down and recover as the disruption controller would have it.
+
+Follows ``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``) of kube-controller-manager v1.36.3: what a
+budget allows is how many of its pods are healthy beyond those that it wants; pods that are told to go are not healthy.
+The status of the start stands, and is counted on from; what a budget wants is reckoned anew when workloads change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from kpreempt.controllers.actions import SyncError
+from kpreempt.controllers.disruption import disruptions_allowed, failed_status, sync_budget
+from kpreempt.controllers.scales import Scales
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudgetStatus
+from kpreempt.verdict.simulation import BudgetLow
+
+
+class Budgets:
+    """All budgets, with what each allowed at least so far. ``ready`` are the pods that are so at the start."""
+
+    def __init__(self, cluster: ClusterSnapshot, ready: Collection[str]) -> None:
+        budgets = cluster.pod_disruption_budgets
+        self.now = list(budgets)
+        self._scales = Scales(cluster)
+        self._ready = ready
+        self._before = [budget.allowed for budget in budgets]
+        self._least = list(self._before)
+        self._violations = [0] * len(budgets)
+        self._by_namespace: dict[str, list[int]] = {}
+        for index, budget in enumerate(budgets):
+            self._by_namespace.setdefault(budget.metadata.namespace, []).append(index)
+        self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
+        self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
+        if budgets:
+            for pod in cluster.pods:
+                for index in self._of(pod):
+                    self._add(index, pod)
+
+    def join(self, pod: Pod) -> None:
+        """A pod is made. The first one of an owner changes how many pods a budget expects."""
+        for index in self._of(pod):
+            if self._add(index, pod):
+                self._reckon(index)
+
+    def part(self, pod: Pod) -> None:
+        """A pod is gone."""
+        for index in self._of(pod):
+            self._pods[index].pop(pod.key, None)
+
+    def change(self, pod: Pod, by: int) -> None:
+        """A pod became healthy (1), or is so no more (-1)."""
+        for index in self._of(pod):
+            status = self.now[index].status
+            if status is not None:
+                self._set(index, msgspec.structs.replace(status, current_healthy=status.current_healthy + by))
+
+    def reckon_all(self, owners: Iterable[tuple[str, str]], scales: Scales) -> None:
+        """Workloads (kind and name) have another size: what their budgets want is another number, too."""
+        self._scales = scales
+        wanted = set(owners)
+        for index, there in enumerate(self._owners):
+            if there & wanted:
+                self._reckon(index)
+
+    def broken_by(self, pods: Iterable[Pod]) -> dict[str, list[str]]:
+        """For each pod the budgets that do not allow it to go, once those before it in the list have gone."""
+        left: dict[int, int] = {}
+        found: dict[str, list[str]] = {}
+        for pod in pods:
+            own = self._of(pod)
+            for index in own:
+                left[index] = left.get(index, self.now[index].allowed) - 1
+            found[pod.key] = [self.now[index].key for index in own if left[index] < 0]
+        return found
+
+    def violated(self, keys: Collection[str]) -> None:
+        """The leaving of a victim broke these budgets."""
+        for index, budget in enumerate(self.now):
+            if budget.key in keys:
+                self._violations[index] += 1
+
+    def lows(self) -> list[BudgetLow]:
+        """The budgets that were touched."""
+        return [
+            BudgetLow(
+                budget=budget.key,
+                before=before,
+                least=least,
+                after=budget.allowed,
+                violations=violations,
+            )
+            for budget, before, least, violations in zip(
+                self.now, self._before, self._least, self._violations, strict=True
+            )
+            if least != before or violations or budget.allowed != before
+        ]
+
+    def _of(self, pod: Pod) -> list[int]:
+        """The budgets that select the pod."""
+        found = []
+        for index in self._by_namespace.get(pod.metadata.namespace, ()):
+            selector = self.now[index].spec.selector
+            if selector is not None and selector.matches(pod.metadata.labels):
+                found.append(index)
+        return found
+
+    def _add(self, index: int, pod: Pod) -> bool:
+        """Whether no other pod of its owner was there."""
+        self._pods[index][pod.key] = pod
+        owner = controller_of(pod.metadata)
+        if owner is None or (owner.kind, owner.name) in self._owners[index]:
+            return False
+        self._owners[index].add((owner.kind, owner.name))
+        return True
+
+    def _reckon(self, index: int) -> None:
+        budget = self.now[index]
+        if budget.status is None:
+            return
+        try:
+            sync = sync_budget(budget, self._pods[index].values(), self._scales.scale_of, None)
+        except SyncError:
+            self._set(index, failed_status(budget))
+            return
+        status = msgspec.structs.replace(
+            budget.status, desired_healthy=sync.status.desired_healthy, expected_pods=sync.status.expected_pods
+        )
+        self._set(index, status)
+
+    def _set(self, index: int, status: PodDisruptionBudgetStatus) -> None:
+        allowed = disruptions_allowed(status.current_healthy, status.desired_healthy, status.expected_pods)
+        status = msgspec.structs.replace(status, disruptions_allowed=allowed)
+        self.now[index] = msgspec.structs.replace(self.now[index], status=status)
+        self._least[index] = min(self._least[index], allowed)

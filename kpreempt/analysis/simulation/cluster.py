@@ -1,0 +1,308 @@
+"""The cluster as it changes in a simulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.admission import admit_claim
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.simulation.budgets import Budgets
+from kpreempt.analysis.simulation.quotas import Quotas
+from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
+from kpreempt.model.pod import Pod, PodCondition
+from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec
+
+# A century: no simulation is that long, and the calendar ends some time.
+_LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
+_HASH_MASK = 2**64 - 1
+_DISRUPTION_TARGET = "DisruptionTarget"
+_PREEMPTED = "PreemptionByScheduler"
+
+# Namespace, kind and name of what manages a pod.
+OwnerKey = tuple[str, str, str]
+
+
+class Readiness(NamedTuple):
+    """A pod becomes ready (1), or is so no more (-1), so many seconds from the start."""
+
+    at: float
+    pod: Pod
+    by: int
+
+
+class SimulatedCluster:
+    """Pods by key in the order in which they came, and the budgets. ``now`` is the time of the start.
+
+    ``prepared`` is the cluster as the scheduler has it already, if it has.
+    """
+
+    def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, now: datetime, prepared: Any = None) -> None:
+        self.cluster = cluster
+        self._scheduler = scheduler
+        self._now = now
+        self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods}
+        self.ready = {pod.key for pod in cluster.pods if is_serving(pod)}
+        self.at_start = cluster.pods
+        self.ready_at_start = frozenset(self.ready)
+        self.readiness: list[Readiness] = []
+        # Those that were told to go since the start, and are still there.
+        self.told: dict[str, None] = {}
+        self.budgets = Budgets(cluster, self.ready)
+        self.quotas = Quotas(cluster)
+        self._owned: dict[OwnerKey, dict[str, None]] = {}
+        self._controlled: dict[str, tuple[Pod, ControlledPod]] = {}
+        self._shapes: Counter[tuple[OwnerKey, str, str, bool]] = Counter()
+        self._shape = 0
+        self._prepared = prepared
+        self._is_stale = prepared is None
+        # Changes when what the scheduler looks at does.
+        self.version = 0
+        for pod in cluster.pods:
+            self._count(pod, 1)
+            if (key := owner_key(pod)) is not None:
+                self._owned.setdefault(key, {})[pod.key] = None
+
+    def prepared(self, at: float) -> Any:
+        """The cluster as it is now, ready for the scheduler."""
+        if self._is_stale:
+            cluster = msgspec.structs.replace(
+                self.cluster, pods=list(self.pods.values()), pod_disruption_budgets=self.budgets.now
+            )
+            self._prepared = self._scheduler.prepare(cluster, now=self.time(at), before=self._prepared)
+            self._is_stale = False
+        return self._prepared
+
+    def owned_by(self, owner: OwnerKey) -> list[Pod]:
+        """The pods of an owner, in the order in which they came, those on their way out included."""
+        return [self.pods[key] for key in self._owned.get(owner, ())]
+
+    def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
+        """The pods as controllers see them."""
+        seen = []
+        for pod in pods:
+            known = self._controlled.get(pod.key)
+            if known is None or known[0] is not pod:
+                made = controlled_pod(pod)
+                if pod.key in self.ready and made.ready_since is None:
+                    # No snapshot keeps since when: at the latest since a little after it started.
+                    since = pod.status.start_time or pod.metadata.creation_timestamp
+                    made = msgspec.structs.replace(made, is_ready=True, ready_since=since)
+                known = self._controlled[pod.key] = (pod, made)
+            seen.append(known[1])
+        return seen
+
+    def create(self, pod: Pod, at: float) -> Pod:
+        """A pod is made; returns it as it is stored."""
+        if pod.metadata.creation_timestamp is None:
+            metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=self.time(at))
+            pod = msgspec.structs.replace(pod, metadata=metadata)
+        self._claim_volumes(pod)
+        self._put(pod)
+        if (key := owner_key(pod)) is not None:
+            self._owned.setdefault(key, {})[pod.key] = None
+        self.budgets.join(pod)
+        self.quotas.join(pod)
+        return pod
+
+    def bind(self, key: str, node: str, at: float) -> Pod:
+        """A pod is bound, and runs at once; returns it as it is then."""
+        pod = self.pods[key]
+        status = msgspec.structs.replace(
+            pod.status, phase="Running", start_time=self.time(at), nominated_node_name="", conditions=[]
+        )
+        bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node), status=status)
+        self._put(bound)
+        return bound
+
+    def become_ready(self, key: str, at: float) -> None:
+        """A pod that runs is ready."""
+        pod = self.pods[key]
+        condition = PodCondition(type="Ready", status="True", last_transition_time=self.time(at))
+        status = msgspec.structs.replace(pod.status, conditions=[*pod.status.conditions, condition])
+        pod = self.tell(msgspec.structs.replace(pod, status=status))
+        self.ready.add(key)
+        self.readiness.append(Readiness(at, pod, 1))
+        self.budgets.change(pod, 1)
+
+    def nominate(self, key: str, node: str) -> list[tuple[Pod, Pod]]:
+        """A pod waits for room on a node; lower ones that did lose their nomination. What changed, old and new."""
+        pod = self.pods[key]
+        changed = [(pod, _nominated(pod, node))]
+        for other in self.pods.values():
+            is_lower = other.status.nominated_node_name == node and other.priority < pod.priority
+            if is_lower and not other.spec.node_name:
+                changed.append((other, _nominated(other, "")))
+        for _, new in changed:
+            self._put(new)
+        return changed
+
+    def mark_preempted(self, key: str, at: float) -> None:
+        """The scheduler says on a pod that it evicts it; a preemptor waits for victims that carry this."""
+        pod = self.pods[key]
+        others = [each for each in pod.status.conditions if each.type != _DISRUPTION_TARGET]
+        condition = PodCondition(
+            type=_DISRUPTION_TARGET, status="True", reason=_PREEMPTED, last_transition_time=self.time(at)
+        )
+        status = msgspec.structs.replace(pod.status, conditions=[*others, condition])
+        self.tell(msgspec.structs.replace(pod, status=status))
+
+    def lose(self, key: str, at: float) -> None:
+        """A pod serves no more, though nobody has told it to go."""
+        pod = self.pods[key]
+        if key in self.ready:
+            self.ready.discard(key)
+            self.readiness.append(Readiness(at, pod, -1))
+            self.budgets.change(pod, -1)
+
+    def leave(self, key: str, at: float) -> float:
+        """A pod is told to go; returns when it is gone."""
+        pod = self.pods[key]
+        self.told[key] = None
+        gone_at = at + (seconds_to_stop(pod) if pod.spec.node_name and not pod.is_terminal else 0)
+        metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.time(gone_at))
+        leaving = msgspec.structs.replace(pod, metadata=metadata)
+        self._put(leaving)
+        self.lose(key, at)
+        return gone_at
+
+    def tell(self, pod: Pod) -> Pod:
+        """A pod has other conditions. No scheduler looks at them, so nothing need be prepared anew."""
+        self.pods[pod.key] = pod
+        return pod
+
+    def fail(self, key: str) -> Pod:
+        """The containers of a pod have ended, and not well; something keeps the object still. Returns it."""
+        pod = self.pods[key]
+        failed = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Failed"))
+        self._put(failed)
+        self.quotas.change(pod, failed)
+        return failed
+
+    def release(self, key: str, finalizer: str) -> None:
+        """A finalizer is taken off a pod."""
+        pod = self.pods[key]
+        finalizers = [each for each in pod.metadata.finalizers if each != finalizer]
+        metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
+        self.pods[key] = msgspec.structs.replace(pod, metadata=metadata)
+
+    def remove(self, key: str) -> Pod:
+        """A pod is gone; returns it as it was."""
+        pod = self.pods.pop(key)
+        self.told.pop(key, None)
+        self._count(pod, -1)
+        if (owner := owner_key(pod)) is not None:
+            del self._owned[owner][key]
+        self._controlled.pop(key, None)
+        self.budgets.part(pod)
+        self.quotas.part(pod)
+        self._changed()
+        return pod
+
+    def seconds_until_gone(self, pod: Pod) -> float:
+        """How long a pod that is on its way out already takes still."""
+        deletion = pod.metadata.deletion_timestamp
+        return max((deletion - self._now).total_seconds(), 0.0) if deletion is not None else 0.0
+
+    @property
+    def shape(self) -> int:
+        """What is where, whatever it is called, as a number: how many pods of each owner are on a node, wait, or leave.
+
+        It is the same for the same, and another one for anything else as far as 64 bits can tell.
+        """
+        return self._shape
+
+    def time(self, at: float) -> datetime:
+        """The time of day so many seconds after the start."""
+        return self._now + timedelta(seconds=at)
+
+    def _claim_volumes(self, pod: Pod) -> None:
+        """The claims of its ephemeral volumes are made with a pod, where they are not there yet."""
+        claims = list(_ephemeral_claims(pod))
+        if not claims:
+            return
+        known = {claim.key for claim in self.cluster.persistent_volume_claims}
+        new = [admit_claim(claim, self.cluster) for claim in claims if claim.key not in known]
+        if new:
+            there = self.cluster.persistent_volume_claims
+            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+            # What was prepared may be built upon only where pods and budgets alone have changed.
+            self._prepared = None
+            self._changed()
+
+    def _put(self, pod: Pod) -> None:
+        old = self.pods.get(pod.key)
+        if old is not None:
+            self._count(old, -1)
+            if self.cluster.has_scheduler_order:
+                # A pod that changes goes behind the others of its node.
+                del self.pods[pod.key]
+        self.pods[pod.key] = pod
+        self._count(pod, 1)
+        self._changed()
+
+    def _count(self, pod: Pod, by: int) -> None:
+        owner = owner_key(pod) or (pod.metadata.namespace, "", pod.metadata.name)
+        is_leaving = pod.metadata.deletion_timestamp is not None
+        kind = (owner, pod.spec.node_name, pod.status.nominated_node_name, is_leaving)
+        count = self._shapes[kind]
+        self._shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
+        self._shapes[kind] = count + by
+
+    def _changed(self) -> None:
+        self._is_stale = True
+        self.version += 1
+
+
+def owner_key(pod: Pod) -> OwnerKey | None:
+    """What manages the pod, if anything does."""
+    owner = controller_of(pod.metadata)
+    return (pod.metadata.namespace, owner.kind, owner.name) if owner is not None else None
+
+
+def is_serving(pod: Pod) -> bool:
+    """Whether a pod is ready and stays. One that runs and has no conditions at all is taken to be ready."""
+    if pod.metadata.deletion_timestamp is not None or pod.is_terminal or not pod.spec.node_name:
+        return False
+    ready = ready_condition(pod)
+    if ready is None:
+        return not pod.status.conditions and pod.status.phase in ("Running", "")
+    return ready.status == "True"
+
+
+def seconds_to_stop(pod: Pod) -> int:
+    """How long the pod may take to stop, a century at most."""
+    return min(max(pod.spec.grace_seconds, 0), _LONGEST_GRACE_SECONDS)
+
+
+def _mixed(kind: tuple[OwnerKey, str, str, bool], count: int) -> int:
+    return hash((kind, count)) & _HASH_MASK if count else 0
+
+
+def _nominated(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
+
+
+def _ephemeral_claims(pod: Pod) -> Iterable[PersistentVolumeClaim]:
+    """Follows ``pkg/controller/volume/ephemeral`` of v1.36.3."""
+    for volume in pod.spec.volumes:
+        template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
+        if template is None:
+            continue
+        owner = OwnerReference(
+            api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True
+        )
+        yield PersistentVolumeClaim(
+            metadata=AnnotatedMeta(
+                name=f"{pod.metadata.name}-{volume.name}", namespace=pod.metadata.namespace, owner_references=[owner]
+            ),
+            spec=PersistentVolumeClaimSpec(
+                storage_class_name=template.spec.storage_class_name, access_modes=template.spec.access_modes
+            ),
+        )

@@ -1,0 +1,616 @@
+"""Simulates on from pods that come: the scheduler's decisions, what leaves for them, and what comes in its place.
+
+The scheduler takes pods from its own queue, one by one. Between its attempts stands what the cluster's controllers do:
+those of workloads that the change is about act in full (``controllers``), for others a new pod takes the place of one
+that had to go (``replacing``). A victim stops within its grace period, budgets count down and recover, and whoever
+found no node tries again when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has
+nothing left to try at that moment, and stop when their grace period ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.simulation.chain import Chain
+from kpreempt.analysis.simulation.client import Controller
+from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster
+from kpreempt.analysis.simulation.controller_manager import ControllerManager
+from kpreempt.analysis.simulation.outcomes import Choose, first_branch
+from kpreempt.analysis.simulation.pace import AT_ONCE, Pace, in_whole_seconds
+from kpreempt.analysis.simulation.readmission import Readmission
+from kpreempt.analysis.simulation.replacing import (
+    ORPHANED_SECONDS,
+    JobBackoffs,
+    Moment,
+    is_known_owner,
+    is_of_node,
+    moment_of,
+)
+from kpreempt.analysis.simulation.result import Ended, result_of
+from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Scheduling
+from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.unread import unread_in_simulation
+from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
+from kpreempt.controllers.replacement import replacement_of
+from kpreempt.controllers.scales import Scales
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_name
+from kpreempt.model.node import Node
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, SimulationStep, StepKind
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When a simulation is broken off: after so many attempts, or so many seconds of the cluster's time."""
+
+    attempts: int = 5000
+    seconds: float = 24 * 3600.0
+
+
+class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes onto the client: plain pods that arrive, those that are deleted, and workloads with their controllers.
+
+    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them.
+    ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
+    """
+
+    arriving: Sequence[Pod] = ()
+    leaving: Sequence[str] = ()
+    lost_nodes: Sequence[str] = ()
+    controllers: Sequence[Controller] = ()
+    choose: Choose = first_branch
+    pace: Pace = AT_ONCE
+
+
+def simulate(
+    cluster: ClusterSnapshot,
+    scene: SimulationStart,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    limits: Limits | None = None,
+    prepared: Any = None,
+) -> tuple[Simulation, list[Assumption]]:
+    """What happens from the moment at which all of the scene comes at once, and what had to be assumed.
+
+    ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
+    which are used up.
+    """
+    found, assumptions, _ = simulated_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
+    return found, assumptions
+
+
+def simulated_to_the_end(
+    cluster: ClusterSnapshot,
+    scene: SimulationStart,
+    scheduler: Scheduler,
+    *,
+    now: datetime,
+    limits: Limits | None = None,
+    prepared: Any = None,
+) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
+    """The same, with the cluster as it is in the end."""
+    game = _Run(cluster, scene, scheduler, now, limits or Limits(), prepared)
+    found, assumptions = game.run()
+    return found if scene.pace.is_at_once else in_whole_seconds(found), assumptions, game.cluster
+
+
+class _Run:
+    """The client (``client.Client``) on which the scheduler and the controllers act in turn."""
+
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        scene: SimulationStart,
+        scheduler: Scheduler,
+        now: datetime,
+        limits: Limits,
+        prepared: Any,
+    ) -> None:
+        self._start = cluster
+        self._world = SimulatedCluster(cluster, scheduler, now, prepared)
+        self._scene = scene
+        self._limits = limits
+        self._readmission = Readmission(cluster)
+        self._chain = Chain()
+        self._steps: list[SimulationStep] = []
+        self._messages: dict[str, str] = {}
+        self._uncertain: dict[str, None] = {}
+        # What happens later: the time, a number that keeps equal times in order, what is done then.
+        self._later: list[tuple[float, int, Callable[[float], None]]] = []
+        self._job_backoffs = JobBackoffs()
+        self._order = itertools.count()
+        self._assumptions: dict[Assumption, None] = {}
+        self._made = 0
+        self._at = 0.0
+        self._pace = scene.pace
+        # When the scheduler knows of the pod that was made last.
+        self._known_at = 0.0
+        self.deeds = 0
+        self._workloads = Workloads(cluster)
+        # Pods of workloads without an controller, and plain ones, that a quota refuses: what takes whose place, and why
+        # not.
+        self._refused: dict[str, tuple[Pod, str, str]] = {}
+        self._starts_at: dict[str, float] = {}
+        self._first: list[str] = []
+        self._postponed: dict[str, Pod] = {}
+        self._manager = ControllerManager(scene.controllers)
+        waiting = pending_pods(cluster)
+        self._waited_before = {pod.key for pod in waiting}
+        self._waiting_still = set(self._waited_before)
+        self._scheduling = Scheduling(self._world, scheduler, scene.choose, waiting, clock=lambda: self._at)
+        self._queue = self._scheduling.queue
+        for pod in cluster.pods:
+            if pod.metadata.deletion_timestamp is not None and (pod.spec.node_name or not pod.is_terminal):
+                self._later_gone(pod.key, self._world.seconds_until_gone(pod))
+
+    @property
+    def now(self) -> datetime:
+        return self._world.time(self._at)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self._world.cluster.nodes
+
+    @property
+    def cluster(self) -> ClusterSnapshot:
+        """The cluster as it is now."""
+        world = self._world
+        return msgspec.structs.replace(
+            world.cluster, pods=list(world.pods.values()), pod_disruption_budgets=world.budgets.now
+        )
+
+    def run(self) -> tuple[Simulation, list[Assumption]]:
+        """Simulation until nothing more happens."""
+        for key in self._scene.leaving:
+            self.delete(key, "deleted")
+        for node in self._scene.lost_nodes:
+            self._lose_node(node)
+        for pod in self._scene.arriving:
+            # A name is free only once its old bearer is gone.
+            if pod.key in self._world.pods:
+                self._postponed[pod.key] = pod
+            else:
+                self._come(pod, "")
+        kinds = {(kind, name) for controller in self._scene.controllers for _, kind, name in controller.owners}
+        self._world.budgets.reckon_all(kinds, Scales(self._world.cluster))
+        self._act()
+        end = self._go_on()
+        ended = Ended(
+            end=end,
+            first=self._first,
+            starts_at=self._starts_at,
+            messages=self._messages,
+            uncertain=frozenset(self._uncertain),
+            waited_before=frozenset(self._waited_before),
+            held_by=self._scheduling.held_by(),
+            draws=self._scheduling.draws,
+            refused=list(self._refused.values()),
+            done={controller.workload: controller.is_done(self) for controller in self._scene.controllers},
+        )
+        assumptions = {**self._scheduling.assumptions, **self._manager.assumptions, **self._assumptions}
+        found = result_of(self._world, self._chain, self._steps, self._scene.controllers, ended)
+        unread = unread_in_simulation(self._start, found, self._scene.arriving)
+        return found, list(dict.fromkeys([*unread, *assumptions]))
+
+    def _go_on(self) -> SimulationEnd:
+        seen = {self._shape()}
+        evictions = self._chain.evictions
+        while True:
+            if self._scheduling.attempts > self._limits.attempts:
+                return SimulationEnd.BROKEN_OFF
+            if self._world.quotas.has_room:
+                self._retry()
+                self._act()
+            pod = self._scheduling.next_pod(self._at)
+            if pod is not None:
+                self._attempt(pod)
+                if taken := self._pace.attempt():
+                    self._pass_until(self._at + taken)
+                self._act()
+                continue
+            # A state that comes back after somebody had to go comes back for ever.
+            shape, gone = self._shape(), self._chain.evictions
+            if gone > evictions and shape in seen:
+                return SimulationEnd.LOOP
+            seen.add(shape)
+            evictions = gone
+            at = self._next_moment()
+            if at is None:
+                return SimulationEnd.SETTLED
+            if at > self._limits.seconds:
+                return SimulationEnd.BROKEN_OFF
+            self._pass_until(at)
+            self._act()
+
+    def _pass_until(self, end: float) -> None:
+        """Time goes by, with what happens in it."""
+        while self._later and self._later[0][0] <= end:
+            at, _, event = heapq.heappop(self._later)
+            self._at = max(self._at, at)
+            event(self._at)
+        self._at = end
+
+    def _act(self) -> None:
+        """Controllers that have something to do take their steps, or get to it in their time."""
+        if self._pace.is_at_once:
+            self._manager.act(self)
+            return
+        for controller in self._manager.summoned():
+            self._do_later(self._at + self._pace.answer(), partial(self._step, controller))
+
+    def _step(self, controller: Controller, _at: float) -> None:
+        self._manager.step(controller, self)
+        self._act()
+
+    def _next_moment(self) -> float | None:
+        """When something happens next, to a pod or in the queue."""
+        times = [self._later[0][0]] if self._later else []
+        timer = self._scheduling.next_timer()
+        if timer is not None:
+            times.append(timer)
+        return max(self._at, min(times)) if times else None
+
+    def _shape(self) -> tuple[int, tuple[object, ...]]:
+        return self._world.shape, tuple(controller.state() for controller in self._scene.controllers)
+
+    # What controllers see and do.
+
+    def pods_of(self, owner: OwnerKey) -> list[Pod]:
+        return self._world.owned_by(owner)
+
+    def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
+        """The pods as controllers see them."""
+        return self._world.controlled(pods)
+
+    def create(self, pod: Pod) -> None:
+        """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
+        pod = self._named(self._readmission.admitted_again(pod))
+        if not self._may_make(pod):
+            return
+        self.deeds += 1
+        replaced = self._manager.take_lost(pod)
+        if replaced is None:
+            self._first.append(self._arrive(pod, cause=""))
+            return
+        self._chain.replaced(replaced.key, pod.key)
+        self._arrive(pod, cause=replaced.key)
+
+    def _named(self, pod: Pod) -> Pod:
+        """The pod under a name that no other has; that of a StatefulSet's is its own."""
+        name = pod.metadata.name
+        for number in itertools.count(2):
+            if f"{pod.metadata.namespace}/{name}" not in self._world.pods:
+                break
+            name = f"{pod.metadata.name}-{number}"
+        metadata = msgspec.structs.replace(pod.metadata, name=name)
+        return pod if name == pod.metadata.name else msgspec.structs.replace(pod, metadata=metadata)
+
+    def delete(self, key: str, reason: str) -> None:
+        """A controller, or whoever applies the change, tells a pod to go."""
+        pod = self._world.pods.get(key)
+        if pod is None or pod.metadata.deletion_timestamp is not None:
+            return
+        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
+        self.deeds += 1
+        self._go(pod)
+
+    def release(self, key: str) -> None:
+        """A Job takes its finalizer off a pod; one that has ended is gone then."""
+        self.deeds += 1
+        self._world.release(key, JOB_FINALIZER)
+        pod = self._world.pods[key]
+        if pod.is_terminal and pod.metadata.deletion_timestamp is not None:
+            self._remove(key)
+
+    def resize(self, name: str, owner: str, replicas: int) -> None:
+        """A Deployment gives a ReplicaSet another size."""
+        self.deeds += 1
+        self._steps.append(SimulationStep(at=self._at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas))
+
+    def call_again(self, controller: Controller, after: timedelta) -> None:
+        """The controller has more to do later."""
+        self._do_later(self._at + after.total_seconds(), lambda _: self._manager.call(controller))
+
+    def begin(self) -> None:
+        """A controller begins its turn, in which each pod that is refused counts once."""
+        self._world.quotas.begin()
+
+    @property
+    def refusals(self) -> int:
+        """How often a quota has refused a pod."""
+        return self._world.quotas.refusals
+
+    def _may_make(self, pod: Pod) -> bool:
+        """Whether the quotas let the pod be created; where not, the first time of a workload is a step."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is None:
+            return True
+        if self._world.quotas.refuse(self._workloads.of(pod), quota, message, self._at):
+            self._note(StepKind.REFUSED, pod, message=message)
+        return False
+
+    def _retry(self) -> None:
+        """Whoever was refused tries again where quotas have room."""
+        while self._world.quotas.has_room:
+            namespace = self._world.quotas.has_room.pop()
+            self.begin()
+            self._manager.call_refused(namespace)
+            for key, (pod, cause, _) in list(self._refused.items()):
+                if pod.metadata.namespace == namespace:
+                    del self._refused[key]
+                    self._come(pod, cause)
+
+    def _come(self, pod: Pod, cause: str) -> None:
+        """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
+        quota, message = self._world.quotas.ask(pod)
+        if quota is not None:
+            self._may_make(pod)
+            self._refused[pod.key] = (pod, cause, message)
+            return
+        if cause:
+            self._chain.replaced(cause, pod.key)
+            self._arrive(pod, cause=cause)
+        else:
+            self._first.append(self._arrive(pod, cause=""))
+
+    # What the scheduler does.
+
+    def _attempt(self, pod: Pod) -> None:
+        verdict = self._scheduling.decide(pod, self._at)
+        if verdict.outcome is Outcome.LANDS:
+            self._land(pod, verdict)
+            return
+        if verdict.outcome in FINDS_A_NODE:
+            self._evict(pod, verdict)
+        else:
+            self._wait(pod, verdict)
+        self._scheduling.not_landed(pod.key, verdict, self.now)
+
+    def _wait(self, pod: Pod, verdict: Verdict) -> None:
+        message = verdict.message or verdict.reason
+        if verdict.outcome is Outcome.UNCERTAIN:
+            self._uncertain[pod.key] = None
+        if self._messages.get(pod.key) != message:
+            self._messages[pod.key] = message
+            # That a pod waits that has waited all along is no event.
+            if pod.key not in self._waiting_still:
+                self._note(StepKind.WAITS, pod, message=message)
+
+    def _land(self, pod: Pod, verdict: Verdict) -> None:
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
+        self._messages.pop(pod.key, None)
+        self._waiting_still.discard(pod.key)
+        bound = self._world.bind(pod.key, node, self._at)
+        self._starts_at.setdefault(pod.key, self._at)
+        self._chain.landed(pod.key, node)
+        self._note(StepKind.LANDS, pod, node=node, tied=tied)
+        self._scheduling.landed(pod, bound, self.now)
+        ready_at = self._at + self._pace.readiness()
+        self._do_later(ready_at, partial(self._become_ready, pod.key, bound.metadata.uid))
+
+    def _become_ready(self, key: str, uid: str, at: float) -> None:
+        pod = self._world.pods.get(key)
+        if pod is not None and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None:
+            self._world.become_ready(key, at)
+            controller = self._manager.of(pod)
+            self._manager.call(controller)
+            if controller is not None and controller.min_ready_seconds:
+                self._do_later(at + controller.min_ready_seconds, lambda _: self._manager.call(controller))
+
+    def _evict(self, pod: Pod, verdict: Verdict) -> None:
+        branch, tied = self._scheduling.draw(verdict)
+        node = branch.node
+        self._messages[pod.key] = verdict.message
+        self._waiting_still.discard(pod.key)
+        self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
+        for old, new in self._world.nominate(pod.key, node):
+            if old.key != pod.key:
+                self._queue.update(old, new, self.now)
+        self._queue.nominate(self._world.pods[pod.key], node, self.now)
+        leaving = [self._world.pods[key] for key in branch.leaving]
+        violated = self._world.budgets.broken_by(leaving) if branch.violated is None else branch.violated
+        for victim in leaving:
+            if victim.metadata.deletion_timestamp is None:
+                self._evicted(victim.key, pod.key, violated.get(victim.key, ()))
+
+    def _evicted(self, key: str, cause: str, violated: Sequence[str]) -> None:
+        pod = self._world.pods[key]
+        self._world.budgets.violated(violated)
+        self._chain.evicted(pod, cause, violated)
+        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=violated)
+        self._assume_what_follows(pod)
+        self._world.mark_preempted(key, self._at)
+        self._go(pod)
+        if self._manager.of(pod) is not None:
+            self._manager.lose(pod)
+        else:
+            self._replace_soon(pod)
+
+    def _replace_soon(self, pod: Pod) -> None:
+        """What no controller does for a pod that had to go: another one comes now, or after a wait."""
+        moment = moment_of(pod)
+        if moment is Moment.AT_ONCE:
+            self._soon(lambda _: self._replace(pod))
+        elif moment is Moment.AFTER_BACKOFF:
+            self._do_later(self._job_backoffs.failed(pod, self._at), partial(self._replace_after_backoff, pod))
+
+    def _assume_what_follows(self, pod: Pod) -> None:
+        """What is not known about the going of a pod."""
+        # The Job controller takes its own off when it counts the pod.
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if held_by:
+            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
+            self._assume(pod.key, "metadata.finalizers", message)
+        if not is_known_owner(pod):
+            owner = controller_name(pod.metadata)
+            message = f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+            self._assume(pod.key, "metadata.ownerReferences", message)
+
+    def _assume(self, key: str, field: str, message: str) -> None:
+        self._assumptions[Assumption(f"Pod {key}", field, message, AssumptionKind.UNCERTAIN)] = None
+
+    # What becomes of a node that is deleted.
+
+    def _lose_node(self, name: str) -> None:
+        """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
+        node = f"Node {name}"
+        for pod in [each for each in self._world.pods.values() if each.spec.node_name == name and not each.is_terminal]:
+            budgets = self._world.budgets
+            is_counted = pod.key in self._world.ready and not is_of_node(pod)
+            violated = budgets.broken_by([pod])[pod.key] if is_counted else []
+            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=violated)
+            self._world.lose(pod.key, self._at)
+            if not is_of_node(pod):
+                budgets.violated(violated)
+                self._chain.went_with_node(pod, node, violated)
+                self._assume_what_follows(pod)
+            self._do_later(self._at + ORPHANED_SECONDS, partial(self._collect, pod))
+
+    def _collect(self, pod: Pod, at: float) -> None:
+        """PodGC deletes a pod whose node is gone, without a grace period."""
+        there = self._world.pods.get(pod.key)
+        if there is None or there.metadata.uid != pod.metadata.uid:
+            return
+        self._world.leave(pod.key, at)
+        has_actor = self._manager.of(pod) is not None
+        if has_actor and not is_of_node(pod):
+            self._manager.lose(pod)
+        self._gone(pod.key, at)
+        if not has_actor and not is_of_node(pod):
+            self._replace_soon(pod)
+
+    # What happens to pods.
+
+    def _arrive(self, pod: Pod, *, cause: str) -> str:
+        pod = self._world.create(pod, self._at)
+        if not cause:
+            self._chain.came(pod.key)
+        self._note(StepKind.ARRIVES, pod, cause=cause)
+        if pod.spec.node_name:
+            self._queue.assigned_pod_added(pod, self.now)
+            ready_at = self._at + self._pace.readiness()
+            self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
+        elif self._pace.is_at_once:
+            self._queue.add(pod, self.now)
+        else:
+            self._known_at = max(self._known_at, self._at) + self._pace.creation()
+            self._do_later(self._known_at, partial(self._enqueue, pod.key, pod.metadata.uid))
+        return pod.key
+
+    def _go(self, pod: Pod) -> None:
+        """A pod is told to go; one that is on no node is gone at once."""
+        gone_at = self._world.leave(pod.key, self._at)
+        self._manager.call(self._manager.of(pod))
+        if not pod.spec.node_name:
+            self._remove(pod.key)
+            return
+        self._queue.assigned_pod_updated(pod, self._world.pods[pod.key], self.now)
+        self._later_gone(pod.key, gone_at + self._pace.answer())
+
+    def _later_gone(self, key: str, at: float) -> None:
+        self._do_later(at, partial(self._gone, key))
+
+    def _enqueue(self, key: str, uid: str, _at: float) -> None:
+        """The scheduler learns of a pod, if that is still there."""
+        pod = self._world.pods.get(key)
+        if pod is not None and pod.metadata.uid == uid:
+            self._queue.add(pod, self.now)
+
+    def _soon(self, event: Callable[[float], None]) -> None:
+        """At once, or as soon as a controller gets to it."""
+        if self._pace.is_at_once:
+            event(self._at)
+        else:
+            self._do_later(self._at + self._pace.answer(), event)
+
+    def _do_later(self, at: float, event: Callable[[float], None]) -> None:
+        heapq.heappush(self._later, (at, next(self._order), event))
+
+    def _gone(self, key: str, at: float) -> None:
+        pod = self._world.pods.get(key)
+        if pod is None:
+            return
+        controller = self._manager.of(pod)
+        if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
+            # It holds no room any more, and stays until the Job has counted it.
+            self._queue.assigned_pod_deleted(self._world.fail(key), self.now)
+            self._manager.call(controller)
+            return
+        self._remove(key)
+
+    def _remove(self, key: str) -> None:
+        pod = self._world.remove(key)
+        self._messages.pop(key, None)
+        self._manager.call(self._manager.of(pod))
+        if not pod.spec.node_name:
+            self._queue.delete(pod, self.now)
+            self._arrive_after(key)
+            return
+        self._note(StepKind.GONE, pod, node=pod.spec.node_name)
+        if not pod.is_terminal:
+            self._queue.assigned_pod_deleted(pod, self.now)
+        if self._chain.was_evicted(key) and self._manager.of(pod) is None and moment_of(pod) is Moment.ONCE_GONE:
+            self._soon(lambda _: self._replace(pod))
+        self._arrive_after(key)
+
+    def _arrive_after(self, key: str) -> None:
+        """A plain pod comes that had to wait until its name was free."""
+        if key in self._postponed:
+            self._come(self._postponed.pop(key), "")
+
+    def _replace_after_backoff(self, pod: Pod, at: float) -> None:
+        end = self._job_backoffs.end(pod)
+        if end > at:
+            # Another pod of the Job failed meanwhile.
+            self._do_later(end, partial(self._replace_after_backoff, pod))
+        else:
+            self._replace(pod)
+
+    def _replace(self, pod: Pod) -> None:
+        self._made += 1
+        name = f"new-{self._made}"
+        made = replacement_of(pod, suffix=name, uid=name, now=self.now)
+        if made is None:
+            return
+        made = self._named(self._readmission.admitted_again(made))
+        self._come(made, pod.key)
+
+    def _note(
+        self,
+        kind: StepKind,
+        pod: Pod,
+        *,
+        node: str = "",
+        cause: str = "",
+        reason: str = "",
+        violated: Sequence[str] = (),
+        tied: Sequence[str] = (),
+        message: str = "",
+    ) -> None:
+        self._steps.append(
+            SimulationStep(
+                at=self._at,
+                kind=kind,
+                pod=pod.key,
+                priority=pod.priority,
+                owner=controller_name(pod.metadata),
+                node=node,
+                cause=cause,
+                reason=reason,
+                violated=list(violated),
+                tied=list(tied),
+                message=message,
+            )
+        )

@@ -1,0 +1,163 @@
+"""What a decision of the scheduler may come out as, where chance or an unknown order has a part in it: in one place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import product
+from math import comb, prod
+
+import msgspec
+
+from kpreempt.schedulers.kube.preemption.odds import (
+    SampledCandidate,
+    outcomes_from_a_start,
+    outcomes_in_any_order,
+)
+from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, PossibleOutcome, SearchOrder, Verdict
+
+# So many branches of one decision are gone into.
+_MOST_BRANCHES = 64
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which a decision may come out: the node, the pods that have to leave it, and how likely that is.
+
+    ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
+    something only beside the weights of the other branches; orders of equal pods count as equally likely. It
+    ``has_others`` where there may be branches beside those that are told.
+    """
+
+    node: str
+    leaving: Sequence[str] = ()
+    violated: Mapping[str, Sequence[str]] | None = None
+    weight: float = 1.0
+    has_others: bool = False
+
+
+# Picks one of several branches.
+Choose = Callable[[Sequence[Branch]], Branch]
+# What equal pods have to share for it to make no difference which of them goes; None where it makes none that one does.
+Alike = Callable[[str], Hashable]
+
+
+def first_branch(branches: Sequence[Branch]) -> Branch:
+    """The first, which is the verdict's own answer."""
+    return branches[0]
+
+
+def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
+    """The branches of a verdict that finds a node: at least one, the verdict's own answer first.
+
+    Whatever else chance decides about a pod that finds a node becomes a branch here; a simulation then takes each like
+    the others. Of equal pods that are ``alike`` to the simulation only the number that goes makes branches.
+    """
+    if verdict.outcome is Outcome.LANDS:
+        return [Branch(node=node, weight=weight) for node, weight in _landings(verdict).items()]
+    winners = _winners(verdict)
+    told = verdict.alternatives
+    first = next(iter(winners))
+    found = [_likely(verdict, first, winners[first])]
+    for node, weight in winners.items():
+        found += [] if node == first else [_likely(verdict, node, weight)]
+    if told is None and not any(_are_several(verdict, node) for node in winners):
+        return found
+    return _in_all_orders(verdict, winners, found, alike)
+
+
+def _in_all_orders(
+    verdict: Verdict, winners: Mapping[str, float], likely: Sequence[Branch], alike: Alike
+) -> list[Branch]:
+    """Every branch that an order of equal pods leads to, those of the likely one first."""
+    told = verdict.alternatives
+    outcomes = list(told.outcomes) if told is not None else []
+    seen = {outcome.node for outcome in outcomes}
+    by_node = {candidate.node: candidate for candidate in verdict.candidates}
+    outcomes += [each for node in winners if node not in seen for each in by_node[node].possible]
+    least = min(winners.values())
+    numbers = Counter(outcome.node for outcome in outcomes)
+    branches = {_effect(branch, alike): branch for branch in likely}
+    weights: dict[Hashable, float] = {}
+    for outcome in outcomes:
+        share = winners.get(outcome.node, least) / numbers[outcome.node]
+        for branch in _ways(outcome, share, alike):
+            effect = _effect(branch, alike)
+            branches.setdefault(effect, branch)
+            weights[effect] = weights.get(effect, 0.0) + branch.weight
+    weighted = [
+        msgspec.structs.replace(branch, weight=weights.get(effect, branch.weight))
+        for effect, branch in branches.items()
+    ]
+    kept = weighted[:_MOST_BRANCHES]
+    if len(kept) < len(branches) or (told is not None and (told.untold or not told.exact)):
+        kept = [msgspec.structs.replace(branch, has_others=True) for branch in kept]
+    return kept
+
+
+def _effect(branch: Branch, alike: Alike) -> Hashable:
+    kinds = Counter(map(alike, branch.leaving))
+    del kinds[None]
+    return branch.node, frozenset(kinds.items())
+
+
+def _ways(outcome: PossibleOutcome, share: float, alike: Alike) -> Iterator[Branch]:
+    """The ways in which the choices of an outcome can be made, as far as they differ to the simulation."""
+    for made in product(*(_choices(choice, alike) for choice in outcome.choices)):
+        chosen = [pod for pods, _ in made for pod in pods]
+        likelihood = prod(part for _, part in made)
+        yield Branch(node=outcome.node, leaving=[*outcome.victims, *chosen], weight=share * likelihood)
+
+
+def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float]]:
+    """Which of the pods go, and how likely that is: one way for each number of pods of a kind."""
+    kinds: dict[Hashable, list[str]] = {}
+    for pod in choice.pods:
+        kinds.setdefault(alike(pod), []).append(pod)
+    pools = list(kinds.values())
+    all_ways = comb(len(choice.pods), choice.count)
+    for numbers in product(*(range(min(len(pool), choice.count) + 1) for pool in pools)):
+        if sum(numbers) == choice.count:
+            pods = [pod for pool, number in zip(pools, numbers, strict=True) for pod in pool[:number]]
+            ways = prod(comb(len(pool), number) for pool, number in zip(pools, numbers, strict=True))
+            yield pods, ways / all_ways
+
+
+def _are_several(verdict: Verdict, node: str) -> bool:
+    return any(each.node == node and each.outcomes is not msgspec.UNSET for each in verdict.candidates)
+
+
+def _likely(verdict: Verdict, node: str, weight: float) -> Branch:
+    """The eviction from a node in the likely order."""
+    if node in verdict.victims:
+        going = [victim for victim in verdict.victims[node] if not victim.terminating]
+        violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
+        return Branch(node=node, leaving=list(violated), violated=violated, weight=weight)
+    leaving = next((candidate.victims for candidate in verdict.candidates if candidate.node == node), [])
+    return Branch(node=node, leaving=leaving, weight=weight)
+
+
+def _winners(verdict: Verdict) -> Mapping[str, float]:
+    """The nodes that the choice between candidates can end with, those of the best first, each with its weight."""
+    return _weighted(verdict.nominated_nodes, verdict.odds.outcomes if verdict.odds is not None else ())
+
+
+def _landings(verdict: Verdict) -> Mapping[str, float]:
+    """The nodes that a pod can land on, those of the best scores first, each with its weight.
+
+    Where not all nodes that fit are scored, and nobody knows which, the search may have started anywhere; scores are
+    taken to be what they are among all nodes.
+    """
+    nodes, sampling = verdict.lands_on or verdict.chosen_nodes, verdict.sampling
+    if sampling is None:
+        return _weighted(nodes, ())
+    scored = {node: SampledCandidate(False, (verdict.scores[node],)) for node in verdict.feasible_nodes}
+    if sampling.order is SearchOrder.LIST:
+        return _weighted(nodes, outcomes_from_a_start(verdict.feasible_nodes, scored, sampling.nodes_to_find))
+    return _weighted(nodes, outcomes_in_any_order(scored, sampling.nodes_to_find))
+
+
+def _weighted(best: Sequence[str], outcomes: Sequence[OddsOutcome]) -> Mapping[str, float]:
+    if len(outcomes) < 2:
+        return dict.fromkeys(best, 1.0)
+    likely = {node: each.probability / len(each.nodes) for each in outcomes for node in each.nodes}
+    return {node: likely[node] for node in dict.fromkeys([*(node for node in best if node in likely), *likely])}

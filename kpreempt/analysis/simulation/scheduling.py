@@ -1,0 +1,177 @@
+"""The scheduler's part in a simulation: its queue, its decisions, and what it remembers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime, timedelta
+
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, has_queue, queue_for
+from kpreempt.analysis.pending.verdicts import likeness_to
+from kpreempt.analysis.queue.cluster import refused
+from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
+from kpreempt.analysis.simulation.cluster import SimulatedCluster
+from kpreempt.analysis.simulation.outcomes import Branch, Choose, branches_of
+from kpreempt.controllers.pods import is_ready
+from kpreempt.model.meta import controller_name
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.queue_rules import QueueRules
+from kpreempt.schedulers.queues import Attempt, SchedulingQueue
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Place, Verdict
+
+# As long as the longest backoff: a pod that waits since before the start may be tried at once.
+_SINCE_LAST_TRY = timedelta(seconds=10)
+_NOT_ALL_FOUND = Assumption(
+    "scheduler",
+    "percentageOfNodesToScore",
+    "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
+    AssumptionKind.TOLD,
+)
+FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
+
+
+class Scheduling:
+    """Which pod is tried next, and what comes of it. Times are in seconds from the start.
+
+    ``choose`` picks one of the ways in which a decision may come out. Of pods that are ``waiting`` since before nobody
+    knows which plugins refused them. ``clock`` tells the time. A plugin that orders the queue sees the cluster of the
+    start, one that holds pods back that of the moment.
+    """
+
+    def __init__(
+        self,
+        world: SimulatedCluster,
+        scheduler: Scheduler,
+        choose: Choose,
+        waiting: Iterable[Pod],
+        *,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._world = world
+        self._scheduler = scheduler
+        self._choose = choose
+        start = world.time(0.0)
+        rules = scheduler.queue_rules(lambda: world.prepared(clock()))
+        self.queue = _empty_queue(scheduler, start - _SINCE_LAST_TRY, rules)
+        self.attempts = 0
+        self.draws = 0
+        self.assumptions: dict[Assumption, None] = {}
+        # The version of the world at which each pod was tried last.
+        self._tried_at: dict[str, int] = {}
+        # Failed attempts since the last change, by what the scheduler sees of the pod.
+        self._failed: dict[bytes, Verdict] = {}
+        self._failed_at = -1
+        for pod in waiting:
+            self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_TRY)
+        self.queue.advance(start)
+
+    def next_pod(self, at: float) -> Pod | None:
+        """The pod that the scheduler takes now, if there is one."""
+        now = self._world.time(at)
+        self.queue.advance(now)
+        pod = self.queue.pop(now)
+        if pod is None:
+            return None
+        self.attempts += 1
+        self._tried_at[pod.key] = self._world.version
+        return self._world.pods[pod.key]
+
+    def next_timer(self) -> float | None:
+        """When the queue next moves a pod by itself, as long as a try could come to something new."""
+        timer = self.queue.next_timer()
+        if timer is None or not self._may_come_to_something():
+            return None
+        return (timer - self._world.time(0.0)).total_seconds()
+
+    def decide(self, pod: Pod, at: float) -> Verdict:
+        """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
+        if self._failed_at != self._world.version:
+            self._failed, self._failed_at = {}, self._world.version
+        key = likeness_to(self._scheduler, pod) if self._failed else b""
+        if key in self._failed:
+            return self._failed[key]
+        verdict = self._scheduler.decide(self._world.prepared(at), pod, records_steps=False, is_popped=True)
+        if verdict.outcome not in FINDS_A_NODE:
+            self._failed[key or likeness_to(self._scheduler, pod)] = verdict
+        self.assumptions.update(dict.fromkeys(verdict.assumptions))
+        if verdict.sampling is not None:
+            self.assumptions[_NOT_ALL_FOUND] = None
+        return verdict
+
+    def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
+        """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
+        branches = branches_of(verdict, self._kind_of)
+        branches = [each for each in branches if self._may_come(each, verdict)] or branches
+        if len(branches) == 1:
+            return branches[0], []
+        self.draws += 1
+        return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
+
+    def _kind_of(self, key: str) -> Hashable:
+        """What equal pods of a node share where it makes no difference to the simulation which of them goes.
+
+        ``None`` for those that go already, which is no difference to it at all.
+        """
+        pod = self._world.pods.get(key)
+        if pod is None:
+            return key
+        metadata = pod.metadata
+        if metadata.deletion_timestamp is not None:
+            return None
+        return metadata.namespace, controller_name(metadata), frozenset(metadata.labels.items()), is_ready(pod)
+
+    def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
+        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
+        gone = set(branch.leaving)
+        if branch.violated is not None:
+            gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
+        pods = self._world.pods
+        spared = [pods[key] for key in self._world.told if pods[key].spec.node_name == branch.node and key not in gone]
+        going = [pods[key] for key in gone if key in pods and key not in self._world.told]
+        return not any(_are_alike(one, other) for one in spared for other in going)
+
+    def landed(self, pod: Pod, bound: Pod, now: datetime) -> None:
+        """The attempt came to a node; ``bound`` is the pod as it is on it."""
+        self.queue.assigned_pod_added(bound, now)
+        self.queue.delete(pod, now, is_bound=True)
+        self.queue.done(pod, now)
+
+    def not_landed(self, key: str, verdict: Verdict, now: datetime) -> None:
+        """The attempt came to no node, or to one where victims have to go first."""
+        plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
+        pod = self._world.tell(refused(self._world.pods[key], now, is_error=False))
+        self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
+
+    def held_by(self) -> dict[str, str]:
+        """The out-of-tree plugins that keep pods out of the queue, by the pod's name."""
+        return {each.pod: each.held_by for each in self.queue.pods() if each.held_by}
+
+    def _may_come_to_something(self) -> bool:
+        """Whether anything has changed since a pod of the queue was tried."""
+        waiting = (self._world.pods.get(each.pod) for each in self.queue.pods() if each.place != Place.GATED)
+        return any(
+            pod is not None and not pod.spec.scheduling_gates and self._tried_at.get(pod.key, 0) != self._world.version
+            for pod in waiting
+        )
+
+
+def _are_alike(one: Pod, other: Pod) -> bool:
+    """Whether neither filters nor budgets nor their importance tell two pods apart."""
+    mine, its = one.metadata, other.metadata
+    return (
+        (mine.namespace, mine.labels) == (its.namespace, its.labels)
+        and one.status.start_time == other.status.start_time
+        and one.spec == other.spec
+    )
+
+
+def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
+    settings = scheduler.settings
+    return queue_for(
+        scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
+        started,
+        feature_gates=settings.gates,
+        initial_backoff=settings.initial_backoff,
+        max_backoff=settings.max_backoff,
+        rules=rules,
+    )

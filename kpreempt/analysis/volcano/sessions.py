@@ -1,0 +1,414 @@
+"""What Volcano does with a cluster, and what becomes of jobs that are submitted to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from kpreempt.admission import admit, admit_claim
+from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.subject import set_aside_namesakes
+from kpreempt.analysis.volcano.documents import Gang, as_submitted, group_name, once_enqueued
+from kpreempt.analysis.volcano.jobs import VolcanoJob, job_refusals
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import with_creation_time
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
+from kpreempt.schedulers.volcano import VolcanoConfiguration, job_id_of, run_session
+from kpreempt.schedulers.volcano.order import Chance
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.volcano import (
+    AttemptOutcome,
+    GangAnswer,
+    GangOutcome,
+    GangTask,
+    GangVictim,
+    NodeTried,
+    Placement,
+    PodGroupEnd,
+    Sample,
+    SampledOutcome,
+    SessionAnswer,
+    SessionVerdict,
+)
+
+PodOrGroup = TypeVar("PodOrGroup", Pod, PodGroup)
+_WAITING_PHASES = ("", "Pending")
+
+
+class Volcano(msgspec.Struct, frozen=True):
+    """Volcano's scheduler as it is asked: configured, at a time, and sampled ``runs`` times with chances by seed."""
+
+    configuration: VolcanoConfiguration
+    now: datetime
+    runs: int = 0
+    seed: int = 0
+    chance: Callable[[int], Chance] | None = None
+    with_scores: bool = True
+
+    def session(self, cluster: ClusterSnapshot) -> SessionVerdict:
+        """One session, everything by name."""
+        return run_session(cluster, self.configuration, now=self.now, with_scores=self.with_scores)
+
+    def sample(self, cluster: ClusterSnapshot) -> Sample | None:
+        """Sessions with all that is left to chance drawn anew, from ``seed`` on; ``None`` where none are wanted."""
+        if not self.runs or self.chance is None:
+            return None
+        ends: Counter[bytes] = Counter()
+        outcomes: dict[bytes, SampledOutcome] = {}
+        evicted: Counter[str] = Counter()
+        for number in range(self.runs):
+            chance = self.chance(self.seed + number)
+            session = run_session(cluster, self.configuration, now=self.now, chance=chance, with_scores=False)
+            outcome = _end_of(session)
+            key = msgspec.json.encode(outcome)
+            ends[key] += 1
+            outcomes[key] = outcome
+            evicted.update(outcome.evicted)
+        ranked = sorted(ends.items(), key=lambda item: (-item[1], item[0]))
+        return Sample(
+            runs=self.runs,
+            seed=self.seed,
+            outcomes=[msgspec.structs.replace(outcomes[key], times=times) for key, times in ranked],
+            evicted=dict(sorted(evicted.items())),
+        )
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that are submitted together: by id, with the object that each comes from.
+
+    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in; ``refused`` are those that are
+    not accepted, with the reasons.
+    """
+
+    cluster: ClusterSnapshot
+    origins: dict[str, str]
+    waiting: dict[str, VolcanoJob] = {}
+    refused: dict[str, tuple[VolcanoJob, list[str]]] = {}
+    assumptions: list[Assumption] = []
+
+
+def answer_session(cluster: ClusterSnapshot, volcano: Volcano, assumptions: Sequence[Assumption] = ()) -> SessionAnswer:
+    """A whole session on the cluster, in which Volcano's controllers have seen every pod."""
+    cluster = with_pod_groups(cluster)
+    session = volcano.session(cluster)
+    session = msgspec.structs.replace(session, assumptions=[*session.assumptions, *assumptions])
+    return SessionAnswer(session=session, sample=volcano.sample(cluster))
+
+
+def submit(
+    cluster: ClusterSnapshot,
+    *,
+    now: datetime,
+    decode: Decode,
+    jobs: Sequence[VolcanoJob] = (),
+    groups: Sequence[PodGroup] = (),
+    pods: Sequence[tuple[Pod, str]] = (),
+) -> Submission:
+    """The cluster once these were accepted: Volcano's jobs, pod groups, and pods with the objects they come from.
+
+    Pods are admitted already. Those that Volcano would not schedule are taken for it, which an assumption says.
+    Raises what ``decode`` raises.
+    """
+    cluster, assumptions = set_aside_namesakes(cluster, [pod.key for pod, _ in pods])
+    for group in groups:
+        cluster = _with_group(cluster, _stamped(admit_pod_group(group, cluster), now))
+    origins = {group.key: f"PodGroup {group.key}" for group in groups}
+    waiting, refused = {}, {}
+    for job in jobs:
+        key = f"{job.namespace}/{group_name(job)}"
+        origins[key] = f"Job {job.namespace}/{job.name}"
+        if refusals := job_refusals(job, cluster):
+            refused[key] = (job, refusals)
+            continue
+        waiting[key] = job
+        cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
+    made = [(_for_volcano(_stamped(pod, now), assumptions), origin) for pod, origin in pods]
+    cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in made)]))
+    keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in made}
+    for pod in cluster.pods:
+        if pod.key in keys and (job_id := job_id_of(pod)):
+            origins.setdefault(job_id, keys[pod.key])
+    return Submission(cluster=cluster, origins=origins, waiting=waiting, refused=refused, assumptions=assumptions)
+
+
+def _for_volcano(pod: Pod, assumptions: list[Assumption]) -> Pod:
+    """The pod as one of Volcano's; adds to ``assumptions`` where it is not."""
+    if pod.spec.scheduler_name == VOLCANO_SCHEDULER_NAME:
+        return pod
+    message = f"names the scheduler {pod.spec.scheduler_name}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
+    assumptions.append(Assumption(f"Pod {pod.key}", "spec.schedulerName", message))
+    spec = msgspec.structs.replace(pod.spec, scheduler_name=VOLCANO_SCHEDULER_NAME)
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def explain_submission(
+    submission: Submission, volcano: Volcano, decode: Decode, assumptions: Sequence[Assumption] = ()
+) -> list[GangAnswer]:
+    """What becomes of each job of a submission.
+
+    Where jobs wait for their pods, a first session lets them in, or not; then their pods are made, and a second
+    session places them.
+    """
+    cluster = submission.cluster
+    found = [_refused(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
+    if len(found) == len(submission.origins):
+        return found
+    sessions = [volcano.session(cluster)]
+    let_in = {key for key in submission.waiting if _is_let_in(sessions[0], key)}
+    said: list[Assumption] = [*submission.assumptions, *assumptions]
+    if let_in:
+        cluster = after_session(cluster, sessions[0], now=volcano.now)
+        for key in sorted(let_in):
+            job = submission.waiting[key]
+            gang = once_enqueued(job, cluster.priority_classes)
+            cluster, made = _with_gang(cluster, gang, volcano.now, decode, job)
+            said += made
+        sessions.append(volcano.session(cluster))
+    afterwards = None
+    last = sessions[-1]
+    if any(action.pipelined for action in last.actions) and not last.panics:
+        afterwards = volcano.session(after_session(cluster, last, now=volcano.now, is_settled=True))
+    sample = volcano.sample(cluster)
+    for key, origin in submission.origins.items():
+        if key in submission.refused:
+            continue
+        answer = _answer(key, origin, cluster, sessions, afterwards)
+        found.append(msgspec.structs.replace(answer, sample=sample, assumptions=[*answer.assumptions, *said]))
+    return found
+
+
+def after_session(
+    cluster: ClusterSnapshot, session: SessionVerdict, *, now: datetime, is_settled: bool = False
+) -> ClusterSnapshot:
+    """The cluster as a session leaves it: phases written, tasks bound, victims leaving.
+
+    ``is_settled``: all that were leaving are gone, and bound pods run. Promises of room are not kept.
+    """
+    binds = {bind.task: bind.node for action in session.actions for bind in action.binds}
+    evicted = {eviction.task for action in session.actions for eviction in action.evictions}
+
+    def changed(pod: Pod) -> Pod:
+        if pod.key in binds:
+            phase = "Running" if is_settled else pod.status.phase
+            return msgspec.structs.replace(
+                pod,
+                spec=msgspec.structs.replace(pod.spec, node_name=binds[pod.key]),
+                status=msgspec.structs.replace(pod.status, phase=phase),
+            )
+        if pod.key in evicted:
+            return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=now))
+        return pod
+
+    pods = list(map(changed, cluster.pods))
+    if is_settled:
+        pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+    ends = session.final.pod_groups if session.final else {}
+    groups = [_ended(group, ends[group.key]) if group.key in ends else group for group in cluster.pod_groups]
+    return msgspec.structs.replace(cluster, pods=pods, pod_groups=groups)
+
+
+def _ended(group: PodGroup, end: PodGroupEnd) -> PodGroup:
+    return msgspec.structs.replace(group, status=msgspec.structs.replace(group.status, phase=end.phase))
+
+
+def _is_let_in(session: SessionVerdict, key: str) -> bool:
+    end = session.final.pod_groups.get(key) if session.final else None
+    return end is not None and end.phase not in _WAITING_PHASES
+
+
+def _with_gang(
+    cluster: ClusterSnapshot, gang: Gang, now: datetime, decode: Decode, job: VolcanoJob
+) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster with a job's group, claims and pods, as the API server would store them."""
+
+    def decoded(kind: str, document: Document) -> object:
+        return decode(kind, document, source=job.reader.source, line=job.reader.line)
+
+    group = decoded("PodGroup", gang.group)
+    assert isinstance(group, PodGroup)
+    cluster = _with_group(cluster, _stamped(group, now))
+    claims = [
+        claim
+        for document in gang.claims
+        if isinstance(claim := decoded("PersistentVolumeClaim", document), PersistentVolumeClaim)
+    ]
+    known = {claim.key for claim in cluster.persistent_volume_claims}
+    new_claims = [admit_claim(claim, cluster) for claim in claims if claim.key not in known]
+    cluster = msgspec.structs.replace(
+        cluster, persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims]
+    )
+    pods, said = [], []
+    for document in gang.pods:
+        pod = decoded("Pod", document)
+        assert isinstance(pod, Pod)
+        admission = admit(pod, cluster)
+        said += admission.assumptions
+        pods.append(_stamped(admission.pod, now))
+    said += [
+        Assumption(f"Job {job.namespace}/{job.name}", f"spec.tasks[{name}]", "its pods are made once other tasks run")
+        for name in gang.held_back
+    ]
+    keys = {pod.key for pod in pods}
+    kept = [pod for pod in cluster.pods if pod.key not in keys]
+    return msgspec.structs.replace(cluster, pods=[*kept, *pods]), said
+
+
+def _with_group(cluster: ClusterSnapshot, group: PodGroup) -> ClusterSnapshot:
+    """The cluster with a group, in the place of the one of its name."""
+    kept = [each for each in cluster.pod_groups if each.key != group.key]
+    return msgspec.structs.replace(cluster, pod_groups=[*kept, group])
+
+
+def _stamped(created: PodOrGroup, now: datetime) -> PodOrGroup:
+    """The object as it is right after it was created: with a time if it has none, and a pod with a phase."""
+    if isinstance(created, Pod) and not created.status.phase:
+        created = msgspec.structs.replace(created, status=msgspec.structs.replace(created.status, phase="Pending"))
+    return msgspec.structs.replace(created, metadata=with_creation_time(created.metadata, now))
+
+
+def _answer(
+    key: str,
+    origin: str,
+    cluster: ClusterSnapshot,
+    sessions: list[SessionVerdict],
+    afterwards: SessionVerdict | None,
+) -> GangAnswer:
+    last = sessions[-1]
+    group = next((group for group in cluster.pod_groups if group.key == key), None)
+    own = {pod.key: pod for pod in cluster.pods if job_id_of(pod) == key}
+    jobs = {pod.key: job_id_of(pod) for pod in cluster.pods}
+    queues = {state: found.queue for state, found in (last.opening.jobs if last.opening else {}).items()}
+    victims = [
+        GangVictim(
+            task=eviction.task,
+            node=eviction.node,
+            job=jobs.get(eviction.task, ""),
+            queue=queues.get(jobs.get(eviction.task, ""), ""),
+            action=action.action,
+            by=eviction.by,
+        )
+        for action in last.actions
+        for eviction in action.evictions
+        if eviction.by in own
+    ]
+    outcome, reason = _outcome(key, last)
+    missing_for, nearest = _nearest(key, last) if outcome is GangOutcome.NOT_PLACED else ("", None)
+    after = [bind for action in afterwards.actions for bind in action.binds if bind.task in own] if afterwards else []
+    return GangAnswer(
+        job=key,
+        origin=origin,
+        queue=queues.get(key, group.spec.queue if group else ""),
+        min_available=group.spec.min_member if group else 0,
+        outcome=outcome,
+        reason=reason,
+        tasks=_tasks(own.values(), last),
+        victims=victims,
+        sessions=sessions,
+        afterwards=afterwards,
+        bound_afterwards=len(after),
+        missing=nearest.missing if nearest else {},
+        missing_for=missing_for,
+        missing_on=nearest.node if nearest else "",
+        assumptions=list(last.assumptions),
+    )
+
+
+def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeTried | None]:
+    """The last task of a job that found no node for lack of room, with the node that came nearest."""
+    for action in reversed(session.actions):
+        for attempt in reversed(action.attempts):
+            if attempt.job != key or attempt.outcome is not AttemptOutcome.NO_NODE:
+                continue
+            tried = [node for node in attempt.nodes if node.missing]
+            if tried:
+                return attempt.task, min(tried, key=lambda node: (len(node.missing), *sorted(node.missing.items())))
+            if attempt.nearest is not None:
+                return attempt.task, attempt.nearest
+    return "", None
+
+
+def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
+    return GangAnswer(
+        job=key,
+        origin=f"Job {job.namespace}/{job.name}",
+        queue=job.queue,
+        min_available=job.min_available,
+        outcome=GangOutcome.REFUSED,
+        reason="; ".join(reasons),
+        tasks=[],
+        victims=[],
+        sessions=[],
+    )
+
+
+def _outcome(key: str, session: SessionVerdict) -> tuple[GangOutcome, str]:
+    if session.panic is not None:
+        return GangOutcome.PANIC, session.panic.message
+    if key in session.ignored:
+        return GangOutcome.IGNORED, session.ignored[key]
+    assert session.final is not None and session.opening is not None
+    state = session.actions[-1].jobs[key] if session.actions else session.opening.jobs[key]
+    end = session.final.pod_groups[key]
+    if end.phase in _WAITING_PHASES:
+        vetoes = [
+            veto
+            for action in session.actions
+            for attempt in action.attempts
+            if attempt.job == key and not attempt.task
+            for veto in attempt.vetoes
+        ]
+        return GangOutcome.NOT_ENQUEUED, ", ".join(dict.fromkeys(vetoes))
+    if not state.valid:
+        reasons = [skip.reason for action in session.actions for skip in action.skipped if skip.subject == key]
+        return GangOutcome.INVALID, next(iter(reasons), "")
+    if state.ready:
+        return GangOutcome.BOUND, ""
+    if state.waiting_num and state.pipelined:
+        return GangOutcome.PIPELINED, ""
+    return GangOutcome.NOT_PLACED, ""
+
+
+def _tasks(pods: Iterable[Pod], session: SessionVerdict) -> list[GangTask]:
+    placed: dict[str, tuple[str, str]] = {}
+    for action in session.actions:
+        for status, placements in (
+            ("Pipelined", action.pipelined),
+            ("Allocated", action.allocated),
+            ("Bound", action.binds),
+        ):
+            for each in placements:
+                placed[each.task] = (status, each.node)
+        for eviction in action.evictions:
+            placed[eviction.task] = ("Evicted", eviction.node)
+    messages = session.final.pods if session.final else {}
+    tasks = []
+    for pod in sorted(pods, key=lambda pod: pod.key):
+        status, node = placed.get(pod.key, (pod.status.phase or "Pending", pod.spec.node_name))
+        message = messages[pod.key].message if pod.key in messages else ""
+        tasks.append(GangTask(task=pod.key, status=status, node=node, message=message))
+    return tasks
+
+
+def _end_of(session: SessionVerdict) -> SampledOutcome:
+    """How a session ended, with everything sorted so that equal ends are equal."""
+
+    def sorted_placements(name: str) -> list[Placement]:
+        found = [each for action in session.actions for each in getattr(action, name)]
+        return sorted(found, key=lambda each: (each.task, each.node))
+
+    return SampledOutcome(
+        times=0,
+        evicted=sorted(eviction.task for action in session.actions for eviction in action.evictions),
+        pipelined=sorted_placements("pipelined"),
+        binds=sorted_placements("binds"),
+        enqueued=sorted(key for action in session.actions for key in action.enqueued or ()),
+        panics=session.panics,
+    )

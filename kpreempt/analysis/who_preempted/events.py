@@ -1,0 +1,219 @@
+"""Whom a pod was evicted for, from the scheduler's events, else from what the pod itself says.
+
+A Preempted event of 1.36 says ``Preempted by pod UID on node NODE`` (``framework/preemption/executor.go``), for a pod
+group ``podgroup``, and for a victim that was not bound yet ``... (in kube-scheduler memory).`` Before there were
+``Preempted by a pod on node NODE`` and ``Preempted by NAMESPACE/NAME on node NODE``. The preemptor is the event's
+``related`` object, too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kpreempt.analysis.pending.states import was_preempted
+from kpreempt.analysis.unread import unread_events
+from kpreempt.errors import NotFoundError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.event import PREEMPTED, Event, ObjectReference
+from kpreempt.model.meta import controller_name
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
+from kpreempt.verdict.unread import why_unread
+
+_NAMES_OFFERED = 3
+
+_MESSAGE = re.compile(
+    r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>\S+)|(?P<anonymous>a pod)|(?P<namespace>[^/\s]+)/(?P<name>\S+)"
+    r"|(?P<bare_uid>\S+)) on node (?P<node>\S+?)(?: \(in kube-scheduler memory\)\.)?$"
+)
+
+
+def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
+    """Every eviction of the pod by a scheduler that the snapshot tells of, the latest first.
+
+    The pod may be gone, if there is an event about it. Raises ``NotFoundError`` where there is neither.
+    """
+    key = f"{namespace}/{name}"
+    pod = next((each for each in cluster.pods if each.key == key), None)
+    events = preempted_events(cluster)
+    mine = [event for event in events if event.subject.key == key]
+    if pod is None and not mine:
+        raise _unknown(cluster, events, namespace, name)
+    preemptions = [_by_event(event, events, cluster) for event in mine]
+    if pod is not None and not _has_event_of(pod, mine) and was_preempted(pod):
+        preemptions.insert(0, _by_condition(pod, cluster))
+    return PreemptionsOfPod(
+        victim=_where(pod) if pod is not None else Whereabouts(pod=key, uid=mine[0].subject.uid, phase=PodPhase.GONE),
+        has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
+        leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
+        finalizers=pod.metadata.finalizers if pod is not None else [],
+        preemptions=preemptions,
+        assumptions=unread_events(cluster),
+    )
+
+
+def preempted_events(cluster: ClusterSnapshot) -> list[Event]:
+    """The events about evictions of pods, the latest first; those without a time come last."""
+    events = [each for each in cluster.events if each.reason == PREEMPTED and each.subject.kind in ("", "Pod")]
+    timed = sorted(
+        (each for each in events if each.last_time is not None),
+        key=lambda each: each.last_time.timestamp() if each.last_time else 0.0,
+        reverse=True,
+    )
+    return [*timed, *(each for each in events if each.last_time is None)]
+
+
+def preemptor_pod(cluster: ClusterSnapshot, preemptor: Whereabouts) -> Pod | None:
+    """The preemptor in a cluster: by its UID, or by its name where that is all that is known."""
+    for pod in cluster.pods:
+        if preemptor.uid and pod.metadata.uid:
+            if pod.metadata.uid == preemptor.uid:
+                return pod
+        elif preemptor.pod == pod.key:
+            return pod
+    return None
+
+
+def _by_event(event: Event, events: Sequence[Event], cluster: ClusterSnapshot) -> Preemption:
+    by = read_preempted(event)
+    is_named = bool(by.uid or by.name)
+    return Preemption(
+        evidence=Evidence.EVENT if is_named else Evidence.ANONYMOUS_EVENT,
+        at=event.last_time,
+        message=event.text,
+        node=by.node,
+        is_pod_group=by.is_pod_group,
+        preemptor=_resolved(by, cluster) if is_named else None,
+        suspects=[] if is_named else _suspects(cluster, by.node, None),
+        also=_evicted_alike(event, by, events) if is_named else [],
+    )
+
+
+def _by_condition(pod: Pod, cluster: ClusterSnapshot) -> Preemption:
+    condition = next(each for each in pod.status.conditions if each.type == "DisruptionTarget")
+    return Preemption(
+        evidence=Evidence.CONDITION,
+        at=condition.last_transition_time,
+        message=condition.message,
+        node=pod.spec.node_name,
+        suspects=_suspects(cluster, pod.spec.node_name, pod),
+    )
+
+
+def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
+    """Whether an event is about this very pod, and not about one of the same name before it."""
+    uid = pod.metadata.uid
+    return any(not uid or not event.subject.uid or event.subject.uid == uid for event in events)
+
+
+def _resolved(by: PreemptedBy, cluster: ClusterSnapshot) -> Whereabouts:
+    named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else _named_by_events(by, cluster)
+    key = named.key if named is not None else ""
+    known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
+    pod = None if by.is_pod_group else preemptor_pod(cluster, known)
+    return known if pod is None else _where(pod)
+
+
+def _named_by_events(by: PreemptedBy, cluster: ClusterSnapshot) -> ObjectReference | None:
+    """What any event calls the object with the preemptor's UID, which may be gone itself."""
+    kinds = ("PodGroup",) if by.is_pod_group else ("", "Pod")
+    told = (each for event in cluster.events for each in (event.subject, event.related) if each is not None)
+    return next((each for each in told if by.uid and each.uid == by.uid and each.name and each.kind in kinds), None)
+
+
+def _evicted_alike(event: Event, by: PreemptedBy, events: Sequence[Event]) -> list[str]:
+    """The other pods that went for the same preemptor on the same node."""
+    alike = (
+        each.subject.key
+        for each in events
+        if each is not event
+        and (other := read_preempted(each)).node == by.node
+        and (other.uid == by.uid if by.uid else (other.namespace, other.name) == (by.namespace, by.name))
+    )
+    return [key for key in dict.fromkeys(alike) if key != event.subject.key]
+
+
+def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[Whereabouts]:
+    """The pods that are nominated to the node, and more important than the victim."""
+    if not node:
+        return []
+    return [
+        _where(pod)
+        for pod in cluster.pods
+        if pod.status.nominated_node_name == node
+        and not pod.spec.node_name
+        and not pod.is_terminal
+        and (victim is None or pod.priority > victim.priority)
+    ]
+
+
+def _where(pod: Pod) -> Whereabouts:
+    phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
+    if pod.is_terminal:
+        phase = PodPhase.FINISHED
+    elif pod.metadata.deletion_timestamp is not None:
+        phase = PodPhase.TERMINATING
+    return Whereabouts(
+        pod=pod.key,
+        uid=pod.metadata.uid,
+        phase=phase,
+        node=pod.spec.node_name,
+        nominated_node_name=pod.status.nominated_node_name,
+        priority=pod.priority,
+        owner=controller_name(pod.metadata),
+    )
+
+
+def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, name: str) -> NotFoundError:
+    there = {pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace}
+    there |= {event.subject.name for event in events if event.subject.namespace == namespace}
+    near = difflib.get_close_matches(name, sorted(there), n=_NAMES_OFFERED)
+    has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
+    known = " is known" if "Event" in cluster.unread else ""
+    unread = cluster.unread.get("Event")
+    why = (
+        f"events {why_unread(unread)}"
+        if unread is not None
+        else "API servers keep events for an hour unless told otherwise"
+        if has_events
+        else "no events of evictions are known; a dump needs kubectl get events -A"
+    )
+    return NotFoundError(
+        f'there is no pod "{name}" in namespace "{namespace}", and no event{known} that it was preempted: {why}',
+        hint=", ".join(near),
+    )
+
+
+class PreemptedBy(NamedTuple):
+    """What is known of the preemptor, and the node; all but ``is_pod_group`` may be empty."""
+
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    node: str = ""
+    is_pod_group: bool = False
+
+
+def read_preempted(event: Event) -> PreemptedBy:
+    """What the event says; what it says in other words is not understood, and left empty."""
+    match = _MESSAGE.match(event.text.strip())
+    said = match.groupdict() if match else {}
+    related = event.related
+    found = PreemptedBy(
+        uid=said.get("uid") or said.get("bare_uid") or "",
+        namespace=said.get("namespace") or "",
+        name=said.get("name") or "",
+        node=said.get("node") or "",
+        is_pod_group=said.get("type") == "podgroup",
+    )
+    if related is None or not related.name:
+        return found
+    return found._replace(
+        uid=found.uid or related.uid,
+        namespace=found.namespace or related.namespace,
+        name=found.name or related.name,
+        is_pod_group=found.is_pod_group or related.kind == "PodGroup",
+    )

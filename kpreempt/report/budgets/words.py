@@ -1,0 +1,215 @@
+"""What is wrong with a budget, who breaks it and what would mend it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.victims import bare_name
+from kpreempt.report.layout import Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction
+
+_NAMES_SHOWN = 3
+
+
+def breach_in_words(row: Sequence[Breach]) -> Phrase:
+    """Who evicts whom, and how many may go, for pods of one owner that do the same."""
+    breach = row[0]
+    more = f" and {len(row) - 1:,} more of {breach.owner}" if len(row) > 1 else ""
+    place = f", place {breach.position:,}" if breach.position is not None else ""
+    nodes = join_names(breach.nodes).replace(" and ", " or ", 1)
+    verb = "would evict" if breach.is_certain else "may evict"
+    victims = [bare_name(each) for each in breach.victims]
+    if breach.left == breach.allowed - len(victims):
+        allowance = f"{breach.allowed:,} of them may go" if breach.allowed > 0 else "none may go"
+    else:
+        allowance = f"of which {breach.allowed - breach.left:,} on one node, and {breach.allowed:,} may go"
+    return (
+        strong(breach.pod),
+        f"{more} (priority {breach.priority:,}{place}) ",
+        Span(verb, "bad" if breach.is_certain else "warn"),
+        f" {join_names(victims)} on {nodes}: {allowance}",
+    )
+
+
+def without_budget_in_words(row: Sequence[Finding], options: RenderOptions) -> str:
+    """The workloads of a namespace that have no budget, with their replicas."""
+    names = [f"{each.subject} ({each.number or 0:,})" for each in row]
+    listed = join_names(names, limit=len(names) if options.verbose else _NAMES_SHOWN)
+    have = "has several replicas and no budget" if len(row) == 1 else "have several replicas and no budget"
+    return f"{listed} {have}"
+
+
+def bare_subject(subject: str) -> str:
+    """``web`` of ``PodDisruptionBudget web``."""
+    return subject.partition(" ")[2]
+
+
+def _written(item: AuditedBudget) -> str:
+    if item.max_unavailable is not None:
+        return f"maxUnavailable {item.max_unavailable}"
+    return "nothing" if item.min_available is None else f"minAvailable {item.min_available}"
+
+
+def _comes_to(item: AuditedBudget, number: int) -> str:
+    """A percentage, and what it comes to."""
+    amount = item.min_available if item.max_unavailable is None else item.max_unavailable
+    if not isinstance(amount, str):
+        return _written(item)
+    meant = -(-int(amount.removesuffix("%")) * number // 100)
+    return f"{_written(item)} of {count(number, 'pod')} comes to {meant:,}"
+
+
+def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
+    number = finding.number or 0
+    if item.min_available is None and item.max_unavailable is None:
+        why = "neither minAvailable nor maxUnavailable is set"
+    elif isinstance(item.min_available, int) and item.max_unavailable is None:
+        why = f"minAvailable {item.min_available:,} is as many pods as there are to be"
+    else:
+        why = _comes_to(item, number)
+    return (f"{why}: no pod may ever be evicted, and a drain of {_their_nodes(item)} never ends",)
+
+
+def _their_nodes(item: AuditedBudget) -> str:
+    return "its pod's node" if item.pods == 1 else "its pods' nodes"
+
+
+def _above_pods(finding: Finding, item: AuditedBudget) -> Phrase:
+    number = finding.number or 0
+    wanted = f"{_written(item)} is more than the {count(number, 'pod')} that there {agree(number, 'is')} to be"
+    return (f"{wanted}: none may ever be evicted, and a drain of {_their_nodes(item)} never ends",)
+
+
+def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
+    reasons = []
+    if finding.pods:
+        reasons.append(f"{join_names(finding.pods)} {agree(len(finding.pods), 'is')} not ready")
+    if item.leaving:
+        reasons.append(f"{join_names(item.leaving)} {agree(len(item.leaving), 'is')} leaving")
+    if item.missing:
+        reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} still to be made")
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return (
+        f"allows nothing now: {item.healthy:,} of {count(item.expected, 'pod')} ready, {item.desired:,} must stay{why}",
+    )
+
+
+def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
+    both = "both" if len(finding.objects) == 1 else "all"
+    names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
+    pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
+    return (
+        f"{names} {both} select {pods}: the API server refuses to evict such pods, so a drain never ends;"
+        " the scheduler counts every budget",
+    )
+
+
+def _no_scale(finding: Finding, item: AuditedBudget) -> Phrase:
+    owners = f"{join_names(finding.objects)} {agree(len(finding.objects), 'has')}"
+    return (
+        f"{_written(item)} needs the number of pods that there are to be, and {owners} none: the disruption controller"
+        " gives up, and nothing is allowed",
+    )
+
+
+def _unmanaged(finding: Finding, item: AuditedBudget) -> Phrase:
+    if len(finding.pods) == item.pods:
+        return (f"{_written(item)} goes by what controllers want, and none of its pods has a controller",)
+    have = "has no controller and counts" if len(finding.pods) == 1 else "have no controller and count"
+    return (f"{join_names(finding.pods)} {have} nothing in {_written(item)}, which goes by what controllers want",)
+
+
+def _selects_nothing(finding: Finding, item: AuditedBudget) -> Phrase:
+    if finding.objects:
+        return (f"selects no pod yet: {join_names(finding.objects)} {agree(len(finding.objects), 'has')} none",)
+    text = f"selects no pod: {item.selector}"
+    if finding.near_misses:
+        text += f"; {'; '.join(map(_near_miss, finding.near_misses))}"
+    return (text,)
+
+
+def _near_miss(miss: NearMiss) -> str:
+    found = f"has {miss.found}" if miss.found else "has no such label"
+    return f"{miss.workload} ({count(miss.pods, 'pod')}) {found}, not {miss.wanted}"
+
+
+def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
+    return (
+        "its status is older than its spec: the API server refuses evictions until the disruption controller has seen"
+        f" it; the scheduler goes by the old allowance of {item.allowed:,}, by the spec it is {finding.number or 0:,}",
+    )
+
+
+def _several(finding: Finding, _: AuditedBudget) -> Phrase:
+    return (
+        f"one allowance for the pods of {join_names(finding.objects)}: a rollout of one uses up that of the others",
+    )
+
+
+def _fixed(text: str) -> Callable[[Finding, AuditedBudget], Phrase]:
+    return lambda _finding, _item: (text,)
+
+
+SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
+    FindingId.NEVER_ALLOWS: _never_allows,
+    FindingId.MIN_AVAILABLE_ABOVE_PODS: _above_pods,
+    FindingId.OVERLAP: _overlap,
+    FindingId.NO_SCALE: _no_scale,
+    FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
+    FindingId.INVALID_SELECTOR: lambda _, item: (f"its selector is invalid, and selects no pod: {item.selector}",),
+    FindingId.ALLOWS_NONE_NOW: _allows_none_now,
+    FindingId.UNMANAGED_PODS: _unmanaged,
+    FindingId.SELECTS_EVERY_POD: lambda _, item: (
+        f"its empty selector selects every pod of the namespace ({item.pods:,}) for the eviction API, and none for the"
+        " scheduler, which evicts them as if there were no budget",
+    ),
+    FindingId.NULL_SELECTOR: _fixed("has no selector, and so selects no pod"),
+    FindingId.SELECTS_NOTHING: _selects_nothing,
+    FindingId.STALE_STATUS: _stale,
+    FindingId.NO_STATUS: _fixed("has no status; it was computed as the disruption controller would"),
+    FindingId.SEVERAL_WORKLOADS: _several,
+    FindingId.PROTECTS_NOTHING: lambda finding, item: (
+        f"{_comes_to(item, finding.number or 0)}: all its pods may go at once",
+    ),
+}
+# What helps, where that is no single change.
+_ADVICE = {
+    FindingId.BROKEN_BY_PREEMPTION: "make room elsewhere",
+    FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
+    FindingId.INVALID_AMOUNT: "write a number, or a percentage as 50%",
+    FindingId.INVALID_SELECTOR: "mend the selector",
+    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may"
+    " evict those that are not",
+    FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
+    FindingId.NULL_SELECTOR: "select the pods by their labels",
+}
+
+
+def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
+    if remedy.action is RemedyAction.SET:
+        other = "minAvailable" if remedy.field == "maxUnavailable" else "maxUnavailable"
+        is_other_set = item is not None and (
+            item.min_available is not None if other == "minAvailable" else item.max_unavailable is not None
+        )
+        instead = f" instead of {other}" if is_other_set else ""
+        return f"set {remedy.field} to {remedy.value}{instead}"
+    if remedy.action is RemedyAction.SCALE:
+        return f"scale {remedy.target} to {remedy.value}"
+    if remedy.action is RemedyAction.RAISE_PRIORITY:
+        return f"give {remedy.target} priority {remedy.value:,} or more"
+    if remedy.action is RemedyAction.CREATE_BUDGET:
+        return f"make a budget with {remedy.field} {remedy.value}"
+    return f"delete {remedy.target}"
+
+
+def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
+    """What would do away with the finding; the easiest first."""
+    labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
+    remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
+    advice = _ADVICE.get(finding.id, "")
+    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.lets_unready_go:
+        advice = "wait until its pods are ready; a drain may evict those that are not"
+    return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])

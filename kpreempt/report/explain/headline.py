@@ -1,0 +1,267 @@
+"""The first sentence: what happens to the pod, for a reader who reads nothing else; and who the pod is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import agree, count, format_amount, name_all
+from kpreempt.report.durations import format_duration
+from kpreempt.report.evidence import join_names, refusal_of
+from kpreempt.report.explain.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
+from kpreempt.report.explain.changes import describe_changes
+from kpreempt.report.explain.equal_pods import may_violate_in_another_order, order_in_a_sentence
+from kpreempt.report.layout import Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
+from kpreempt.verdict.unread import are_budgets_unread
+
+_MAX_TIED = 3
+_MAX_CLAUSES = 3
+# How the scheduler says that an earlier preemption of the pod is under way.
+_WAITING = "a terminating pod on the nominated node"
+
+
+def headline(verdict: Verdict) -> Phrase:
+    """One or two sentences that say what becomes of the pod and what that costs."""
+    phrase = (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
+    if not verdict.proposals:
+        return phrase
+    smallest = describe_changes(verdict.proposals[0].changes)
+    search = verdict.proposal_search
+    is_known = search is None or search.is_complete
+    return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
+
+
+def _whereabouts(verdict: Verdict) -> Phrase:
+    """Where a pod is that is told as if it were created anew."""
+    pod = verdict.pod
+    if not pod.current_phase:
+        return ()
+    verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(pod.current_phase, "is")
+    where = (" on ", strong(pod.current_node)) if pod.current_node else ()
+    return (strong(pod_name(verdict)), f" {verb}", *where, ". Created anew: ")
+
+
+def pod_name(verdict: Verdict) -> str:
+    """``namespace/name`` of the pod in question."""
+    return f"{verdict.pod.namespace}/{verdict.pod.name}" if verdict.pod.namespace else verdict.pod.name
+
+
+def pod_facts(verdict: Verdict) -> Phrase:
+    """The pod's priority, requests and origin on one line."""
+    pod = verdict.pod
+    class_name = f' "{pod.priority_class_name}"' if pod.priority_class_name else ""
+    facts = [f"priority {pod.priority:,}{class_name}"]
+    facts += [f"{resource} {format_amount(resource, amount)}" for resource, amount in pod.requests.items() if amount]
+    if pod.origin:
+        facts.append(f"from {pod.origin}")
+    if pod.nominated_node_name:
+        facts.append(f"nominated to {pod.nominated_node_name}")
+    return (Span(" · ".join(facts), "dim"),)
+
+
+def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
+    """What the cluster is, and how old the picture of it."""
+    cluster = verdict.cluster
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    if cluster.version:
+        facts.append(cluster.version)
+    if cluster.age_seconds is not None:
+        facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+    if options.verbose and cluster.skipped:
+        skipped = ", ".join(f"{number:,} {kind}" for kind, number in sorted(cluster.skipped.items()))
+        facts.append(f"not read: {skipped}")
+    return (Span(" · ".join(facts), "dim"),)
+
+
+def name_nodes(nodes: Sequence[str]) -> Phrase:
+    """One node, or those among which the scheduler picks: ``a``, ``a or b``, ``one of a, b, c and 4 more``."""
+    if len(nodes) < 3:
+        first, *others = (strong(node) for node in nodes)
+        return (first, *(part for other in others for part in (" or ", other)))
+    return ("one of ", strong(join_names(nodes, limit=_MAX_TIED)))
+
+
+def destinations(verdict: Verdict) -> list[str]:
+    """The nodes, one or those that tie, that the pod ends on now or after evictions."""
+    return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
+
+
+def violated_budgets(victims: Sequence[Victim]) -> list[str]:
+    """The budgets that evicting these pods really overdraws, each once, in order."""
+    return list(dict.fromkeys(use.budget for victim in victims for use in victim.budgets if use.left < 0))
+
+
+def counted_budgets(candidate: Candidate) -> list[str]:
+    """The budgets that the scheduler counts as violated by the candidate's victims.
+
+    It counts before any pod is given back, so a budget can be counted that the remaining victims do not overdraw.
+    """
+    gone = [step for step in candidate.steps if step.violates_budget and not step.kept]
+    return list(dict.fromkeys(use.budget for step in gone for use in step.budgets if use.left < 0))
+
+
+def _lands(verdict: Verdict) -> Phrase:
+    nodes = destinations(verdict)
+    nominated = " on the node that it is nominated to," if nodes == [verdict.pod.nominated_node_name] else " on"
+    tie = f"{'Both' if len(nodes) == 2 else 'They'} have the best score; the scheduler picks one at random."
+    if verdict.feasible_nodes and not verdict.scores:
+        tie = "Which of them is a matter of scores, which are not computed."
+    return (
+        strong(pod_name(verdict)),
+        Span(" would land", "good"),
+        f"{nominated} ",
+        *name_nodes(nodes or ["a node"]),
+        "; nothing is evicted.",
+        *_sentences(tie if len(nodes) > 1 else "", chance_of_landing(verdict)),
+    )
+
+
+def _preempts(verdict: Verdict) -> Phrase:
+    nodes = verdict.nominated_nodes or ["a node"]
+    victims = [verdict.victims.get(node, []) for node in nodes]
+    sizes = sorted({len(each) for each in victims})
+    evicted = count(sizes[0], "pod") if len(sizes) == 1 else f"{sizes[0]:,} to {count(sizes[-1], 'pod')}"
+    terminating = sum(victim.terminating for victim in victims[0])
+    leaving = all(victim.terminating for each in victims for victim in each)
+    already = (
+        f" ({terminating:,} {agree(terminating, 'is')} terminating already)" if terminating and len(nodes) == 1 else ""
+    )
+    act: Phrase = (
+        Span(" would evict ", "warn"),
+        strong(evicted),
+        already,
+        " from ",
+        *name_nodes(nodes),
+        " and land there",
+    )
+    if leaving:
+        stop = f" on {agree(sizes[-1], 'its')} way out already"
+        act = (" would wait for ", strong(evicted), " to leave ", *name_nodes(nodes), stop, ", and land there")
+    tie = f"{'Both' if len(nodes) == 2 else 'All'} are equal by every rule; the scheduler picks one at random."
+    chance = _sentences(tie if len(nodes) > 1 else "", order_in_a_sentence(verdict), chance_of_preemption(verdict))
+    return (strong(pod_name(verdict)), *act, "; ", *_budget_clause(verdict), ".", *chance)
+
+
+def _sentences(*sentences: str) -> Phrase:
+    """Those that say something, each after a space."""
+    return tuple(f" {sentence}" for sentence in sentences if sentence)
+
+
+def _budget_clause(verdict: Verdict) -> Phrase:
+    if are_budgets_unread(verdict.assumptions):
+        return (Span("which budgets are violated is unknown, because they could not be read", "warn"),)
+    if may_violate_in_another_order(verdict):
+        return (Span("whether a budget is violated hangs on the order of equal pods", "bad"),)
+    if verdict.outcome != Outcome.PREEMPTS_VIOLATING_BUDGETS:
+        return (Span("no budget is violated", "good"),)
+    overdrawn = list(
+        dict.fromkeys(budget for victims in verdict.victims.values() for budget in violated_budgets(victims))
+    )
+    if overdrawn:
+        return (Span(f"this violates {_named_budgets(overdrawn)}", "bad"),)
+    nominated = [candidate for candidate in verdict.candidates if candidate.node in verdict.nominated_nodes]
+    counted = list(dict.fromkeys(budget for candidate in nominated for budget in counted_budgets(candidate)))
+    if not counted:
+        return (Span("this violates a disruption budget", "bad"),)
+    return (
+        Span(f"the scheduler counts this as violating {_named_budgets(counted)}", "warn"),
+        ", though these evictions alone stay within what is allowed",
+    )
+
+
+def _named_budgets(budgets: Sequence[str]) -> str:
+    return f"{'budget' if len(budgets) == 1 else 'budgets'} {join_names(budgets, limit=5)}"
+
+
+def _never(verdict: Verdict) -> Phrase:
+    name = strong(pod_name(verdict))
+    if not verdict.filter and not verdict.cluster.nodes:
+        return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
+    if verdict.refused_for_good:
+        return (name, Span(" can never land", "bad"), " on these nodes: ", *_refusals(verdict), ".")
+    if verdict.reason:
+        return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
+    if verdict.eligibility is not None and not verdict.eligibility.eligible:
+        if _WAITING in verdict.eligibility.reason:
+            where = f"; victims of its preemption on {verdict.pod.nominated_node_name} are still terminating"
+            until = ", and until they are gone it evicts no others"
+            return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict), where, until, ".")
+        return (
+            name,
+            Span(" lands nowhere", "bad"),
+            ": ",
+            *_refusals(verdict),
+            "; it may not evict: ",
+            _ineligible(verdict),
+            ".",
+        )
+    return (
+        name,
+        Span(" is unschedulable now", "bad"),
+        ": ",
+        *_refusals(verdict),
+        "; evicting pods does not help.",
+    )
+
+
+def _ineligible(verdict: Verdict) -> str:
+    reason = verdict.eligibility.reason if verdict.eligibility else ""
+    return reason.removeprefix("not eligible due to ").rstrip(".")
+
+
+def _refusals(verdict: Verdict) -> Phrase:
+    """How many nodes refuse the pod, and what most of them say."""
+    if verdict.pre_filter is not None:
+        return (verdict.pre_filter.message,)
+    total = len(verdict.filter)
+    numbers: dict[str, int] = {}
+    for status in verdict.filter.values():
+        clause = refusal_of(status)
+        numbers[clause] = numbers.get(clause, 0) + 1
+    ranked = sorted(numbers.items(), key=lambda item: -item[1])
+    if total == 1:
+        return (f"the only node {ranked[0][0]}",)
+    clauses = [f"{number:,} {_for_many(clause) if number > 1 else clause}" for clause, number in ranked[:_MAX_CLAUSES]]
+    if rest := sum(number for _, number in ranked[_MAX_CLAUSES:]):
+        clauses.append(f"{rest:,} {agree(rest, 'refuses')} for other reasons")
+    if len(ranked) == 1:
+        return (f"{name_all(total)} {_for_many(ranked[0][0])}",)
+    return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
+
+
+def _for_many(clause: str) -> str:
+    verb, _, rest = clause.partition(" ")
+    return f"{agree(2, verb)} {rest}"
+
+
+def _not_scheduled(verdict: Verdict) -> Phrase:
+    reason = verdict.reason or verdict.message or "the scheduler does not look at it"
+    if verdict.held_by:
+        reason = f"plugin {verdict.held_by} holds it back: {reason}"
+    return (strong(pod_name(verdict)), Span(" is not scheduled", "warn"), ": ", reason.rstrip("."), ".")
+
+
+def _uncertain(verdict: Verdict) -> Phrase:
+    unread = [each for each in verdict.assumptions if each.kind is AssumptionKind.UNREADABLE]
+    first = next(iter(verdict.assumptions), None)
+    # What the scheduler seems to miss is there, perhaps.
+    reason = (
+        f"{unread[0].subject} {unread[0].message}" if unread else verdict.reason or (first.message if first else "")
+    )
+    because = (": ", reason.rstrip(".")) if reason else ()
+    phrase: Phrase = ("What becomes of ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
+    if not (nodes := destinations(verdict)):
+        return phrase
+    act = "evict pods from" if verdict.nominated_nodes else "land on"
+    return (*phrase, f" Leaving that aside, it would {act} ", *name_nodes(nodes), ".")
+
+
+_HEADLINES = {
+    Outcome.LANDS: _lands,
+    Outcome.PREEMPTS: _preempts,
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: _preempts,
+    Outcome.NEVER_LANDS: _never,
+    Outcome.NOT_SCHEDULED: _not_scheduled,
+    Outcome.UNCERTAIN: _uncertain,
+}

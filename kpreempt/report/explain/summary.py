@@ -1,0 +1,93 @@
+"""One row for each verdict, for lists of several pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count
+from kpreempt.report.escape import printable
+from kpreempt.report.evidence import join_names
+from kpreempt.report.explain.chance import chance_of_volumes
+from kpreempt.report.explain.headline import destinations, pod_name
+from kpreempt.report.layout import Phrase, Span, Style
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Outcome, Verdict
+
+_OUTCOMES: dict[Outcome, tuple[str, Style]] = {
+    Outcome.LANDS: ("lands", "good"),
+    Outcome.PREEMPTS: ("evicts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
+    Outcome.NEVER_LANDS: ("lands nowhere", "bad"),
+    Outcome.NOT_SCHEDULED: ("is not scheduled", "warn"),
+    Outcome.UNCERTAIN: ("is uncertain", "warn"),
+}
+SUMMARY_COLUMNS = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
+SUMMARY_ALIGNS = ("left", "right", "left", "left", "right", "right", "left")
+
+
+def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """A table: columns as kubectl's wide output has them, as wide as needed, whatever the terminal."""
+    from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
+
+    rows = [[printable(cell) for cell in summary_row(verdict)] for verdict in verdicts]
+    aligns = SUMMARY_ALIGNS if rows else None
+    table = tabulate(rows, headers=SUMMARY_COLUMNS, tablefmt="plain", colalign=aligns, disable_numparse=True)
+    return "\n".join(line.rstrip() for line in table.splitlines()) + "\n"
+
+
+def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """Every node that a pod can end on, or is nominated to, a line each as kubectl prints names."""
+    return "".join(f"node/{printable(node)}\n" for verdict in verdicts for node in destinations(verdict))
+
+
+def summary_row(verdict: Verdict) -> tuple[str, ...]:
+    """The cells for ``SUMMARY_COLUMNS``; a tie names its nodes, and its numbers as a range."""
+    return (
+        pod_name(verdict),
+        f"{verdict.pod.priority:,}",
+        str(verdict.outcome),
+        name_destinations(verdict),
+        _range(_victim_numbers(verdict)),
+        _range(_violation_numbers(verdict)),
+        _reason(verdict),
+    )
+
+
+def name_destinations(verdict: Verdict) -> str:
+    """The node, or the nodes that tie, that the pod ends on; a dash where there is none."""
+    nodes = destinations(verdict)
+    return join_names(nodes).replace(" and ", " or ", 1) if nodes else "-"
+
+
+def outcome_in_words(verdict: Verdict) -> Phrase:
+    """The outcome in a few words, with what it costs."""
+    words, style = _OUTCOMES[verdict.outcome]
+    if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
+        return (Span(words, style),)
+    victims, violations = _victim_numbers(verdict), _violation_numbers(verdict)
+    pods = count(victims[0], "pod") if len(set(victims)) == 1 else f"{_range(victims)} pods"
+    broken = f", budget violations: {_range(violations)}" if any(violations) else ""
+    return (Span(f"{words} {pods}{broken}", style),)
+
+
+def _victim_numbers(verdict: Verdict) -> list[int]:
+    return [each.num_victims for each in verdict.possible_outcomes]
+
+
+def _violation_numbers(verdict: Verdict) -> list[int]:
+    return [each.num_pdb_violations for each in verdict.possible_outcomes]
+
+
+def _range(numbers: list[int]) -> str:
+    if not numbers:
+        return "0"
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,}-{high:,}"
+
+
+def _reason(verdict: Verdict) -> str:
+    if chance := chance_of_volumes(verdict):
+        return chance
+    if verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN):
+        return verdict.reason or verdict.message or "-"
+    return verdict.reason or "-"

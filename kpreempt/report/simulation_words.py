@@ -1,0 +1,223 @@
+"""A simulation in words: its steps by the clock, who is displaced for whom, what budgets came to.
+
+What stems from the input is a ``Span`` of its own, unstyled or strong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.evidence import join_names
+from kpreempt.report.layout import Page, Phrase, Span, Style, strong
+from kpreempt.report.quoting import names
+from kpreempt.verdict.simulation import BudgetLow, Displaced, Simulation, SimulationEnd, SimulationStep, StepKind
+
+_Teller = Callable[[Sequence[SimulationStep]], Phrase]
+
+_OTHERS_SHOWN = 2
+INDENT = 2
+# Longer chains go on below one another.
+_DEEPEST_INDENT = 10
+# Why a controller deletes pods, in words.
+_REASONS = {
+    "scale-down": "too many",
+    "update": "of an old version",
+    "owner-deleted": "what they belong to is deleted",
+}
+
+
+class Told(NamedTuple):
+    """A line of the story: the clock where it moves on, the kind of the steps, and the words."""
+
+    clock: str
+    kind: StepKind
+    words: Phrase
+
+
+def clock(seconds: float) -> str:
+    """A moment of the simulation: ``45s``, ``1m30s``, ``2h05m``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def simulation_summary(simulation: Simulation) -> Phrase:
+    """How the simulation ends, and how many pods it leaves waiting."""
+    ends = {
+        SimulationEnd.SETTLED: f"nothing more happens after {clock(simulation.seconds)}"
+        if simulation.seconds
+        else "nothing follows",
+        SimulationEnd.LOOP: f"after {clock(simulation.seconds)} it comes back to where it was, and goes round for ever",
+        SimulationEnd.BROKEN_OFF: f"broken off after {clock(simulation.seconds)}; more would happen",
+    }
+    waiting = sum(pod.was_running for pod in simulation.waiting)
+    left = f"; {count(waiting, 'pod')} that ran {agree(waiting, 'is')} left waiting" if waiting else ""
+    return (
+        Span(ends[simulation.end], "" if simulation.end is SimulationEnd.SETTLED else "bad"),
+        Span(left, "bad" if left else ""),
+    )
+
+
+def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
+    """The steps in their order, those that follow one another on one node for one pod together."""
+    lines: list[Told] = []
+    for _, moment in groupby(steps, key=lambda step: step.at):
+        groups = [list(group) for _, group in groupby(moment, key=lambda step: (step.kind, step.cause, step.node))]
+        lines += _told(groups, _WORDS)
+    return lines
+
+
+def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
+    """What the pods of an owner do at one moment is one line, wherever they are; in order of the first of each."""
+    lines: list[Told] = []
+    for _, moment in groupby(steps, key=lambda step: step.at):
+        lines += _told(_gathered(moment), _WORDS | {StepKind.ARRIVES: _is_made})
+    return lines
+
+
+def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
+    """The steps of a moment that say the same of their pods, together, unless one would stand before its cause."""
+    groups: list[list[SimulationStep]] = []
+    open_groups: dict[tuple[object, ...], int] = {}
+    # The last group that says something of a pod.
+    last: dict[str, int] = {}
+    for step in moment:
+        subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
+        key = (step.kind, subject, step.owner, step.reason, bool(step.cause), step.message)
+        place = open_groups.get(key, -1)
+        if place < max(last.get(step.pod, -1), last.get(step.cause, -1)) or place < 0:
+            place = open_groups[key] = len(groups)
+            groups.append([])
+        groups[place].append(step)
+        last[step.pod] = place
+    return groups
+
+
+def _told(groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
+    """A line for each group of one moment. A nomination shows in whom it tells to go."""
+    shown = [group for group in groups if group[0].kind is not StepKind.NOMINATED]
+    return [
+        Told("" if number else clock(group[0].at), group[0].kind, words[group[0].kind](group))
+        for number, group in enumerate(shown)
+    ]
+
+
+def _pods(steps: Sequence[SimulationStep]) -> Phrase:
+    return names([step.pod for step in steps])
+
+
+def _several(texts: Sequence[str], style: Style = "") -> Phrase:
+    """Names, each once, in their order."""
+    return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
+
+
+def _scales(steps: Sequence[SimulationStep]) -> Phrase:
+    last = steps[-1]
+    size = f" to {count(last.replicas or 0, 'replica')}"
+    if len(steps) > 1:
+        # What happens between is told on other lines.
+        size += f", in {len(steps):,} steps"
+    if last.owner:
+        return (Span(last.owner), " sets ", strong(last.pod), size)
+    return (strong(last.pod), f" is set{size}")
+
+
+def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
+    owner, causes = steps[0].owner, [step.cause for step in steps]
+    if any(causes):
+        maker: Phrase = (Span(owner), " makes ") if owner else ()
+        return (*maker, *_pods(steps), " in place of ", *_several(causes))
+    return (*_pods(steps), f" {agree(len(steps), 'comes')}")
+
+
+def _is_made(steps: Sequence[SimulationStep]) -> Phrase:
+    """Pods of which it is told whose they are, even where they take nobody's place."""
+    if steps[0].owner and not steps[0].cause:
+        return (Span(steps[0].owner), " makes ", *_pods(steps))
+    return _arrives(steps)
+
+
+def _lands(steps: Sequence[SimulationStep]) -> Phrase:
+    drawn = [len(step.tied) for step in steps if step.tied]
+    among = f", drawn among {max(drawn):,}" if drawn else ""
+    lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
+    return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
+
+
+def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
+    first = steps[0]
+    broken = sorted({budget for step in steps for budget in step.violated})
+    violates: Phrase = (Span(", which breaks budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
+    if first.reason == "node-deleted":
+        gone = Span(f" {agree(len(steps), 'goes')} with ", "warn")
+        return (*_pods(steps), gone, *_several([step.cause for step in steps]), ", which is deleted", *violates)
+    if first.reason:
+        why = _REASONS.get(first.reason)
+        reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")
+        maker: Phrase = (Span(first.owner), " deletes ") if first.owner else ("deleted: ",)
+        return (*maker, *_pods(steps), *reason, *violates)
+    told = Span(f" {agree(len(steps), 'is')} told to go", "warn")
+    sake: Phrase = (" for ", *_several([step.cause for step in steps])) if first.cause else ()
+    return (*_pods(steps), told, *sake, *violates)
+
+
+def _gone(steps: Sequence[SimulationStep]) -> Phrase:
+    return (*_pods(steps), f" {agree(len(steps), 'is')} gone from ", *_several([step.node for step in steps]))
+
+
+def _waits(steps: Sequence[SimulationStep]) -> Phrase:
+    return (*_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
+
+
+def _refused(steps: Sequence[SimulationStep]) -> Phrase:
+    maker: Phrase = (Span(steps[0].owner), " may not make ") if steps[0].owner else ("refused: ",)
+    return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
+
+
+_WORDS: dict[StepKind, _Teller] = {
+    StepKind.SCALES: _scales,
+    StepKind.ARRIVES: _arrives,
+    StepKind.LANDS: _lands,
+    StepKind.LEAVES: _leaves,
+    StepKind.GONE: _gone,
+    StepKind.WAITS: _waits,
+    StepKind.REFUSED: _refused,
+}
+
+
+def displaced_phrase(displaced: Displaced) -> Phrase:
+    """Who leaves which node, what that breaks, and where what takes its place ends."""
+    broken: Phrase = (
+        (Span(", breaks ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
+    )
+    then: Phrase = ()
+    if displaced.replacement:
+        where = (
+            (Span(" lands on ", "good"), Span(displaced.lands_on, "good"))
+            if displaced.lands_on
+            else (Span(" is left waiting", "bad"),)
+        )
+        then = ("; ", Span(displaced.replacement), *where)
+    if displaced.lost:
+        then = (Span("; nothing makes it again", "bad"),)
+    leaves = " is lost with " if displaced.with_node else " leaves "
+    return (strong(displaced.pod), leaves, Span(displaced.node), *broken, *then)
+
+
+def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDENT) -> None:
+    """A line for each, those that follow from another below it."""
+    for each in displaced:
+        depth = min(max(each.depth, 1), _DEEPEST_INDENT)
+        page.paragraph(*displaced_phrase(each), indent=indent + INDENT * depth, hanging=2)
+
+
+def budget_phrase(budget: BudgetLow) -> Phrase:
+    """What a budget allows from the start to the end, and how many victims break it."""
+    counts = f": allows {budget.before} before, {budget.least} at least, {budget.after} in the end"
+    broken = Span(f"; broken by {count(budget.violations, 'victim')}", "bad") if budget.violations else ""
+    return ("budget ", Span(budget.budget), counts, broken)

@@ -1,0 +1,185 @@
+"""Whom a pod was evicted for, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpreempt.report.amounts import count
+from kpreempt.report.colour import finished
+from kpreempt.report.durations import format_duration, format_since, format_time
+from kpreempt.report.evidence import describe, join_names
+from kpreempt.report.explain.victims import format_budgets
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import (
+    Evidence,
+    PodPhase,
+    Preemption,
+    PreemptionsOfPod,
+    Reconstruction,
+    ReconstructionResult,
+    Whereabouts,
+)
+from kpreempt.verdict.unread import are_budgets_unread
+
+_NAMES = 4
+
+
+def render_preempted(answer: PreemptionsOfPod, options: RenderOptions) -> str:
+    """A sentence on the last eviction, then each with its evidence."""
+    page = Page(options.width)
+    page.paragraph(*_headline(answer, options))
+    page.paragraph(*_victim_facts(answer, options), indent=2, hanging=2)
+    for preemption in answer.preemptions:
+        page.blank()
+        _add_preemption(page, preemption, are_budgets_unread(answer.assumptions))
+    return finished(page, options)
+
+
+def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+    victim = strong(answer.victim.pod)
+    if not answer.preemptions:
+        return (victim, Span(" was not preempted", "good"), ", as far as this snapshot tells: ", *_why_nothing(answer))
+    last = answer.preemptions[0]
+    when = f", {_age(last, options)}" if last.at else ""
+    if last.preemptor is not None:
+        node = f" on {last.node}" if last.node else ""
+        return (victim, Span(" was preempted", "warn"), " for ", *_name(last), f"{node}{when}.")
+    if last.evidence == Evidence.CONDITION:
+        unread = _unread_events(answer)
+        why = (
+            f"; for whom an event might tell, and events {unread}"
+            if unread
+            else "; the event that would name for whom is not there (API servers keep events for an hour)"
+        )
+        return (victim, Span(" was preempted", "warn"), f" by the scheduler{when}{why}.")
+    return (victim, Span(" was preempted", "warn"), f"{when}; the event does not say for whom.")
+
+
+def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
+    if unread := _unread_events(answer):
+        return (f"the pod does not say so, and events {unread}.",)
+    event = (
+        "no event says so"
+        if answer.has_events
+        else "no events of evictions are known (a dump needs kubectl get events -A)"
+    )
+    return (f"{event}, and neither does the pod. API servers keep events for an hour unless told otherwise.",)
+
+
+def _unread_events(answer: PreemptionsOfPod) -> str:
+    """Why events could not be read, or an empty text where they were."""
+    return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
+
+
+def _name(preemption: Preemption) -> Phrase:
+    preemptor = preemption.preemptor
+    assert preemptor is not None
+    kind = "pod group " if preemption.is_pod_group else ""
+    if preemptor.pod:
+        return (kind, strong(preemptor.pod))
+    return (kind or "a pod of which only the UID is known, ", strong(preemptor.uid))
+
+
+def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+    facts = [_where_in_words(answer.victim)]
+    if answer.victim.owner:
+        facts.append(answer.victim.owner)
+    if answer.victim.priority is not None:
+        facts.append(f"priority {answer.victim.priority:,}")
+    if answer.leaving_until is not None:
+        facts.append(f"grace period until {format_time(answer.leaving_until)}")
+        if options.now is not None and (over := int((options.now - answer.leaving_until).total_seconds())) > 0:
+            facts[-1] += f", {format_duration(over)} ago"
+    if answer.finalizers:
+        facts.append(f"held by finalizer {join_names(answer.finalizers)}")
+    return (Span("victim: " + " · ".join(facts), "dim"),)
+
+
+def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> None:
+    source = "CONDITION" if preemption.evidence == Evidence.CONDITION else "EVENT"
+    when = f"{format_time(preemption.at)}: " if preemption.at else ""
+    page.labelled(Span(source, "heading"), when, preemption.message, column=LABEL_COLUMN)
+    if preemption.preemptor is not None:
+        facts = _preemptor_facts(preemption.preemptor)
+        page.labelled(Span("FOR", "heading"), *_name(preemption), facts, column=LABEL_COLUMN)
+    for number, suspect in enumerate(preemption.suspects):
+        label = "" if number else "PERHAPS FOR"
+        facts = f" ({_where_in_words(suspect)})"
+        page.labelled(Span(label, "heading"), strong(suspect.pod), facts, column=LABEL_COLUMN)
+    if preemption.also:
+        also = join_names(preemption.also, limit=_NAMES)
+        page.labelled(Span("ALSO", "heading"), f"evicted for the same: {also}", column=LABEL_COLUMN)
+    if preemption.reconstruction is not None:
+        _add_reconstruction(page, preemption.reconstruction, lacks_budgets)
+
+
+def _preemptor_facts(preemptor: Whereabouts) -> str:
+    facts = [_where_in_words(preemptor)]
+    if preemptor.priority is not None:
+        facts.append(f"priority {preemptor.priority:,}")
+    if preemptor.owner:
+        facts.append(preemptor.owner)
+    return f" ({'; '.join(facts)})"
+
+
+def _where_in_words(pod: Whereabouts) -> str:
+    nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
+    on = f" on {pod.node}" if pod.node else ""
+    return {
+        PodPhase.RUNNING: f"now on {pod.node}",
+        PodPhase.TERMINATING: f"terminating{on}",
+        PodPhase.PENDING: f"still pending{nominated}",
+        PodPhase.FINISHED: f"finished{on}",
+        PodPhase.GONE: "no longer in the cluster",
+        PodPhase.UNKNOWN: "no pod of that UID is in the cluster",
+    }[pod.phase]
+
+
+def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) -> None:
+    when = f" of {format_time(found.taken_at)}" if found.taken_at else ""
+    label = Span("BEFORE", "heading")
+    there = " (it was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
+    page.labelled(label, f"in the snapshot{when}", there, ": ", *_result(found), column=LABEL_COLUMN)
+    if found.refusal is not None and not found.refusal.is_success:
+        evidence = describe(found.refusal.detail)
+        words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
+        page.labelled("", f"{found.node} refused it: {words}", column=LABEL_COLUMN)
+    step = found.step
+    if step is None:
+        return
+    without = "; budgets could not be read" if lacks_budgets else "; no budget protects it"
+    budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
+    if step.kept:
+        page.labelled("", f"put back on {found.node}, it could stay", *budgets, column=LABEL_COLUMN)
+        return
+    blocked = step.blocked_by
+    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "there was no room"
+    page.labelled("", f"put back, it could not stay: {why}", *budgets, column=LABEL_COLUMN)
+
+
+def _result(found: Reconstruction) -> Phrase:
+    nodes = join_names(found.nodes)
+    victims = _others(found.victims)
+    return {
+        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": it evicts {victims} from {nodes}"),
+        ReconstructionResult.OTHER_VICTIMS: (
+            Span("not confirmed", "warn"),
+            f": there it would preempt on {nodes}, and not evict this pod",
+        ),
+        ReconstructionResult.NO_PREEMPTION: (
+            Span("not confirmed", "warn"),
+            f": there it would land on {nodes}" if found.nodes else ": there it would evict nobody, and not land",
+        ),
+        ReconstructionResult.NO_VICTIM: ("the pod was not on a node there",),
+        ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither there nor in the cluster now",),
+    }[found.result]
+
+
+def _others(victims: Sequence[str]) -> str:
+    return f"{count(len(victims), 'pod')} ({join_names(victims, limit=_NAMES)})"
+
+
+def _age(preemption: Preemption, options: RenderOptions) -> str:
+    since = format_since(preemption.at, options.now)
+    return since if since.startswith("since") else f"{since} ago"

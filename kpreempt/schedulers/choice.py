@@ -1,0 +1,87 @@
+"""The choice between candidates: rules that are played in turn, and those of ``pickOneNodeForPreemption``.
+
+1. fewest budget violations, 2. lowest priority of the most important victim, 3. lowest sum of the victims' priorities
+(each plus 2^31), 4. fewest victims, 5. latest start among the victims of the highest priority (the earliest of them
+counts), 6. any: so 1.18 and later; 1.13 has no fifth rule, 1.8 neither the first nor the fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Selection, TieBreakRound
+
+# Makes every priority positive, so that few negative ones do not outweigh many.
+PRIORITY_OFFSET = 2**31
+NOW = "now"
+
+
+class CandidateVictims(NamedTuple):
+    """A candidate node's victims, most important first, and how many of them violate a budget."""
+
+    pods: Sequence[Pod]
+    num_violations: int
+
+
+class Criterion(NamedTuple):
+    """A rule of the choice: what a reader is shown of a candidate, and a rank, the higher the better."""
+
+    name: str
+    value: Callable[[str, CandidateVictims], int | str]
+    rank: Callable[[str, CandidateVictims], float]
+
+
+def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> Selection:
+    """Apply the rules until one node is left or all are applied; ``tied`` are the nodes that remain."""
+    remaining = list(candidates)
+    rounds: list[TieBreakRound] = []
+    for criterion in criteria:
+        if len(remaining) <= 1:
+            break
+        ranks = {node: criterion.rank(node, candidates[node]) for node in remaining}
+        best = max(ranks.values())
+        survivors = [node for node in remaining if ranks[node] == best]
+        values = {node: criterion.value(node, candidates[node]) for node in remaining}
+        rounds.append(TieBreakRound(criterion.name, values, survivors))
+        remaining = survivors
+    return Selection(rounds, remaining)
+
+
+def rank_all(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> dict[str, tuple[float, ...]]:
+    """How good each candidate is, one number a rule in their order; of two tuples the greater one wins."""
+    ranks = [criterion.rank for criterion in criteria]
+    return {node: tuple([rank(node, victims) for rank in ranks]) for node, victims in candidates.items()}
+
+
+def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:
+    return Criterion(name, lambda _, victims: value(victims), lambda _, victims: -value(victims))
+
+
+FEWEST_VIOLATIONS = _lowest("pdbViolations", lambda victims: victims.num_violations)
+# The first victim is taken for the highest; up to 1.18 there may be higher ones behind one that violates a budget.
+LOWEST_FIRST_VICTIM = _lowest("highestPriority", lambda victims: victims.pods[0].priority)
+SMALLEST_SUM = _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORITY_OFFSET for pod in victims.pods))
+FEWEST_VICTIMS = _lowest("victims", lambda victims: len(victims.pods))
+
+
+def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
+    """The rules of 1.18 and later."""
+    latest_start = Criterion(
+        "latestStart",
+        lambda _, victims: _format_start(earliest_start(victims.pods, now)),
+        lambda _, victims: (earliest_start(victims.pods, now) or now).timestamp(),
+    )
+    return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start
+
+
+def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
+    """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
+    highest = max(pod.priority for pod in victims)
+    return min((pod.start for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None)
+
+
+def _format_start(start: datetime | None) -> str:
+    return NOW if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")

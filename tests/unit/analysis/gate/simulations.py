@@ -1,0 +1,109 @@
+"""Simulates written down by hand, for the rules to be put to."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, evaluate
+from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.verdict.simulation import (
+    BudgetLow,
+    Displaced,
+    SimulatedWorkload,
+    Simulation,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+    Stranded,
+    StrandedKind,
+    Waiting,
+)
+
+TODAY = date(2026, 11, 21)
+LIVE = Facts(is_live=True)
+NO_EXCUSES = Excuses(today=TODAY)
+API = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, source="k8s/api.yaml", line=7)
+WEB = Change(object="Deployment shop/web", kind=ChangeKind.SCALED, source="k8s/web.yaml", line=1)
+# What every simulation has: the ReplicaSets of the Deployments api and web, and their first pods.
+STEPS = [
+    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/api-2", owner="Deployment api", replicas=2),
+    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/web-2", owner="Deployment web", replicas=2),
+    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-1", owner="ReplicaSet api-2"),
+    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/web-2-new-2", owner="ReplicaSet web-2"),
+]
+
+
+def victim(
+    pod: str, workload: str, *, of: str = "shop/api-2-new-1", depth: int = 1, violated: str = "", becomes: str = ""
+) -> Displaced:
+    """A pod that goes for the first new pod of api, if nothing else is said."""
+    return Displaced(
+        pod=pod,
+        priority=0,
+        node="n1",
+        cause=of,
+        depth=depth,
+        workload=workload,
+        violated=[violated] if violated else [],
+        replacement=becomes,
+        lands_on="n2" if becomes else "",
+    )
+
+
+def leaves(pod: str, at: float, *, of: str = "shop/api-2-new-1") -> SimulationStep:
+    return SimulationStep(at=at, kind=StepKind.LEAVES, pod=pod, cause=of)
+
+
+def simulation(
+    *displaced: Displaced,
+    end: SimulationEnd = SimulationEnd.SETTLED,
+    waiting: list[Waiting] | None = None,
+    budgets: list[BudgetLow] | None = None,
+    workloads: list[SimulatedWorkload] | None = None,
+    stranded: list[Stranded] | None = None,
+    loop: list[str] | None = None,
+    steps: list[SimulationStep] | None = None,
+) -> Simulation:
+    return Simulation(
+        end=end,
+        seconds=90,
+        depth=max((each.depth for each in displaced), default=0),
+        starts_at={},
+        displaced=list(displaced),
+        waiting=waiting or [],
+        budgets=budgets or [],
+        workloads=workloads or [],
+        stranded=stranded or [],
+        loop=loop or [],
+        steps=[*STEPS, *(steps or [])],
+    )
+
+
+def put(
+    found: Simulation,
+    limits: dict[RuleId, int | None] | None = None,
+    *,
+    changes: tuple[Change, ...] = (API, WEB),
+    facts: Facts = LIVE,
+    excuses: Excuses = NO_EXCUSES,
+    **rules: object,
+) -> tuple[list[RuleResult], list[GateFinding]]:
+    """The rules with these limits, put to the simulation."""
+    return evaluate(found, changes, facts, GateRules(limits=limits or {}, **rules), excuses)  # type: ignore[arg-type]
+
+
+def told(findings: list[GateFinding]) -> list[str]:
+    """The findings in short: rule, subject, amount, limit, the change behind, and what it counts for."""
+    return [
+        f"{each.rule} {each.subject} {each.amount}>{each.limit} by {each.change or 'none'}"
+        + ("" if each.standing is GateStanding.FAILS else f" {each.standing}")
+        for each in findings
+    ]
+
+
+def stranded_service(until: float | None = None) -> Stranded:
+    return Stranded(kind=StrandedKind.SERVICE, subject="shop/front", missing=["shop/db-0"], since=12, until=until)
+
+
+def waits(pod: str, workload: str, **more: object) -> Waiting:
+    return Waiting(pod=pod, priority=0, workload=workload, message="0/3 nodes are available.", **more)  # type: ignore[arg-type]
