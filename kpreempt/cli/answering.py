@@ -22,7 +22,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.snapshot import read_document
+from kpreempt.snapshot import Keeps, read_document
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import LIST
@@ -74,8 +74,13 @@ class Run:
         *,
         additions: Sequence[str] = (),
         with_events: bool = True,
+        keeps: Keeps | None = None,
+        with_cron_jobs: bool = False,
     ) -> LoadedCluster:
-        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it."""
+        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
+
+        ``keeps`` says of which objects the documents are wanted; CronJobs are read only ``with_cron_jobs``.
+        """
         return load_cluster(
             self.request.snapshots,
             additions,
@@ -83,6 +88,8 @@ class Run:
             with_events=with_events,
             skip_bad_objects=self.request.skip_bad_objects,
             phases=self.stopwatch,
+            keeps=keeps,
+            with_cron_jobs=with_cron_jobs,
             wanted=wanted,
         )
 

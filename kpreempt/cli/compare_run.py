@@ -64,6 +64,11 @@ def run_compare(request: CompareRequest) -> int:
 
 def _check(request: CompareRequest) -> None:
     """Raise ``UsageError`` where the options contradict each other."""
+    settings = {"--algorithm": request.algorithm, "--scheduler-config": request.scheduler_config}
+    settings |= {"--feature-gates": request.feature_gates, "--workloads": request.workloads}
+    if alone := next((option for option, value in settings.items() if value), None):
+        hint = f"--algorithms kube-1.13,{NEWEST_ALGORITHM}@FILE:GATE=false"
+        raise UsageError(f"{alone} goes with --upgrade-to", hint=hint)
     ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
     given = [way for way, value in ways.items() if value]
     if len(given) > 1:

@@ -129,6 +129,7 @@ CHANGES: Mapping[str, Change] = {
         "1.32",
         "1.33",
         "k8s.io/component-helpers/resource/helpers.go: AggregateContainerRequests",
+        came="With InPlacePodVerticalScaling, sidecars' statuses do not count.",
         went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
         " are followed, too.",
     ),
@@ -189,6 +190,7 @@ CHANGES: Mapping[str, Change] = {
         "1.35",
         "1.36",
         "nodevolumelimits/csi.go: checkCSIDriverOnNode",
+        came="With VolumeLimitScaling, a node without a volume's CSI driver is refused.",
         went="With VolumeLimitScaling, a node without a CSI driver is refused only where the driver asks for it.",
     ),
     "patches_status_of_preemptor": Change(

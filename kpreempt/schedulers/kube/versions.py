@@ -246,6 +246,11 @@ def behaviour(version: str = NEWEST, gates: Mapping[str, bool] | None = None) ->
     return usual._replace(**settings) if settings else usual
 
 
+def gate_field(name: str) -> str | None:
+    """The fact that a gate sets; ``None`` for one of which nothing is modelled."""
+    return _FIELDS.get(name)
+
+
 def modelled_gates(facts: Behaviour) -> dict[str, bool]:
     """The gates that are modelled and that there are in the version, as they are set."""
     known = gates_of(facts.version, MODELLED)
@@ -353,6 +358,11 @@ def decide_alike(one: str, other: str) -> bool:
     )
 
 
+def number_of(version: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are in order; a minor version is the release that it stands for."""
+    return _number(RELEASES.get(version, version))
+
+
 def minor_of(version: str) -> str:
     """The minor version that a version belongs to."""
     return ".".join(version.split(".")[:2])
@@ -401,7 +411,7 @@ def _holds(version: str, since: str, until: str = "") -> bool:
 @cache
 def _has_reached(version: str, bound: str) -> bool:
     """Whether a version is at a bound or after it; a bound of several is a change that was carried back."""
-    number = _number(RELEASES.get(version, version))
+    number = number_of(version)
     bounds = [_number(each) for each in bound.split()]
     return number >= bounds[-1] or any(number[:2] == each[:2] and number >= each for each in bounds)
 
