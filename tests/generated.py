@@ -1,7 +1,7 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules in docs/gate.md,
+docs/algorithms.md, docs/versions.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules in docs/gate.md,
 and the JSON Schema of a verdict.
 """
 
@@ -21,6 +21,8 @@ from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
+from tests.version_answers import DOCUMENT as VERSIONS
+from tests.version_answers import document as versions_document
 
 ROOT = Path(__file__).parent.parent
 # Files with examples.
@@ -77,6 +79,7 @@ def wanted() -> dict[Path, str]:
     files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
     files[WRITING_PLUGINS] = with_outputs(WRITING_PLUGINS.read_text(encoding="utf-8"))
     files[GATE] = with_rules(GATE.read_text(encoding="utf-8"))
+    files[VERSIONS] = versions_document()
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 

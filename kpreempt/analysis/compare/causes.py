@@ -53,7 +53,9 @@ class CauseSearch:
         self._cluster = cluster
         self._now = now
         self._phases = phases
-        self._changes = [change for change in versions.changes if change.decides and change.facts]
+        deciding = (change for change in versions.changes if change.decides and change.facts)
+        # Where one sets a part of what another sets, it is tried before.
+        self._changes = sorted(deciding, key=lambda change: len(change.facts))
         self._tries = 0
 
     def find(self, pods: Mapping[_Key, Pending]) -> dict[_Key, tuple[ToldChange, ...]]:

@@ -10,14 +10,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.changes import CHANGES
-from kpreempt.schedulers.kube.gates import MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import NOT_MODELLED
 from kpreempt.schedulers.kube.versions import (
+    GATE_FIELDS,
     RELEASES,
     Behaviour,
     Gate,
     behaviour,
     default_plugins,
-    gate_field,
     gates_of,
     plugins_in_tree,
 )
@@ -124,7 +124,7 @@ class ToldChange(NamedTuple):
     """One change in a sentence, and where it is seen.
 
     ``name`` is that of the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that
-    it sets; none for a gate of which nothing is modelled.
+    it sets; none for a gate of which nothing is modelled. ``also_in`` are older releases to which it was carried back.
     """
 
     name: str
@@ -132,6 +132,7 @@ class ToldChange(NamedTuple):
     source: str
     concern: Concern = Concern.DECISIONS
     facts: tuple[str, ...] = ()
+    also_in: tuple[str, ...] = ()
 
     @property
     def decides(self) -> bool:
@@ -167,27 +168,25 @@ def _rules(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         source = change.source if change.source.startswith(("pkg/", "k8s.io/")) else f"{_PLUGINS}/{change.source}"
         sentence = change.came if getattr(after, field) else change.went
         concern = _CONCERN_OF.get(field, Concern.DECISIONS)
-        yield ToldChange(_name(field), sentence or "An error is told in other words.", source, concern, (field,))
+        *also_in, _ = (change.since if getattr(after, field) else change.until).split()
+        yield ToldChange(_name(field), sentence, source, concern, (field,), tuple(also_in))
 
 
 def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
-    known = {name: gate for table in (NOT_MODELLED, MODELLED) for name, gate in gates_of(after.version, table).items()}
-    was = {**gates_of(before.version, NOT_MODELLED), **gates_of(before.version, MODELLED)}
     newly_there = plugins_in_tree(after.version).keys() - plugins_in_tree(before.version).keys()
-    for name, gate in sorted(known.items()):
-        field = gate_field(name)
+    was, is_now = (gates_of(each.version, NOT_MODELLED) for each in (before, after))
+    for name in sorted({*GATE_FIELDS, *is_now}):
+        field = GATE_FIELDS.get(name)
         if field is None:
-            if gate.default != was.get(name, Gate("", False)).default:
-                sentence = f"{name} is {_on(gate.default)} by default; what it does is not modelled."
+            if is_now[name].default != was.get(name, Gate("", False)).default:
+                sentence = f"{name} is {_on(is_now[name].default)} by default; what it does is not modelled."
                 yield ToldChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
-            continue
-        if getattr(before, field) == getattr(after, field):
-            continue
-        concern = _CONCERN_OF.get(field, Concern.DECISIONS)
-        # The gate of a plugin that there was not before goes with the plugin.
-        facts = (field, _VERSION) if name in newly_there else (field,)
-        sentence = f"{name} is {_on(getattr(after, field))} by default: {EFFECTS[name]}."
-        yield ToldChange(_name(field), sentence, _FEATURES, concern, facts)
+        elif getattr(before, field) != getattr(after, field):
+            sentence = f"{name} is {_on(getattr(after, field))} by default: {EFFECTS[name]}."
+            concern = _CONCERN_OF.get(field, Concern.DECISIONS)
+            # The gate of a plugin that there was not before goes with the plugin.
+            facts = (field, _VERSION) if name in newly_there else (field,)
+            yield ToldChange(_name(field), sentence, _FEATURES, concern, facts)
 
 
 def _on(value: bool) -> str:  # noqa: FBT001 - a gate's value
@@ -199,10 +198,10 @@ def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
     names, later = ([each.name for each in plugins] for plugins in (then, now))
     if gone := [name for name in names if name not in later]:
         words = "is no default plugin" if len(gone) == 1 else "are no default plugins"
-        sentence = f"{_listed(gone)} {words} any more: nothing limits the volumes that they count."
+        sentence = f"{_listed(gone)} {words} any more: in-tree volumes count only where they are CSI volumes."
         yield ToldChange("default-plugins", sentence, _DEFAULT_PLUGINS, Concern.DECISIONS, (_VERSION,))
     if removed := sorted(plugins_in_tree(before.version).keys() - plugins_in_tree(after.version).keys()):
-        sentence = f"A configuration cannot name {_listed(removed)} any more: there is no such plugin."
+        sentence = f"A configuration cannot name {_listed(removed, 'or')} any more: there is no such plugin."
         yield ToldChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
     # The place of the first has no effect: it holds pods back before they are tried.
     kept = [name for name in names if name in later and name != _HOLDING]
@@ -211,8 +210,8 @@ def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         yield ToldChange("order-of-plugins", sentence, _DEFAULT_PLUGINS, Concern.WORDS, (_VERSION,))
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _listed(names: list[str], last: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _name(field: str) -> str:

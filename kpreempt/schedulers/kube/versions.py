@@ -229,7 +229,8 @@ class Gate(NamedTuple):
 
 # Gates whose name does not follow from the field's by joining capitalised words.
 _NAMES = {"csi_migration_portworx": "CSIMigrationPortworx", "dra_extended_resource": "DRAExtendedResource"}
-_FIELDS = {
+# The fact that each modelled gate sets, by the gate's name.
+GATE_FIELDS: Mapping[str, str] = {
     _NAMES.get(field, "".join(word.capitalize() for word in field.split("_"))): field
     for field in Behaviour._fields[1:]
     if field not in CHANGES
@@ -242,19 +243,14 @@ def behaviour(version: str = NEWEST, gates: Mapping[str, bool] | None = None) ->
     Whether the scheduler takes such settings is ``feature_gates.py``'s matter.
     """
     usual = _usual(version)
-    settings: dict[str, Any] = {_FIELDS[name]: value for name, value in (gates or {}).items() if name in _FIELDS}
+    settings: dict[str, Any] = {GATE_FIELDS[name]: value for name, value in (gates or {}).items() if name in GATE_FIELDS}
     return usual._replace(**settings) if settings else usual
-
-
-def gate_field(name: str) -> str | None:
-    """The fact that a gate sets; ``None`` for one of which nothing is modelled."""
-    return _FIELDS.get(name)
 
 
 def modelled_gates(facts: Behaviour) -> dict[str, bool]:
     """The gates that are modelled and that there are in the version, as they are set."""
     known = gates_of(facts.version, MODELLED)
-    return {name: getattr(facts, field) for name, field in _FIELDS.items() if name in known}
+    return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
 
 
 def known_gates(version: str = NEWEST) -> dict[str, Gate]:
@@ -376,7 +372,7 @@ _ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 @cache
 def _usual(version: str) -> Behaviour:
     defaults = {name: gate.default for name, gate, _ in _gates(version, MODELLED)}
-    gates = {field: defaults.get(name, False) for name, field in _FIELDS.items()}
+    gates = {field: defaults.get(name, False) for name, field in GATE_FIELDS.items()}
     changes = {field: _holds(version, each.since, each.until) for field, each in CHANGES.items()}
     return Behaviour(version, **gates, **changes)
 
