@@ -1,8 +1,8 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, docs/versions.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules in docs/gate.md,
-and the JSON Schema of a verdict.
+docs/algorithms.md, docs/versions.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules
+in docs/gate.md, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ PAIRS = list(pairwise(RELEASES))
 # Why no cluster shows a change.
 _WITHOUT: dict[Concern, str] = {
     Concern.WORDS: "Only words: no decision is another.",
-    Concern.SCORES_TOLD: "Only the scores that are told: the sums stay, and so does every decision.",
+    Concern.SCORES_TOLD: "Only the scores that are told: the sums stay but for pods with resource claims, which are not modelled.",
     Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
     Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
     Concern.CONTROLLERS: "Only controllers: which pods there are, not where they go.",
@@ -91,10 +91,10 @@ upgrade:
     kpreempt explain new -n shop --snapshot fixtures/versions/scores-change-of-balance.yaml --algorithm kube-1.35
     kpreempt compare --upgrade-to 1.36 --algorithm kube-1.35 --snapshot fixtures/versions/scores-change-of-balance.yaml
 
-"In vain" means that the pod stays pending and nobody is evicted; the nodes that are tried are those on which the scheduler
-looks for victims. Where what becomes of the pod is the same, its message is quoted. Changes that no cluster shows come
-last, each with what it is about. Behind each is the file of Kubernetes in which to see it, and the older releases to
-which it was carried back.
+"In vain" means that the pod stays pending and nobody is evicted; the nodes that are tried are those on which the
+scheduler looks for victims. Where what becomes of the pod is the same, its message is quoted. Changes that no cluster
+shows come last, each with what it is about. Behind each is the file of Kubernetes in which to see it, and the older
+releases to which it was carried back.
 """
 
 
@@ -103,8 +103,8 @@ def _pair(before: str, after: str) -> Iterator[str]:
     changes = changes_in(after)
     shown = [(change, fixture) for change in changes if (fixture := fixture_of(change)) is not None]
     yield f"## {before} to {after}\n"
-    if not shown:
-        yield "No decision is another.\n"
+    if all(change.concern is not Concern.DECISIONS for change, _ in shown):
+        yield "Nothing that is modelled decides otherwise.\n"
     for change, fixture in shown:
         yield f"**{change.sentence}** {_where(change)}\n"
         yield f"`{fixture.stem}`: {_story(fixture)}\n"

@@ -15,6 +15,7 @@ from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster
 from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -55,7 +56,7 @@ class Run:
     def read_scheduler(self) -> ConfiguredScheduler:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
-        configuration = read_document(request.scheduler_config) if request.scheduler_config else None
+        configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
         policy = read_document(request.policy_config) if request.policy_config else None
         gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
         plugins = extensions.found(configuration) if configuration or extensions.plugins else []

@@ -37,11 +37,15 @@ class CompareRequest(
     ] = None
     algorithm: Annotated[
         str | None,
-        Option("--algorithm", metavar="kube-1.29...kube-1.37", help="With --upgrade-to: not the cluster's own version."),
+        Option(
+            "--algorithm", metavar="kube-1.29...kube-1.37", help="With --upgrade-to: not the cluster's own version."
+        ),
     ] = None
     scheduler_config: Annotated[
         str | None,
-        Option(metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."),
+        Option(
+            metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."
+        ),
     ] = None
     feature_gates: Annotated[
         list[str],

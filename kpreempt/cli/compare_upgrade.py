@@ -18,11 +18,12 @@ from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects
+from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.schedulers.kube.versions import PREFIX, version_of
-from kpreempt.snapshot import object_decoder, read_document
+from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.upgrade import UpgradeComparison
 
@@ -60,7 +61,7 @@ def _check(request: CompareRequest) -> str:
 
 
 def _answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComparison, datetime]:
-    configuration = read_document(request.scheduler_config) if request.scheduler_config else None
+    configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
     gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
     extensions = request.extensions
     plugins = extensions.found(configuration) if configuration or extensions.plugins else []
@@ -96,7 +97,8 @@ def _asked(
         return request.namespace in (None, "", where)
 
     pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_asked(pod.metadata.namespace)]
-    asked, untold = [Asked(cluster, pending)], []
+    asked = [Asked(cluster, pending)]
+    untold: list[Assumption] = []
     if templates:
         found = questions_of(cluster, templates, Overrides(), decode)
         asked.append(Asked(found.cluster, found.questions))

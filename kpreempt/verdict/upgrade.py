@@ -72,9 +72,9 @@ class UpgradeGroup(Record, frozen=True, kw_only=True, omit_defaults=True):
 class UpgradeComparison(Record, frozen=True, kw_only=True):
     """What an upgrade from the algorithm ``base`` to ``target`` changes.
 
-    Of ``asked`` pods ``differing`` surely fare otherwise, ``possibly_differing`` may, and of ``undecided`` ones it is not
-    known; these are the ``items``. ``changes`` are those that a group names. ``not_modelled`` are the gates that are
-    set otherwise by default in the newer version, and of which nothing is modelled.
+    Of ``asked`` pods ``differing`` surely fare otherwise, ``possibly_differing`` may, and of ``undecided`` ones it is
+    not known; these are the ``items``. ``changes`` are those that a group names. ``not_modelled`` are the gates that
+    are set otherwise by default in the newer version, and of which nothing is modelled.
     """
 
     api_version: str = API_VERSION
@@ -95,5 +95,3 @@ class UpgradeComparison(Record, frozen=True, kw_only=True):
     def passes(self) -> bool:
         """Whether every pod surely fares the same."""
         return not (self.differing or self.possibly_differing or self.undecided)
-
-

@@ -46,9 +46,7 @@ class Pending(msgspec.Struct, frozen=True):
 class CauseSearch:
     """The search in one cluster; each version in between is prepared once, for all pods that are asked about."""
 
-    def __init__(
-        self, versions: Versions, cluster: ClusterSnapshot, now: datetime, phases: Phases = NO_PHASES
-    ) -> None:
+    def __init__(self, versions: Versions, cluster: ClusterSnapshot, now: datetime, phases: Phases = NO_PHASES) -> None:
         self._versions = versions
         self._cluster = cluster
         self._now = now

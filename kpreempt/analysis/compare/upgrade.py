@@ -142,9 +142,7 @@ class _Ready:
         return self._scheduler.decide(self._prepared, pod, records_steps=False, phases=self._phases)
 
 
-def _item(
-    question: Question, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]
-) -> UpgradedPod:
+def _item(question: Question, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]) -> UpgradedPod:
     both = {base.algorithm: base, target.algorithm: target}
     return UpgradedPod(
         pod=question.pod.key,

@@ -26,9 +26,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
 
 # Kinds that are asked about unless something else controls them.
-_KINDS = frozenset(
-    ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob")
-)
+_KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"))
 _IN_PLACE = frozenset(("StatefulSet", "DaemonSet"))
 _NEW = "new"
 _FINISHED = frozenset(("Complete", "Failed"))

@@ -189,7 +189,7 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
             yield ToldChange(_name(field), sentence, _FEATURES, concern, facts)
 
 
-def _on(value: bool) -> str:  # noqa: FBT001 - a gate's value
+def _on(value: bool) -> str:
     return "on" if value else "off"
 
 
@@ -203,6 +203,11 @@ def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
     if removed := sorted(plugins_in_tree(before.version).keys() - plugins_in_tree(after.version).keys()):
         sentence = f"A configuration cannot name {_listed(removed, 'or')} any more: there is no such plugin."
         yield ToldChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
+    points = [plugins_in_tree(each.version) for each in (before, after)]
+    rating = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
+    if rating:
+        sentence = f"{_listed(rating)} {'rates' if len(rating) == 1 else 'rate'} nodes, too."
+        yield ToldChange("rating-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
     # The place of the first has no effect: it holds pods back before they are tried.
     kept = [name for name in names if name in later and name != _HOLDING]
     if kept != [name for name in later if name in names and name != _HOLDING]:

@@ -243,7 +243,9 @@ def behaviour(version: str = NEWEST, gates: Mapping[str, bool] | None = None) ->
     Whether the scheduler takes such settings is ``feature_gates.py``'s matter.
     """
     usual = _usual(version)
-    settings: dict[str, Any] = {GATE_FIELDS[name]: value for name, value in (gates or {}).items() if name in GATE_FIELDS}
+    settings: dict[str, Any] = {
+        GATE_FIELDS[name]: value for name, value in (gates or {}).items() if name in GATE_FIELDS
+    }
     return usual._replace(**settings) if settings else usual
 
 

@@ -54,7 +54,11 @@ def told(answer: UpgradeComparison) -> list[tuple[str, UpgradeEffect, Certainty,
 
 def verdict(outcome: Outcome = Outcome.LANDS, nodes: Sequence[str] = ("a",), **changes: Any) -> Verdict:
     return Verdict(
-        algorithm="kube", outcome=outcome, pod=PodSummary("ns", "p"), feasible_nodes=list(nodes), lands_on=list(nodes),
+        algorithm="kube",
+        outcome=outcome,
+        pod=PodSummary("ns", "p"),
+        feasible_nodes=list(nodes),
+        lands_on=list(nodes),
         **changes,
     )
 
