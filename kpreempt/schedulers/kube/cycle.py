@@ -19,6 +19,7 @@ from kpreempt.schedulers.kube.assumptions import (
     nomination_assumptions,
     through_others,
     unordered_budgets,
+    unpatched,
     unprotected,
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
@@ -211,6 +212,7 @@ class Cycle:
             [
                 *unfollowed(evidence.alternatives if evidence else None),
                 *unordered_budgets(evidence, self._cluster),
+                *unpatched(self._pod, victims, self._cluster),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
                 *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
             ],

@@ -85,9 +85,11 @@ class Behaviour(NamedTuple):
     has_placement_points: bool
     has_pod_group_points: bool
     has_volume_capacity_priority: bool
+    infers_user_namespaces_on_host_network: bool
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
+    lists_missing_features: bool
     migrates_disks_by_annotation: bool
     migrates_portworx_by_annotation: bool
     names_untolerated_taint: bool
@@ -267,7 +269,7 @@ def gates_of(version: str, table: str) -> Mapping[str, Gate]:
 @cache
 def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
     """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
-    needed = {}
+    needed: dict[str, tuple[str, ...]] = {}
     for head, names in _rows(DEPENDENCIES):
         first, *others = head.split()
         since, hyphen, until = first.partition("-")

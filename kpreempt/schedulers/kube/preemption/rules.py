@@ -55,11 +55,16 @@ class PreemptionRules(Plugin):
             return Eligibility(True)
         node_info = self.handle.cluster.by_name.get(nominated)
         if node_info is not None and any(
-            is_terminating_by_preemption(info.pod) and self.may_evict(state, pod, info, node_info)
-            for info in node_info.pods
+            self._is_awaited(info.pod) and self.may_evict(state, pod, info, node_info) for info in node_info.pods
         ):
             return Eligibility(False, REASON_TERMINATING)
         return Eligibility(True)
+
+    def _is_awaited(self, pod: Pod) -> bool:
+        """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
+        if not self.handle.behaviour.pod_disruption_conditions:
+            return pod.metadata.deletion_timestamp is not None
+        return is_terminating_by_preemption(pod)
 
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
         """Whether ``victim`` may go for ``pod``: if its priority is lower and it ``is_eligible_pod``.
