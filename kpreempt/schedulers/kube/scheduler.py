@@ -26,13 +26,12 @@ from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
-    REGISTRY,
     Profile,
-    Registry,
     build_plugins,
     default_profile,
     from_outside,
