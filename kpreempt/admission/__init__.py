@@ -13,13 +13,11 @@ from kpreempt.admission.cluster_defaults import (
 from kpreempt.admission.daemon_sets import daemon_node_names, daemon_nodes
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
-from kpreempt.admission.volcano import admit_pod_group, quota_usage, with_pod_groups
 
 __all__ = [
     "Admission",
     "admit",
     "admit_claim",
-    "admit_pod_group",
     "admit_priority",
     "apply_api_defaults",
     "apply_cluster_defaults",
@@ -29,6 +27,4 @@ __all__ = [
     "daemon_nodes",
     "fill_budget_statuses",
     "fill_priorities",
-    "quota_usage",
-    "with_pod_groups",
 ]

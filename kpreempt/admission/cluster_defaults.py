@@ -4,9 +4,7 @@ What an API server hands out has it already, which is found out fast; this is fo
 ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` (pods, nodes, namespaces).
 
 Priorities come from classes as in ``kpreempt/admission/priority.py``. Departure: a pod without a class that was there
-before keeps no priority, which counts as 0, since the global default may be younger than the pod; that is said. The
-status of a budget is as the disruption controller would compute it. Departure: where the object that owns a pod is not
-in the input, its size is taken to be the number of its pods, and that is said.
+before keeps no priority, which counts as 0, since the global default may be younger than the pod; that is said.
 """
 
 from __future__ import annotations
@@ -18,13 +16,10 @@ import msgspec
 
 from kpreempt.admission.api_defaults import ApiDefaults, apply_api_defaults
 from kpreempt.admission.priority import global_default, known_classes, with_class
-from kpreempt.controllers.actions import SyncError
-from kpreempt.controllers.disruption import failed_status, sync_budget
-from kpreempt.controllers.scales import Scales
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass
+from kpreempt.model.policy import PriorityClass
 from kpreempt.model.workloads import Namespace
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -215,42 +210,6 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
     """
     if all(budget.status is not None for budget in cluster.pod_disruption_budgets):
         return cluster, []
-    scales = Scales(cluster)
-    waiting = {each.metadata.namespace for each in cluster.pod_disruption_budgets if each.status is None}
-    pods: dict[str, list[Pod]] = {namespace: [] for namespace in waiting}
-    for pod in cluster.pods:
-        if pod.metadata.namespace in pods:
-            pods[pod.metadata.namespace].append(pod)
-    assumptions: list[Assumption] = []
-    budgets = []
-    for budget in cluster.pod_disruption_budgets:
-        if budget.status is not None:
-            budgets.append(budget)
-            continue
-        status, message, kind = _compute(budget, pods[budget.metadata.namespace], scales)
-        budgets.append(msgspec.structs.replace(budget, status=status))
-        assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
-    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions
+    from kpreempt.admission.budget_statuses import with_statuses  # noqa: PLC0415 - clusters written by hand need it
 
-
-def _compute(
-    budget: PodDisruptionBudget, candidates: Sequence[Pod], scales: Scales
-) -> tuple[PodDisruptionBudgetStatus, str, AssumptionKind]:
-    """The status of a budget, what is said of it, and whether it is sure; ``candidates`` are its namespace's pods."""
-    try:
-        sync = sync_budget(budget, candidates, scales.scale_of, None)
-    except SyncError as error:
-        message = (
-            f"has no status, and the disruption controller could compute none ({error.message}), so 0 may be disrupted"
-        )
-        return failed_status(budget), message, AssumptionKind.UNCERTAIN
-    status = sync.status
-    message = (
-        f"has no status; as the disruption controller would compute it: {status.current_healthy} of "
-        f"{status.expected_pods} expected pods are ready, {status.desired_healthy} must stay, so "
-        f"{status.disruptions_allowed} may be disrupted"
-    )
-    guessed = [f"{scale.kind} {scale.namespace}/{scale.name}" for scale in sync.scales if scale.is_guessed]
-    if guessed:
-        message += f" ({', '.join(guessed)} not in the input: counted by pods)"
-    return status, message, AssumptionKind.UNCERTAIN if guessed else AssumptionKind.TOLD
+    return with_statuses(cluster)

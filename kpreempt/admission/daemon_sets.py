@@ -8,11 +8,14 @@ ports and volumes are left to the scheduler.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from kpreempt.controllers.daemon_set import DaemonNode
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
+
+if TYPE_CHECKING:
+    from kpreempt.controllers.daemon_set import DaemonNode
 
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _EXPELLING_EFFECTS = frozenset({"NoExecute"})
@@ -28,6 +31,8 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
 
 def daemon_nodes(pod: Pod, nodes: Iterable[Node]) -> list[DaemonNode]:
     """All nodes, with whether the controller would make ``pod`` for them, and whether one that is there may stay."""
+    from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only plays of DaemonSets need it
+
     return [
         DaemonNode(name=node.name, should_run=_should_run(pod, node), may_stay=_may_stay(pod, node)) for node in nodes
     ]

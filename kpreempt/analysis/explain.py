@@ -10,11 +10,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, timed_by_part
-from kpreempt.analysis.change_search import Situation
 from kpreempt.analysis.cluster_overrides import check_node
-from kpreempt.analysis.edits import Stated
-from kpreempt.analysis.node_story import propose, tell_story
-from kpreempt.analysis.play import Scene, play
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -82,23 +78,48 @@ def explain_pods(
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )
-        situation = Situation(cluster, prepared, question.pod, verdict)
-        if node_name:
+        if node_name or (proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes):
             with phases.phase("proposals"):
-                story = tell_story(within, situation, node_name, _stated(question), now=at)
-            verdict = msgspec.structs.replace(verdict, node_story=story)
-        elif proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes:
-            with phases.phase("proposals"):
-                found = propose(within, situation, _stated(question), now=at)
-            verdict = msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+                verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
         verdict = _without_budgets(verdict, cluster)
         if plays_on:
+            from kpreempt.analysis.play import Scene, play  # noqa: PLC0415 - few questions play on
+
             with phases.phase("aftermath"):
                 aftermath, assumed = play(cluster, Scene(arriving=[question.pod]), scheduler, now=at, prepared=prepared)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         verdicts.append(verdict)
     return verdicts
+
+
+def _with_story(
+    verdict: Verdict,
+    scheduler: Scheduler,
+    cluster: ClusterSnapshot,
+    prepared: Any,
+    question: Question,
+    node_name: str,
+    *,
+    now: datetime,
+) -> Verdict:
+    """The verdict with the story of a node, and without a ``node_name`` with what would have to be different.
+
+    What tries changes is loaded here: a pod that finds room needs none.
+    """
+    from kpreempt.analysis.change_search import Situation  # noqa: PLC0415
+    from kpreempt.analysis.edits import Stated  # noqa: PLC0415
+    from kpreempt.analysis.node_story import propose, tell_story  # noqa: PLC0415
+
+    situation = Situation(cluster, prepared, question.pod, verdict)
+    # The pod's tolerations without those that admission added.
+    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
+    stated = Stated(max(0, len(question.pod.spec.tolerations) - added))
+    if node_name:
+        story = tell_story(scheduler, situation, node_name, stated, now=now)
+        return msgspec.structs.replace(verdict, node_story=story)
+    found = propose(scheduler, situation, stated, now=now)
+    return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
 
 
 def _without_budgets(verdict: Verdict, cluster: ClusterSnapshot) -> Verdict:
@@ -159,12 +180,6 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
         age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
         skipped=cluster.skipped,
     )
-
-
-def _stated(question: Question) -> Stated:
-    """The pod's tolerations without those that admission added."""
-    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
-    return Stated(max(0, len(question.pod.spec.tolerations) - added))
 
 
 def version_assumptions(version: str, algorithm: str = DEFAULT_ALGORITHM) -> list[Assumption]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission import quota_usage
 from kpreempt.admission.pod_resources import add_amounts
 from kpreempt.admission.priority import SYSTEM_PRIORITY_CLASSES
+from kpreempt.admission.volcano import quota_usage
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.volcano_jobs import VolcanoJob, VolcanoTask, argument_of
 from kpreempt.model.pod import Container, PodSpec, ResourceList, ResourceRequirements

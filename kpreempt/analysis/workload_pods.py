@@ -14,10 +14,9 @@ import msgspec
 
 from kpreempt.analysis.controller_documents import add_daemon_tolerations, stateful_claims
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
-from kpreempt.analysis.volcano_documents import claims_of_job, first_pod_of_task
 from kpreempt.analysis.volcano_jobs import is_volcano_job, read_volcano_job
-from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
 _MAX_NAME = 253
 _SET_BY_SERVER = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -84,6 +83,8 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
 
 
 def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[PodTemplate]:
+    from kpreempt.analysis.volcano_documents import claims_of_job, first_pod_of_task  # noqa: PLC0415 - few ask for one
+
     job = read_volcano_job(document, source=source, line=line)
     return [
         PodTemplate(

@@ -6,17 +6,27 @@ from typing import Annotated
 
 from typer import Option
 
+from kpreempt.cli.options import Request
 
-def algorithms(
-    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text",
-) -> None:
+
+class AlgorithmsRequest(Request):
+    """What the options of ``kpreempt algorithms`` ask for."""
+
+    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text"
+
+
+def algorithms(request: AlgorithmsRequest) -> int:
     """List the schedulers that --algorithm can name, and what each does differently.
 
     The differences are those in preemption: who may be evicted, on which node, and what happens then.
     """
     from kpreempt.cli.output import write_stdout
     from kpreempt.cli.terminal import terminal_width
-    from kpreempt.report.algorithms import render_algorithms
+    from kpreempt.report.algorithms import algorithms_with
+    from kpreempt.report.answers import render_answer
+    from kpreempt.report.options import RenderOptions
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
 
-    write_stdout(render_algorithms(NEWEST_ALGORITHM, NEWEST_RELEASE, output, terminal_width()))
+    answer = algorithms_with(NEWEST_ALGORITHM, NEWEST_RELEASE)
+    write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
+    return 0

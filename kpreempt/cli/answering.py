@@ -1,59 +1,48 @@
-"""What the commands about many pods share: their options understood, the cluster, and writing the answer."""
+"""The one way of a command: a request understood, the cluster loaded, the answer written, and an exit code."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-from kpreempt.cli.clock import time_of_answer
-from kpreempt.cli.clusters import LoadedCluster, load_cluster
-from kpreempt.cli.extensions import Extensions
+from kpreempt.analysis.algorithms import Scheduler, scheduler_for
+from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster
+from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
-from kpreempt.cli.schedulers import ConfiguredScheduler, read_scheduler
-from kpreempt.cli.terminal import terminal_width, wants_colour
+from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+from kpreempt.snapshot import read_document
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
+from kpreempt.verdict.unread import LIST
 
 if TYPE_CHECKING:
+    from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.snapshot.live.connection import Connection
 
 
-class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options that these commands share ask for."""
+class Run:
+    """A run of a command, once the options that commands share are understood, but for the scheduler."""
 
-    snapshots: list[str]
-    connection: ConnectionFlags
-    namespace: str | None
-    scheduler_config: str | None
-    feature_gates: list[str]
-    outputs: list[str]
-    colour: str
-    skip_bad_objects: bool
-    now: str | None
-    profile_json: str | None
-    verbose: bool = False
-    algorithm: str | None = None
-    policy_config: str | None = None
-    extensions: Extensions = Extensions()
-
-
-class Understood(msgspec.Struct, frozen=True):
-    """The shared options, understood, but for the scheduler."""
-
-    request: AnswerRequest
-    outputs: list[Output]
-    colour: bool
+    def __init__(self, request: AnswerRequest, formats: Sequence[str] = ANSWER_FORMATS) -> None:
+        """Raises ``UsageError``. The run's time counts from here."""
+        self.stopwatch = Stopwatch()
+        self.request = request
+        self.outputs: Sequence[Output] = parse_outputs(request.outputs, formats)
+        check_profile_path(request.profile_json, self.outputs)
+        self._colour = wants_colour(request.colour, sys.stdout)
+        time_of_answer(request.now)
 
     def now(self) -> datetime:
         """The time of an answer that is given now."""
@@ -63,14 +52,37 @@ class Understood(msgspec.Struct, frozen=True):
         """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
-    def load(self, live: Connection | None, stopwatch: Stopwatch, wanted: Wanted = NOTHING_WANTED) -> LoadedCluster:
-        """The cluster, with the events of the scheduler, and what plugins have ``wanted``."""
+    def read_scheduler(self) -> ConfiguredScheduler:
+        """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
+        request, extensions = self.request, self.request.extensions
+        configuration = read_document(request.scheduler_config) if request.scheduler_config else None
+        policy = read_document(request.policy_config) if request.policy_config else None
+        gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
+        plugins = extensions.found(configuration) if configuration or extensions.plugins else []
+        algorithm = request.algorithm or ""
+        scheduler = scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
+        return ConfiguredScheduler(scheduler, configuration, gates)
+
+    def connect(self) -> Connection | None:
+        """The connection to the live cluster, unless there are snapshots. Raises what ``live_connection`` raises."""
+        return live_connection(self.request.snapshots, self.request.connection)
+
+    def load(
+        self,
+        live: Connection | None,
+        wanted: Wanted = NOTHING_WANTED,
+        *,
+        additions: Sequence[str] = (),
+        with_events: bool = True,
+    ) -> LoadedCluster:
+        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it."""
         return load_cluster(
             self.request.snapshots,
+            additions,
             live=live,
-            with_events=True,
+            with_events=with_events,
             skip_bad_objects=self.request.skip_bad_objects,
-            phases=stopwatch,
+            phases=self.stopwatch,
             wanted=wanted,
         )
 
@@ -84,53 +96,79 @@ class Understood(msgspec.Struct, frozen=True):
             for output in self.outputs:
                 if output.path:
                     stack.enter_context(whole_file(output.path)).write(render_answer(answer, output.format, options))
-        on_stdout = msgspec.structs.replace(options, colour=self.colour)
+        on_stdout = msgspec.structs.replace(options, colour=self._colour)
         texts = (render_answer(answer, output.format, on_stdout) for output in self.outputs if not output.path)
         return all(write_stdout(text) for text in texts)
 
-    def write_once(self, answer: Answer, at: datetime | None, stopwatch: Stopwatch) -> None:
+    def write_once(self, answer: Answer, at: datetime | None) -> None:
         """Write the only answer, and where the time went if that is wanted."""
-        with stopwatch.phase("report"):
+        with self.stopwatch.phase("report"):
             self.write(answer, at)
         if self.request.profile_json:
-            stopwatch.write(self.request.profile_json)
+            self.stopwatch.write(self.request.profile_json)
+
+    def exit_code(self, assumptions: Collection[Assumption], otherwise: int = 0) -> int:
+        """``EXIT_GATE`` where the answer is to be strict and rests on assumptions, of which the first is told."""
+        if not self.request.strict or not assumptions:
+            return otherwise
+        first, others = _first(assumptions)
+        what = f"{first.subject}: {first.field}: {first.message}{others}"
+        complain(f"--strict: the answer rests on an assumption: {what}")
+        return EXIT_GATE
 
 
-class Asked(Understood, frozen=True):
-    """The shared options, understood."""
+class ConfiguredScheduler(NamedTuple):
+    """A scheduler, its configuration as plain data where one was given, and the feature gates that were set."""
 
-    scheduler: ConfiguredScheduler
-
-    @property
-    def wanted(self) -> Wanted:
-        """What the scheduler's plugins read beyond what every snapshot has."""
-        return self.scheduler.scheduler.wanted
+    scheduler: Scheduler
+    configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
 
 
-def understand(request: AnswerRequest) -> Asked:
-    """Make sense of the shared options. Raises ``UsageError`` and what ``read_scheduler`` raises."""
-    understood = understand_outputs(request)
-    scheduler = read_scheduler(
-        request.scheduler_config,
-        request.feature_gates,
-        request.algorithm,
-        request.policy_config,
-        request.extensions,
-    )
-    return Asked(request, understood.outputs, understood.colour, scheduler)
+def time_of_answer(text: str | None) -> datetime:
+    """The time in ``text`` (RFC 3339), or the clock's for ``None``. Raises ``UsageError`` for any other text."""
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        now = datetime.fromisoformat(text)
+    except ValueError:
+        now = None
+    if now is None or now.tzinfo is None:
+        raise UsageError(f"--now: {text!r} is not a time with its zone", hint="--now 2026-11-21T03:12:00Z")
+    return now
 
 
-def understand_outputs(request: AnswerRequest, formats: Sequence[str] = ANSWER_FORMATS) -> Understood:
-    """Make sense of the shared options without reading a scheduler. Raises ``UsageError``."""
-    outputs = parse_outputs(request.outputs, formats)
-    check_profile_path(request.profile_json, outputs)
-    colour = wants_colour(request.colour, sys.stdout)
-    time_of_answer(request.now)
-    return Understood(request, outputs, colour)
-
-
-def select_pods(namespace: str | None, selector: str | None, *, is_everywhere: bool) -> PodSelection:
+def select_pods(request: AnswerRequest) -> PodSelection:
     """The pods that ``-n``, ``-A`` and ``-l`` ask for; without any of them, all. Raises ``UsageError``."""
-    if namespace and is_everywhere:
+    from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+
+    if request.namespace and request.all_namespaces:
         raise UsageError("-n and -A contradict each other")
-    return PodSelection(namespace or "", parse_selector(selector or ""))
+    return PodSelection(request.namespace or "", parse_selector(request.selector or ""))
+
+
+def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
+    """Whether an answer lacks the ground on which ``option`` could let something pass.
+
+    That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled. Says on
+    standard error which is the first.
+    """
+    lacking = [each for each in assumptions if _takes_the_ground(each)]
+    if not lacking:
+        return False
+    first, others = _first(lacking)
+    what = f"{first.subject}: {first.field}" if first.field != LIST else first.subject
+    complain(f"{option}: the answer is not certain: {what}: {first.message}{others}")
+    return True
+
+
+def _takes_the_ground(assumption: Assumption) -> bool:
+    if assumption.kind is AssumptionKind.UNREADABLE:
+        return True
+    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED
+
+
+def _first(assumptions: Collection[Assumption]) -> tuple[Assumption, str]:
+    """The one to tell, and words that count the others."""
+    first = min(assumptions, key=lambda each: (each.subject, each.field))
+    return first, f", and {len(assumptions) - 1} more" if len(assumptions) > 1 else ""

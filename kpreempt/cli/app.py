@@ -14,6 +14,7 @@ from kpreempt.cli.check import check
 from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
+from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
 from kpreempt.cli.plugins import plugins
 from kpreempt.cli.queue import queue
@@ -30,20 +31,24 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command()(explain)
-app.command()(pending)
-app.command()(queue)
-app.command()(who_preempted)
-app.command()(at_risk)
-app.command()(check)
-app.command()(budgets)
-app.command()(volcano)
-app.command()(batch)
-app.command()(algorithms)
-app.command()(plugins)
-app.command()(compare)
-app.command()(completion)
-app.command()(snapshot)
+# In the order of the help.
+for _command in (
+    explain,
+    pending,
+    queue,
+    who_preempted,
+    at_risk,
+    check,
+    budgets,
+    volcano,
+    batch,
+    algorithms,
+    plugins,
+    compare,
+    completion,
+    snapshot,
+):
+    app.command()(with_options(_command))
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import (
-    CallExtenders,
-    Jobs,
-    Now,
-    Plugins,
-    ProfileJson,
-    SkipBadObjects,
-    Snapshots,
-    Strict,
-)
-
-if TYPE_CHECKING:
-    from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.cli.options import After, ClusterRequest, Extending, Jobs, Now, ProfileJson, Strict
 
 
-@connects
-def batch(
-    *,
-    connection: ConnectionFlags,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-",
-    snapshot: Snapshots = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    output: Annotated[
-        list[str] | None, typer.Option("-o", "--output", metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")
-    ] = None,
-    skip_bad_objects: SkipBadObjects = False,
-    strict: Strict = False,
-    now: Now = None,
-    jobs: Jobs = None,
-    profile_json: ProfileJson = None,
-) -> int:
+class BatchRequest(ClusterRequest):
+    """What the options of ``kpreempt batch`` ask for."""
+
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-"
+    extensions: Annotated[Extending, After("snapshots")]
+    outputs: Annotated[
+        list[str], typer.Option("-o", "--output", metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")
+    ] = []
+    strict: Annotated[Strict, After("skip_bad_objects")] = False
+    now: Now = None
+    jobs: Jobs = None
+    profile_json: ProfileJson = None
+
+
+def batch(request: BatchRequest) -> int:
     """Answer many scenarios, one JSON line each, in order.
 
     A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
@@ -54,20 +39,6 @@ def batch(
     A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
     are answered, and the exit code is 3.
     """
-    from kpreempt.cli.batch_run import BatchRequest, run_batch
-    from kpreempt.cli.extensions import Extensions
+    from kpreempt.cli.batch_run import run_batch
 
-    return run_batch(
-        BatchRequest(
-            file=file,
-            snapshots=snapshot or [],
-            connection=connection,
-            extensions=Extensions(tuple(plugin or ()), call_extenders),
-            outputs=output or [],
-            skip_bad_objects=skip_bad_objects,
-            strict=strict,
-            now=now,
-            jobs=jobs,
-            profile_json=profile_json,
-        )
-    )
+    return run_batch(request)

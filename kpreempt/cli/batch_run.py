@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain import Question, explain_pod
-from kpreempt.cli.clock import time_of_answer
+from kpreempt.cli.answering import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
-from kpreempt.cli.process import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scenarios import (
     Scenario,
@@ -29,30 +28,19 @@ from kpreempt.cli.scenarios import (
     unread_of,
     volcano_configuration_of,
 )
+from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import Phases
-from kpreempt.report import render
-from kpreempt.report.document import encode_json
-from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.report.answers import render_answer
+from kpreempt.report.document import with_kind
+from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.volcano import SessionVerdict
 
-
-class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of ``kpreempt batch`` ask for."""
-
-    file: str
-    snapshots: list[str]
-    connection: ConnectionFlags
-    extensions: Extensions = Extensions()
-    outputs: list[str]
-    skip_bad_objects: bool
-    strict: bool
-    now: str | None
-    jobs: int | None
-    profile_json: str | None
+if TYPE_CHECKING:
+    from kpreempt.cli.batch import BatchRequest
 
 
 def run_batch(request: BatchRequest) -> int:
@@ -170,7 +158,7 @@ class Answerer:
             if scenario.algorithm == VOLCANO:
                 verdict = self._session(scenario, source)
             else:
-                verdict = self._verdict(scenario, source)
+                verdict = with_kind(self._verdict(scenario, source))
         except KpreemptError as error:
             return self._failed(line, error.message)
         except RecursionError:
@@ -181,7 +169,7 @@ class Answerer:
             return self._failed(line, report.partition("\n")[0], is_bug=True)
         name = msgspec.json.encode(scenario.name).decode()
         with self._phases.phase("report"):
-            body = encode_json(verdict) if isinstance(verdict, SessionVerdict) else render([verdict], "jsonl").rstrip()
+            body = render_answer(verdict, "jsonl", RenderOptions()).rstrip()
             text = f'{{"name":{name},"verdict":{body}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 

@@ -6,89 +6,81 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import (
-    Algorithm,
-    AllNamespaces,
-    AnswerOutputs,
-    CallExtenders,
-    Colour,
-    FeatureGates,
-    Jobs,
-    Now,
-    Plugins,
-    PolicyConfig,
-    ProfileJson,
-    SchedulerConfig,
-    Selector,
-    SkipBadObjects,
-    Snapshots,
-    Strict,
-    Verbose,
-)
+from kpreempt.cli.options import After, AnswerRequest
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live.flags import ConnectionFlags
+    from kpreempt.verdict.budget_audit import BudgetAudit, Severity
 
 
-@connects
-def budgets(
-    *,
-    connection: ConnectionFlags,
-    snapshot: Snapshots = None,
+class BudgetsRequest(AnswerRequest):
+    """What the options of ``kpreempt budgets`` ask for."""
+
     namespace: Annotated[
         str | None, Option("-n", "--namespace", metavar="NS", help="Only budgets of this namespace.")
-    ] = None,
-    all_namespaces: AllNamespaces = False,
-    selector: Selector = None,
-    algorithm: Algorithm = None,
-    scheduler_config: SchedulerConfig = None,
-    policy_config: PolicyConfig = None,
-    feature_gates: FeatureGates = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    output: AnswerOutputs = None,
-    verbose: Verbose = False,
-    color: Colour = "auto",
+    ] = None
     fail_on: Annotated[
         str | None,
+        After("colour"),
         Option(metavar="error|warning|note", help="Exit 1 where a finding is as bad as this, or worse."),
-    ] = None,
-    strict: Strict = False,
-    skip_bad_objects: SkipBadObjects = False,
-    now: Now = None,
-    jobs: Jobs = None,
-    profile_json: ProfileJson = None,
-) -> int:
+    ] = None
+
+
+def budgets(request: BudgetsRequest) -> int:
     """Audit PodDisruptionBudgets: which block drains, protect nothing, or break, and for which pod.
 
     Budgets of all namespaces, unless -n says otherwise; with -l those that protect such pods. The scheduler prefers
     victims whose budgets allow it, and takes others where nothing else helps: every pending pod is asked whether it
     would, and for budgets that allow nothing it is sought from which priority on a new pod would.
     """
-    from kpreempt.cli.budgets_run import BudgetsRequest, run_budgets
-    from kpreempt.cli.extensions import Extensions
+    from kpreempt.analysis.budget_audit import audit_budgets
+    from kpreempt.cli.answering import Run, is_unfounded, select_pods
+    from kpreempt.cli.clusters import single_use_of_stdin
+    from kpreempt.cli.terminal import EXIT_GATE
+    from kpreempt.cli.workers import Spread
 
-    return run_budgets(
-        BudgetsRequest(
-            snapshots=snapshot or [],
-            connection=connection,
-            namespace=namespace,
-            all_namespaces=all_namespaces,
-            selector=selector,
-            algorithm=algorithm,
-            scheduler_config=scheduler_config,
-            policy_config=policy_config,
-            feature_gates=feature_gates or [],
-            extensions=Extensions(tuple(plugin or ()), call_extenders),
-            outputs=output or [],
-            verbose=verbose,
-            colour=color,
-            fail_on=fail_on,
-            strict=strict,
-            skip_bad_objects=skip_bad_objects,
-            now=now,
-            jobs=jobs,
-            profile_json=profile_json,
-        )
+    selection = select_pods(request)
+    worst = _severity(request.fail_on)
+    single_use_of_stdin({"--snapshot": request.snapshots})
+    run = Run(request)
+    scheduler = run.read_scheduler().scheduler
+    now = run.now()
+    loaded = run.load(run.connect(), scheduler.wanted)
+    answer = audit_budgets(
+        loaded.cluster,
+        scheduler,
+        now=now,
+        at=run.time_of(loaded.cluster, now),
+        selection=selection,
+        assumptions=loaded.assumptions,
+        spread=Spread(run.stopwatch, request.jobs),
+        phases=run.stopwatch,
     )
+    run.write_once(answer, answer.at)
+    if worst is not None and (_is_as_bad(answer, worst) or is_unfounded(answer.assumptions, f"--fail-on {worst}")):
+        return EXIT_GATE
+    return run.exit_code(answer.assumptions)
+
+
+def _severity(text: str | None) -> Severity | None:
+    """What ``--fail-on`` asks for. Raises ``UsageError`` for anything but a severity."""
+    from kpreempt.errors import UsageError
+    from kpreempt.verdict.budget_audit import Severity
+
+    if text is None:
+        return None
+    if text not in list(Severity):
+        raise UsageError(f"--fail-on {text}: there is no such severity", hint=", ".join(Severity))
+    return Severity(text)
+
+
+def _is_as_bad(answer: BudgetAudit, worst: Severity) -> bool:
+    """Whether a finding is that severe at least; says on standard error which is the first."""
+    from kpreempt.cli.terminal import complain
+
+    found = [each for each in answer.findings if each.severity.rank <= worst.rank]
+    if not found:
+        return False
+    first = found[0]
+    others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    complain(f"--fail-on {worst}: {first.severity} {first.id}: {first.namespace}: {first.subject}{others}")
+    return True

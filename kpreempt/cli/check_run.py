@@ -17,52 +17,28 @@ from kpreempt.analysis.rollout.deletions import missing_from
 from kpreempt.analysis.rollout.plan import plan_change
 from kpreempt.analysis.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.rollout.shape import prepared
-from kpreempt.cli.answering import AnswerRequest, understand_outputs
-from kpreempt.cli.clusters import (
-    live_connection,
-    load_cluster,
-    single_use_of_stdin,
-    standard_input,
-    usual_namespace,
-)
-from kpreempt.cli.gate_options import GateFlags
+from kpreempt.cli.answering import Run
+from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.gate_settings import gate_settings
-from kpreempt.cli.process import EXIT_GATE, complain
-from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.schedulers import read_scheduler
+from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
 from kpreempt.snapshot import decode_object, name_of, object_decoder, read_manifest
 
 if TYPE_CHECKING:
+    from kpreempt.cli.check import CheckRequest
     from kpreempt.snapshot.live.connection import Connection
-
-
-class CheckRequest(AnswerRequest, frozen=True, kw_only=True):
-    """What the options of ``kpreempt check`` ask for."""
-
-    files: list[str]
-    base: list[str]
-    prune: bool
-    deletions: list[str]
-    seed: int
-    runs: int | None
-    worst_case: bool
-    max_plays: int
-    jobs: int | None
-    gate: GateFlags
 
 
 def run_check(request: CheckRequest) -> int:
     """Answer the request, and return the exit code."""
-    stopwatch = Stopwatch()
     _refuse_contradictions(request)
-    asked = understand_outputs(request, CHECK_FORMATS)
-    now = asked.now()
+    run = Run(request, CHECK_FORMATS)
+    stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
-    live = live_connection(request.snapshots, request.connection)
-    scheduler = _scheduler(request, live)
+    live = run.connect()
+    scheduler = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
     documents = read_change(request.files)
@@ -110,14 +86,14 @@ def run_check(request: CheckRequest) -> int:
         scheduler,
         decode,
         now=now,
-        at=asked.time_of(loaded.cluster, now),
+        at=run.time_of(loaded.cluster, now),
         chances=_chances,
         paces=_paces,
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
     gate.save_baseline(answer.findings)
-    asked.write_once(answer, answer.at, stopwatch)
+    run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE
 
 
@@ -146,15 +122,9 @@ def _refuse_contradictions(request: CheckRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
 
 
-def _scheduler(request: CheckRequest, live: Connection | None) -> Scheduler:
+def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Scheduler:
     if request.algorithm != VOLCANO:
-        return read_scheduler(
-            request.scheduler_config,
-            request.feature_gates,
-            request.algorithm,
-            request.policy_config,
-            request.extensions,
-        ).scheduler
+        return run.read_scheduler().scheduler
     from kpreempt.analysis.volcano_pods import VolcanoOfPods
     from kpreempt.cli.volcano_configuration import read_volcano_configuration
 

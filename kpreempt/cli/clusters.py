@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from kpreempt.admission import complete_cluster
-from kpreempt.cli.process import complain
-from kpreempt.cli.terminal import Progress
+from kpreempt.cli.terminal import Progress, complain
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE

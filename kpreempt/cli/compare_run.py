@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.compare import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain import Question
 from kpreempt.analysis.pending_verdicts import pending_pods
 from kpreempt.analysis.questions import Decode, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.cli.answering import AnswerRequest, Asked, understand
-from kpreempt.cli.clusters import LoadedCluster, live_connection, single_use_of_stdin, usual_namespace
-from kpreempt.cli.compared import Compared, parse_compared, wanted_of
+from kpreempt.cli.answering import Run, is_unfounded
+from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.manifests import picked, read_subjects
-from kpreempt.cli.process import EXIT_GATE, EXIT_INPUT
 from kpreempt.cli.profile import Stopwatch
 from kpreempt.cli.scenarios import (
     Scenario,
@@ -31,40 +32,34 @@ from kpreempt.cli.scenarios import (
     source_of,
     unread_of,
 )
-from kpreempt.cli.strictness import is_unfounded, strict_exit_code
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.wanted import all_wanted
-from kpreempt.snapshot import object_decoder
+from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
+from kpreempt.snapshot import decode_object, object_decoder, read_document
 from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
-
-class CompareRequest(AnswerRequest, frozen=True, kw_only=True):
-    """What the options of ``kpreempt compare`` ask for."""
-
-    pod: str | None
-    algorithms: str
-    files: list[str]
-    select: list[str]
-    batch: str | None
-    fail_on_difference: bool
-    strict: bool
+if TYPE_CHECKING:
+    from kpreempt.cli.compare import CompareRequest
 
 
 def run_compare(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
-    stopwatch = Stopwatch()
     _check(request)
-    asked = understand(request)
-    compared = parse_compared(request.algorithms, request.extensions)
-    now = asked.now()
-    answer = (_compare_scenarios if request.batch else _compare_pods)(request, asked, compared, now, stopwatch)
-    asked.write_once(answer, now, stopwatch)
+    run = Run(request)
+    # What is wrong with the plugins is said of any scheduler.
+    run.read_scheduler()
+    compared = parse_compared(request.algorithms or "", request.extensions)
+    now = run.now()
+    answer = (_compare_scenarios if request.batch else _compare_pods)(request, run, compared, now)
+    run.write_once(answer, now)
     if any(item.error for item in answer.items):
         return EXIT_INPUT
     if request.fail_on_difference and (answer.differing or is_unfounded(answer.assumptions, "--fail-on-difference")):
         return EXIT_GATE
-    return strict_exit_code(answer.assumptions, is_strict=request.strict)
+    return run.exit_code(answer.assumptions)
 
 
 def _check(request: CompareRequest) -> None:
@@ -79,20 +74,18 @@ def _check(request: CompareRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--batch": batch, "--snapshot": request.snapshots})
 
 
-def _compare_pods(
-    request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
-) -> Comparison:
+def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
     request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
-    live = live_connection(request.snapshots, request.connection)
+    live = run.connect()
     namespace = request.namespace or usual_namespace(live)
     templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
     schedulers = {each.label: each.scheduler() for each in compared}
     wanted = all_wanted(each.wanted for each in schedulers.values())
-    loaded = asked.load(live, stopwatch, wanted)
-    with stopwatch.phase("admission"):
+    loaded = run.load(live, wanted)
+    with run.stopwatch.phase("admission"):
         cluster, questions = _questions(request, loaded.cluster, templates, namespace, object_decoder(wanted))
-    at = asked.time_of(cluster, now)
-    return compare_pods(cluster, questions, schedulers, now=at, assumptions=loaded.assumptions, phases=stopwatch)
+    at = run.time_of(cluster, now)
+    return compare_pods(cluster, questions, schedulers, now=at, assumptions=loaded.assumptions, phases=run.stopwatch)
 
 
 def _questions(
@@ -113,14 +106,11 @@ def _questions(
     return found.cluster, list(found.questions)
 
 
-def _compare_scenarios(
-    request: CompareRequest, asked: Asked, compared: list[Compared], now: datetime, stopwatch: Stopwatch
-) -> Comparison:
+def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
     """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.given():
-        live = live_connection(request.snapshots, request.connection)
-        base = asked.load(live, stopwatch, wanted_of(compared))
+        base = run.load(run.connect(), wanted_of(compared))
     ready = _Ready(compared, base)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
@@ -133,7 +123,7 @@ def _compare_scenarios(
             if isinstance(line, InputError):
                 raise line
             scenario = decode_scenario(line, source, number)
-            one = _compare_scenario(scenario, ready, f"{source}:{number}", now, stopwatch)
+            one = _compare_scenario(scenario, ready, f"{source}:{number}", now, run.stopwatch)
         except KpreemptError as error:
             name = name_of(line) if isinstance(line, bytes) else ""
             items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
@@ -193,3 +183,67 @@ class _Ready:
         if id(scheduler) not in self._prepared:
             self._prepared[id(scheduler)] = prepare_anew(scheduler, cluster, now=now, is_queued=is_queued)
         return self._prepared[id(scheduler)]
+
+
+class Compared(NamedTuple):
+    """An algorithm as it is shown, and what makes its scheduler."""
+
+    label: str
+    algorithm: str
+    configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
+    extensions: Extensions = Extensions()
+
+    def scheduler(
+        self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
+    ) -> Scheduler:
+        """The scheduler; what is given here counts where the algorithm brings nothing of its own.
+
+        A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
+        """
+        own = self.configuration or configuration
+        if self.algorithm == VOLCANO:
+            return _volcano(self)
+        plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
+        both = {**(gates or {}), **self.feature_gates}
+        return scheduler_for(self.algorithm, own, both, plugins=plugins, connect=self.extensions.connect)
+
+
+def wanted_of(compared: Sequence[Compared]) -> Wanted:
+    """What the plugins of any of them read beyond what every snapshot has."""
+    return all_wanted(each.scheduler().wanted for each in compared)
+
+
+def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:
+    """The algorithms in ``NAME[@FILE][:GATE=BOOL]...,...``, two at least. Raises ``UsageError`` and ``InputError``."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) < 2:
+        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{NEWEST_ALGORITHM}")
+    twice = next((part for part in parts if parts.count(part) > 1), "")
+    if twice:
+        hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
+        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
+    return [_parsed(part, extensions) for part in parts]
+
+
+def _volcano(compared: Compared) -> Scheduler:
+    """Volcano, asked about one pod after the other. Raises ``UsageError`` and ``ConfigurationError``."""
+    from kpreempt.analysis.volcano_pods import VolcanoOfPods
+    from kpreempt.cli.volcano_configuration import volcano_configuration_in
+
+    if compared.feature_gates:
+        raise UsageError(f"{compared.label}: {VOLCANO} has no feature gates")
+    return VolcanoOfPods(volcano_configuration_in(compared.configuration, compared.label), decode_object)
+
+
+def _parsed(text: str, extensions: Extensions) -> Compared:
+    named, *gates = text.split(":")
+    name, at, path = named.partition("@")
+    if at and not path:
+        raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
+    configuration = read_document(path) if path else None
+    label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
+    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
+    # Now rather than after the cluster was read: most mistakes are made here.
+    compared.scheduler()
+    return compared

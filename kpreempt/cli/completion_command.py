@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.cli.options import Request
 
-def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|kubectl", help="Which script.")]) -> None:
+
+class CompletionRequest(Request):
+    """What the options of ``kpreempt completion`` ask for."""
+
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|kubectl", help="Which script.")]
+
+
+def completion(request: CompletionRequest) -> int:
     """Print the script that completes commands, options and names of the live cluster when TAB is pressed.
 
     bash: source <(kpreempt completion bash), in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit. fish: kpreempt
@@ -17,6 +25,7 @@ def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|kubec
     from kpreempt.cli.completion.scripts import SCRIPTS
     from kpreempt.errors import UsageError
 
-    if shell not in SCRIPTS:
-        raise UsageError(f"there is no script for {shell!r}", hint=", ".join(SCRIPTS))
-    typer.echo(SCRIPTS[shell], nl=False)
+    if request.shell not in SCRIPTS:
+        raise UsageError(f"there is no script for {request.shell!r}", hint=", ".join(SCRIPTS))
+    typer.echo(SCRIPTS[request.shell], nl=False)
+    return 0

@@ -1,16 +1,14 @@
-"""The options of a gate, declared once and given to a command by ``@gated``: one for each rule, and those for files."""
+"""The options of a gate, each declared once: one for each rule, and those for files."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from typer import Option
 
+from kpreempt.cli.options import Group
 from kpreempt.gate_rules import RuleId, Takes
-
-Command = Callable[..., int]
 
 _Text = str | None
 _Texts = list[str] | None
@@ -25,32 +23,6 @@ class GateFlags(NamedTuple):
     baseline: str | None = None
     write_baseline: str | None = None
     expires: str | None = None
-
-
-def gate_flags(values: dict[str, Any]) -> GateFlags:
-    """The flags among the values of a command's parameters, from which they are taken."""
-    given = {name: value for name in _OPTIONS if (value := values.pop(name, None)) is not None}
-    rules = {rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}
-    return GateFlags(rules=rules, **given)
-
-
-def gated(command: Command) -> Command:
-    """Give a command the options of a gate in place of its parameter ``gate``, which gets the ``GateFlags``."""
-
-    def run(**values: Any) -> int:
-        return command(gate=gate_flags(values), **values)
-
-    own = inspect.signature(command)
-    parameters = [each for one in own.parameters.values() for each in (_parameters() if one.name == "gate" else [one])]
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
-
-
-def _parameters() -> Iterator[inspect.Parameter]:
-    for name, option in _OPTIONS.items():
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
 
 
 def _option(rule: RuleId) -> Any:
@@ -94,3 +66,13 @@ _OPTIONS: dict[str, Any] = {
         _Text, Option("--expires", metavar="DATE", help="The last day on which the new baseline counts: 2026-12-31.")
     ],
 }
+
+
+def gate_flags(values: Mapping[str, Any]) -> GateFlags:
+    """The flags that the options were given as; ``None`` where one was not."""
+    given = {name: value for name, value in values.items() if value is not None}
+    rules = {rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}
+    return GateFlags(rules=rules, **given)
+
+
+Gate = Annotated[GateFlags, Group(_OPTIONS, gate_flags)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
-from kpreempt.cli.process import complain
+from kpreempt.cli.terminal import complain
 from kpreempt.snapshot import read_manifest
 
 

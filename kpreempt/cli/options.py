@@ -1,121 +1,283 @@
-"""The options that commands share, each declared once."""
+"""Options, each declared once; requests, which are records of them; and the signatures that are made of requests.
+
+Requests are loaded at every start, so they are plain classes.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from inspect import Parameter, Signature, get_annotations
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, dataclass_transform, get_args
 
-import typer
+from typer import Argument, Option
 
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
-Snapshots = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--snapshot",
-        metavar="PATH",
-        help="What kubectl get, cluster-info dump or kwokctl wrote: file, directory or archive, - for standard input. "
-        "Repeatable; all are merged.",
-    ),
+if TYPE_CHECKING:
+    from kpreempt.cli.extensions import Extensions
+    from kpreempt.snapshot.live.flags import ConnectionFlags
+
+Command = Callable[..., int]
+_Note = TypeVar("_Note")
+
+
+class After(NamedTuple):
+    """In a field's annotation: the inherited field that it follows in the help, as the new ones after it do."""
+
+    name: str
+
+
+class Group(NamedTuple):
+    """In a field's annotation: the options that make one value, annotated as Typer reads them, and what makes it.
+
+    ``make`` gets a value for each option, which is ``None`` or false where it was not given.
+    """
+
+    options: Mapping[str, Any]
+    make: Callable[[dict[str, Any]], Any]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Request:
+    """What the options of a command ask for: a field for each, with the annotation that Typer reads.
+
+    The help has them in this order. A field that is declared anew keeps its place; new ones come first where they do
+    not say ``After`` which. Inherited fields that are named by ``without`` are not offered, and keep their default.
+    """
+
+    _left_out: Iterable[str] = ()
+
+    def __init_subclass__(cls, *, without: Iterable[str] = ()) -> None:
+        """Leave fields out."""
+        cls._left_out = without
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+_Text = str | None
+_Texts = list[str] | None
+
+Pod = Annotated[_Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")]
+Manifests = Annotated[
+    list[str], Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")
 ]
-SkipBadObjects = Annotated[
-    bool, typer.Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
+Select = Annotated[list[str], Option(metavar="KIND/NAME", help="Of the manifest, only this one. Repeatable.")]
+Without = Annotated[
+    list[str], Option(metavar="KIND/[NS/]NAME", help="What if this were not in the cluster. Repeatable.")
 ]
-Outputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FORMAT[=FILE]",
-        help="text (default), json, yaml, jsonl, name, wide or markdown, into FILE if given. Repeatable.",
-    ),
+Additions = Annotated[
+    list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
-# The formats of answers that are not verdicts.
-AnswerOutputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FORMAT[=FILE]",
-        help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable.",
-    ),
-]
-Selector = Annotated[
-    str | None,
-    typer.Option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels: app=web,tier!=db"),
-]
-AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="Pods of all namespaces.")]
 _DIFFERENCES = f"(default: {NEWEST_ALGORITHM}); kpreempt algorithms says how they differ."
 _ALGORITHMS = f"kube-1.8|kube-1.13|kube-1.18|{NEWEST_ALGORITHM}"
 Algorithm = Annotated[
-    str | None,
-    typer.Option(
-        "--algorithm",
-        metavar=_ALGORITHMS,
-        help=f"Which version's scheduler decides {_DIFFERENCES}",
-    ),
+    _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]
-# That of explain, which answers for Volcano, too.
+# For commands that ask Volcano, too.
 AnyAlgorithm = Annotated[
-    str | None,
-    typer.Option(
+    _Text,
+    Option(
         "--algorithm",
         metavar=f"{_ALGORITHMS}|volcano-1.8",
         help=f"Which scheduler decides {_DIFFERENCES}",
     ),
 ]
 VolcanoActions = Annotated[
-    str | None,
-    typer.Option(
+    _Text,
+    Option(
         "--actions",
         metavar="NAME,NAME,...",
         help="What if Volcano's actions were these: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
     ),
 ]
 Runs = Annotated[
-    int, typer.Option("--runs", metavar="N", min=0, help="Play N sessions with chance drawn anew (volcano-1.8).")
+    int, Option("--runs", metavar="N", min=0, help="Play N sessions with chance drawn anew (volcano-1.8).")
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")
-]
-SchedulerConfig = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
-]
-PolicyConfig = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="The scheduler has this Policy file; for kube-1.8, kube-1.13 and kube-1.18."),
-]
-FeatureGates = Annotated[
-    list[str] | None, typer.Option(metavar="GATE=true,...", help="These feature gates are set so. Repeatable.")
-]
-Plugins = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--plugin",
-        metavar="MODULE:CLASS",
-        help="A plugin of your own: MODULE:CLASS, FILE.py:CLASS or the NAME of one that is installed. It runs where "
-        "--scheduler-config enables it, and without a configuration after the default ones. Repeatable.",
-    ),
-]
-CallExtenders = Annotated[
-    bool,
-    typer.Option("--call-extenders", help="Ask the extenders of the configuration, over HTTP. Without it none is."),
-]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="List everything, however long.")]
-Colour = Annotated[
-    str, typer.Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")
-]
-ProfileJson = Annotated[
-    str | None,
-    typer.Option("--profile-json", metavar="FILE", help="Write where the time goes to FILE: seconds by phase, memory."),
-]
+Seed = Annotated[int, Option("--seed", metavar="NUMBER", help="What the draws of --runs start from (default: 0).")]
+Strict = Annotated[bool, Option("--strict", help="Exit 1 where the answer rests on something that is not modelled.")]
 Now = Annotated[
-    str | None,
-    typer.Option("--now", metavar="TIME", help="Count ages up to this time (2026-11-21T03:12:00Z), not the clock's."),
+    _Text, Option("--now", metavar="TIME", help="Count ages up to this time (2026-11-21T03:12:00Z), not the clock's.")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Work on so many cores where that pays. Default: all there are."),
+    Option("--jobs", metavar="N", min=1, help="Work on so many cores where that pays. Default: all there are."),
 ]
+ProfileJson = Annotated[
+    _Text, Option("--profile-json", metavar="FILE", help="Write where the time goes to FILE: seconds by phase, memory.")
+]
+
+_EXTENSIONS: dict[str, Any] = {
+    "plugin": Annotated[
+        _Texts,
+        Option(
+            "--plugin",
+            metavar="MODULE:CLASS",
+            help="A plugin of your own: MODULE:CLASS, FILE.py:CLASS or the NAME of one that is installed. It runs "
+            "where --scheduler-config enables it, and without a configuration after the default ones. Repeatable.",
+        ),
+    ],
+    "call_extenders": Annotated[
+        bool,
+        Option("--call-extenders", help="Ask the extenders of the configuration, over HTTP. Without it none is."),
+    ],
+}
+# kubectl's, by their names in ``ConnectionFlags``.
+_CONNECTION: dict[str, Any] = {
+    "kubeconfig": Annotated[_Text, Option("--kubeconfig", metavar="FILE", help="The kubeconfig, not $KUBECONFIG.")],
+    "context": Annotated[_Text, Option("--context", metavar="NAME", help="The context of the kubeconfig.")],
+    "cluster": Annotated[_Text, Option("--cluster", metavar="NAME", help="The cluster of the kubeconfig.")],
+    "user": Annotated[_Text, Option("--user", metavar="NAME", help="The user of the kubeconfig.")],
+    "server": Annotated[_Text, Option("-s", "--server", metavar="URL", help="Address of the API server.")],
+    "token": Annotated[_Text, Option("--token", metavar="TOKEN", help="Bearer token for the API server.")],
+    "certificate_authority": Annotated[
+        _Text, Option("--certificate-authority", metavar="FILE", help="Certificate of the server's authority.")
+    ],
+    "insecure_skip_tls_verify": Annotated[
+        bool, Option("--insecure-skip-tls-verify", help="Do not check the server's certificate: insecure.")
+    ],
+    "tls_server_name": Annotated[
+        _Text, Option("--tls-server-name", metavar="NAME", help="The name that the server's certificate is for.")
+    ],
+    "as_user": Annotated[_Text, Option("--as", metavar="USER", help="User or service account to impersonate.")],
+    "as_groups": Annotated[_Texts, Option("--as-group", metavar="GROUP", help="Group to impersonate. Repeatable.")],
+    "as_uid": Annotated[_Text, Option("--as-uid", metavar="UID", help="UID to impersonate.")],
+    "request_timeout": Annotated[
+        _Text, Option("--request-timeout", metavar="TIME", help="For one request: 30s, 2m; 0 is without end.  [1m]")
+    ],
+}
+
+
+def _extensions(given: dict[str, Any]) -> Extensions:
+    from kpreempt.cli.extensions import Extensions
+
+    return Extensions(tuple(given["plugin"] or ()), given["call_extenders"])
+
+
+def _connection(given: dict[str, Any]) -> ConnectionFlags:
+    from kpreempt.snapshot.live.flags import ConnectionFlags
+
+    values = {name: value for name, value in given.items() if value}
+    if "as_groups" in values:
+        values["as_groups"] = tuple(values["as_groups"])
+    return ConnectionFlags(**values)
+
+
+Extending = Annotated["Extensions", Group(_EXTENSIONS, _extensions)]
+Connecting = Annotated["ConnectionFlags", Group(_CONNECTION, _connection)]
+
+
+class ClusterRequest(Request):
+    """What is asked of a cluster, in snapshots or at the end of a connection."""
+
+    snapshots: Annotated[
+        list[str],
+        Option(
+            "--snapshot",
+            metavar="PATH",
+            help="What kubectl get, cluster-info dump or kwokctl wrote: file, directory or archive, - for standard "
+            "input. Repeatable; all are merged.",
+        ),
+    ] = []
+    skip_bad_objects: Annotated[
+        bool, Option("--skip-bad-objects", help="Set objects that cannot be read aside, list them, and go on.")
+    ] = False
+    connection: Connecting
+
+
+class AnswerRequest(ClusterRequest):
+    """What is asked of a scheduler and a cluster, and answered in one or several formats."""
+
+    namespace: Annotated[
+        _Text, After("snapshots"), Option("-n", "--namespace", metavar="NS", help="Only pods of this namespace.")
+    ] = None
+    all_namespaces: Annotated[bool, Option("-A", "--all-namespaces", help="Pods of all namespaces.")] = False
+    selector: Annotated[
+        _Text, Option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels: app=web,tier!=db")
+    ] = None
+    algorithm: Algorithm = None
+    scheduler_config: Annotated[
+        _Text, Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
+    ] = None
+    policy_config: Annotated[
+        _Text,
+        Option(metavar="FILE", help="The scheduler has this Policy file; for kube-1.8, kube-1.13 and kube-1.18."),
+    ] = None
+    feature_gates: Annotated[
+        list[str], Option(metavar="GATE=true,...", help="These feature gates are set so. Repeatable.")
+    ] = []
+    extensions: Extending
+    outputs: Annotated[
+        list[str],
+        Option(
+            "-o",
+            "--output",
+            metavar="FORMAT[=FILE]",
+            help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable.",
+        ),
+    ] = []
+    verbose: Annotated[bool, Option("-v", "--verbose", help="List everything, however long.")] = False
+    colour: Annotated[
+        str, Option("--color", metavar="WHEN", help="auto (a terminal, and NO_COLOR is not set), always or never.")
+    ] = "auto"
+    strict: Strict = False
+    now: Annotated[Now, After("skip_bad_objects")] = None
+    jobs: Jobs = None
+    profile_json: ProfileJson = None
+
+
+def with_options(command: Callable[[Any], int]) -> Command:
+    """The command as Typer is to see it: with the options of the ``Request`` that is its parameter ``request``."""
+    request = command.__globals__[command.__annotations__["request"]]
+    groups: dict[str, Group] = {}
+    parameters: list[Parameter] = []
+    for name, annotation in _fields(request).items():
+        if group := _note(annotation, Group):
+            groups[name] = group
+            parameters += [_parameter(*each, False if _is_flag(each[1]) else None) for each in group.options.items()]
+        else:
+            parameters.append(_parameter(name, annotation, getattr(request, name, Parameter.empty)))
+
+    def run(**values: Any) -> int:
+        for name, group in groups.items():
+            values[name] = group.make({option: values.pop(option) for option in group.options})
+        return command(request(**values))
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+@cache
+def _fields(request: type[Request]) -> dict[str, Any]:
+    """The annotations of all fields that are offered, in the order of the help."""
+    if request is Request:
+        return {}
+    own = get_annotations(request, eval_str=True)
+    inherited = _fields(request.__base__)
+    found = [name for name in inherited if name not in request._left_out]
+    place = 0
+    for name, annotation in own.items():
+        if after := _note(annotation, After):
+            place = found.index(after.name) + 1
+        if name in found:
+            place = found.index(name)
+        else:
+            found.insert(place, name)
+        place += 1
+    return {name: own.get(name, inherited.get(name)) for name in found}
+
+
+def _note(annotation: Any, kind: type[_Note]) -> _Note | None:
+    """What of this kind is in an annotation."""
+    return next((each for each in get_args(annotation) if isinstance(each, kind)), None)
+
+
+def _is_flag(option: Any) -> bool:
+    return get_args(option)[0] is bool
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

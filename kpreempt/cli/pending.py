@@ -6,87 +6,92 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import (
-    Algorithm,
-    AllNamespaces,
-    AnswerOutputs,
-    CallExtenders,
-    Colour,
-    FeatureGates,
-    Jobs,
-    Now,
-    Plugins,
-    PolicyConfig,
-    ProfileJson,
-    SchedulerConfig,
-    Selector,
-    SkipBadObjects,
-    Snapshots,
-    Strict,
-    Verbose,
-)
+from kpreempt.cli.options import After, AnswerRequest
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live.flags import ConnectionFlags
+    from kpreempt.cli.watch import Wait
+    from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.verdict import PendingPods
 
 
-@connects
-def pending(
-    *,
-    connection: ConnectionFlags,
-    snapshot: Snapshots = None,
-    namespace: Annotated[
-        str | None, Option("-n", "--namespace", metavar="NS", help="Only pods of this namespace.")
-    ] = None,
-    all_namespaces: AllNamespaces = False,
-    selector: Selector = None,
-    watch: Annotated[bool, Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = False,
-    interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0,
-    algorithm: Algorithm = None,
-    scheduler_config: SchedulerConfig = None,
-    policy_config: PolicyConfig = None,
-    feature_gates: FeatureGates = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    output: AnswerOutputs = None,
-    verbose: Verbose = False,
-    color: Colour = "auto",
-    strict: Strict = False,
-    skip_bad_objects: SkipBadObjects = False,
-    now: Now = None,
-    jobs: Jobs = None,
-    profile_json: ProfileJson = None,
-) -> int:
+class PendingRequest(AnswerRequest):
+    """What the options of ``kpreempt pending`` ask for."""
+
+    watch: Annotated[bool, After("selector"), Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = (
+        False
+    )
+    interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0
+
+
+def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     """List every pending pod: why it is still pending, whom it would evict, whether it can land at all.
 
     Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
     scheduler would try them, by cause, and each is judged alone, as if it came next.
     """
-    from kpreempt.cli.extensions import Extensions
-    from kpreempt.cli.pending_run import PendingRequest, run_pending
+    from kpreempt.analysis.pending import explain_pending
+    from kpreempt.analysis.pending_states import max_backoff_of
+    from kpreempt.cli.answering import Run, select_pods
+    from kpreempt.cli.watch import begin_page, watch
+    from kpreempt.cli.workers import Spread
+    from kpreempt.errors import KpreemptError
 
-    return run_pending(
-        PendingRequest(
-            snapshots=snapshot or [],
-            connection=connection,
-            namespace=namespace,
-            all_namespaces=all_namespaces,
-            selector=selector,
-            watch=watch,
-            interval=interval,
-            algorithm=algorithm,
-            scheduler_config=scheduler_config,
-            policy_config=policy_config,
-            feature_gates=feature_gates or [],
-            extensions=Extensions(tuple(plugin or ()), call_extenders),
-            outputs=output or [],
-            verbose=verbose,
-            colour=color,
-            strict=strict,
-            skip_bad_objects=skip_bad_objects,
+    selection = select_pods(request)
+    _check(request)
+    run = Run(request)
+    configured = run.read_scheduler()
+    # Kept until a look fails.
+    live: list[Connection | None] = []
+
+    def look() -> PendingPods:
+        """What is pending now."""
+        if not live:
+            live.append(run.connect())
+        now = run.now()
+        loaded = run.load(live[0], configured.scheduler.wanted)
+        return explain_pending(
+            loaded.cluster,
+            configured.scheduler,
             now=now,
-            jobs=jobs,
-            profile_json=profile_json,
+            at=run.time_of(loaded.cluster, now),
+            is_asked=selection.has,
+            namespace=selection.namespace,
+            assumptions=loaded.assumptions,
+            max_backoff=max_backoff_of(configured.configuration),
+            spread=Spread(run.stopwatch, request.jobs),
+            phases=run.stopwatch,
         )
-    )
+
+    def show_again(is_first: bool) -> bool:
+        """Look, and show it on a page of its own. False where nobody reads."""
+        try:
+            answer = look()
+        except KpreemptError:
+            # Credentials may have expired; others can be had then.
+            live.clear()
+            raise
+        return begin_page(is_first=is_first) and run.write(answer, answer.at)
+
+    if request.watch:
+        watch(show_again, request.interval, **({"wait": wait} if wait else {}))
+        return 0
+    answer = look()
+    run.write_once(answer, answer.at)
+    return run.exit_code(answer.assumptions)
+
+
+def _check(request: PendingRequest) -> None:
+    """Raise ``UsageError`` where the options contradict each other."""
+    from kpreempt.cli.clusters import single_use_of_stdin
+    from kpreempt.errors import UsageError
+
+    single_use_of_stdin({"--snapshot": request.snapshots})
+    if not request.watch:
+        return
+    if "-" in request.snapshots:
+        raise UsageError("-w reads the snapshot again and again, and standard input can be read once only")
+    if not request.interval > 0:
+        raise UsageError(f"--interval {request.interval:g}: expected a number of seconds above 0", hint="--interval 5")
+    for option, is_given in (("--strict", request.strict), ("--profile-json", request.profile_json is not None)):
+        if is_given:
+            raise UsageError(f"{option} is for one answer, and -w gives many")

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-from kpreempt.cli.options import (
-    Algorithm,
-    AnswerOutputs,
-    CallExtenders,
-    Colour,
-    FeatureGates,
-    Plugins,
-    SchedulerConfig,
-)
+from typing import Annotated
+
+from kpreempt.cli.options import After, Algorithm, AnswerRequest
 
 
-def plugins(
-    scheduler_config: SchedulerConfig = None,
-    feature_gates: FeatureGates = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    algorithm: Algorithm = None,
-    output: AnswerOutputs = None,
-    color: Colour = "auto",
-) -> int:
+class PluginsRequest(
+    AnswerRequest,
+    without=[
+        "snapshots",
+        "namespace",
+        "all_namespaces",
+        "selector",
+        "algorithm",
+        "policy_config",
+        "verbose",
+        "strict",
+        "skip_bad_objects",
+        "now",
+        "jobs",
+        "profile_json",
+        "connection",
+    ],
+):
+    """What the options of ``kpreempt plugins`` ask for."""
+
+    algorithm: Annotated[Algorithm, After("extensions")] = None
+
+
+def plugins(request: PluginsRequest) -> int:
     """List the plugins that would run, by extension point and in order, where each is from, and the extenders.
 
     No plugin is started, no extender called, and no cluster read. Plugins that are installed, and that no profile
     enables, are listed, too; docs/writing-plugins.md says how to write one.
     """
-    from kpreempt.cli.extensions import Extensions
-    from kpreempt.cli.plugins_run import run_plugins
+    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+    from kpreempt.cli.answering import Run
+    from kpreempt.cli.extensions import available_plugins
+    from kpreempt.errors import UsageError
+    from kpreempt.schedulers.kube.plugin_list import list_plugins
+    from kpreempt.schedulers.kube.scheduler import KubeScheduler
 
-    return run_plugins(
-        scheduler_config=scheduler_config,
-        feature_gates=feature_gates or [],
-        extensions=Extensions(tuple(plugin or ()), call_extenders),
-        algorithm=algorithm,
-        outputs=output or [],
-        colour=color,
-    )
+    run = Run(request)
+    scheduler = run.read_scheduler().scheduler
+    if not isinstance(scheduler, KubeScheduler):
+        raise UsageError(
+            f"--algorithm {request.algorithm}: plugins are listed for {DEFAULT_ALGORITHM} alone",
+            hint="kpreempt algorithms, for what the others do differently",
+        )
+    run.write(list_plugins(scheduler, available_plugins()), None)
+    return 0

@@ -6,53 +6,33 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import (
-    AnswerOutputs,
-    CallExtenders,
-    Colour,
-    FeatureGates,
-    Jobs,
-    Now,
-    Plugins,
-    ProfileJson,
-    SchedulerConfig,
-    SkipBadObjects,
-    Snapshots,
-    Strict,
-    Verbose,
-)
+from kpreempt.cli.options import After, AnswerRequest
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live.flags import ConnectionFlags
+    from datetime import datetime
+
+    from kpreempt.cli.answering import ConfiguredScheduler, Run
+    from kpreempt.cli.clusters import LoadedCluster
+    from kpreempt.model.wanted import Wanted
+    from kpreempt.schedulers.queue_rules import QueueRules
+    from kpreempt.schedulers.queues import SchedulingQueue
 
 
-@connects
-def queue(
-    *,
-    connection: ConnectionFlags,
+class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selector", "algorithm", "policy_config"]):
+    """What the options of ``kpreempt queue`` ask for."""
+
     algorithm: Annotated[
         str, Option(metavar=f"kube-1.8|kube-1.13|{NEWEST_ALGORITHM}", help="The queue of this scheduler.")
-    ] = NEWEST_ALGORITHM,
-    snapshot: Snapshots = None,
+    ] = NEWEST_ALGORITHM
     events: Annotated[
         str | None,
+        After("snapshots"),
         Option(metavar="FILE", help="Play these events, JSON lines or YAML, and show the queue after each."),
-    ] = None,
-    scheduler_config: SchedulerConfig = None,
-    feature_gates: FeatureGates = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    output: AnswerOutputs = None,
-    verbose: Verbose = False,
-    color: Colour = "auto",
-    strict: Strict = False,
-    skip_bad_objects: SkipBadObjects = False,
-    now: Now = None,
-    jobs: Jobs = None,
-    profile_json: ProfileJson = None,
-) -> int:
+    ] = None
+
+
+def queue(request: QueueRequest) -> int:
     """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
 
     With --events, and neither --snapshot nor an option that names a live cluster, the cluster is empty at first. An
@@ -60,26 +40,72 @@ def queue(
     before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what
     the scheduler does: pop, unschedulable, nominate, clearNomination, moveAll, activate.
     """
-    from kpreempt.cli.extensions import Extensions
-    from kpreempt.cli.queue_run import QueueRequest, run_queue
+    from functools import partial
 
-    return run_queue(
-        QueueRequest(
-            algorithm=algorithm,
-            snapshots=snapshot or [],
-            connection=connection,
-            events=events,
-            namespace=None,
-            scheduler_config=scheduler_config,
-            feature_gates=feature_gates or [],
-            extensions=Extensions(tuple(plugin or ()), call_extenders),
-            outputs=output or [],
-            verbose=verbose,
-            colour=color,
-            strict=strict,
-            skip_bad_objects=skip_bad_objects,
-            now=now,
-            jobs=jobs,
-            profile_json=profile_json,
-        )
+    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS
+    from kpreempt.analysis.queue_state import QueueQuestion, scheduling_queue
+    from kpreempt.cli.answering import Run
+    from kpreempt.cli.clusters import single_use_of_stdin
+    from kpreempt.cli.queue_events import read_events
+    from kpreempt.cli.workers import Spread
+    from kpreempt.errors import UsageError
+    from kpreempt.snapshot import object_decoder
+
+    algorithm = request.algorithm or DEFAULT_ALGORITHM
+    if algorithm not in QUEUE_ALGORITHMS:
+        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+    run = Run(request)
+    configured = run.read_scheduler()
+    single_use_of_stdin({"--snapshot": request.snapshots, "--events": [request.events] if request.events else []})
+    now = run.now()
+    scheduler = configured.scheduler
+    loaded = _load(request, run, scheduler.wanted)
+    at = run.time_of(loaded.cluster, now)
+    question = QueueQuestion(
+        algorithm=algorithm,
+        make=partial(_make, algorithm, configured),
+        scheduler_names=scheduler.scheduler_names,
+        # No other queue asks which plugins refused a pod.
+        scheduler=scheduler if algorithm == DEFAULT_ALGORITHM else None,
+        at=at,
+    )
+    answer = scheduling_queue(
+        loaded.cluster,
+        question,
+        # Read after the cluster, whose time is that of a first event which says none.
+        read_events(request.events, at) if request.events else [],
+        object_decoder(scheduler.wanted),
+        assumptions=loaded.assumptions,
+        spread=Spread(run.stopwatch, request.jobs),
+        phases=run.stopwatch,
+    )
+    run.write_once(answer, answer.at)
+    return run.exit_code(answer.assumptions)
+
+
+def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:
+    """The cluster; an empty one where only events are given."""
+    from kpreempt.cli.clusters import LoadedCluster
+    from kpreempt.model.cluster import ClusterSnapshot
+
+    if request.events and not request.snapshots and not request.connection.given():
+        return LoadedCluster(ClusterSnapshot(), [])
+    return run.load(run.connect(), wanted)
+
+
+def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    from datetime import timedelta
+
+    from kpreempt.analysis.algorithms import queue_for
+    from kpreempt.analysis.pending_states import max_backoff_of
+
+    initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
+    seconds = initial if isinstance(initial, int) and initial > 0 else 1
+    return queue_for(
+        algorithm,
+        started,
+        feature_gates=configured.feature_gates,
+        initial_backoff=timedelta(seconds=seconds),
+        max_backoff=max_backoff_of(configured.configuration),
+        rules=rules,
     )

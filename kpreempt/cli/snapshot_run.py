@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,40 +23,21 @@ from kpreempt.cli.clusters import (
 )
 from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import whole_file, write_stdout_pieces
-from kpreempt.cli.process import complain
+from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot import (
-    DumpHeader,
-    Redaction,
-    count_objects,
-    decode_object,
-    dump_pieces,
-    form_of,
-    least,
-    packed,
-)
-from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.snapshot import decode_object
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed
 from kpreempt.verdict import API_VERSION, Assumption
+
+if TYPE_CHECKING:
+    from kpreempt.cli.snapshot import SnapshotRequest
 
 _OWNER_ONLY = 0o600
 _STANDARD = "-"
-
-
-class SnapshotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of ``kpreempt snapshot`` ask for. ``program`` is what its user calls kpreempt."""
-
-    program: str
-    to: str
-    snapshots: list[str]
-    connection: ConnectionFlags
-    files: list[str]
-    namespace: str | None
-    redact: bool
-    redact_map: str | None
-    quiet: bool
-    skip_bad_objects: bool
 
 
 def run_snapshot(request: SnapshotRequest) -> int:

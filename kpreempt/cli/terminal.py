@@ -1,4 +1,4 @@
-"""What the terminal can take: width, colour, and a line of progress on standard error."""
+"""The terminal: its width and colours, messages and progress on standard error, and codes of exit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import sys
 import time
 from typing import TextIO
 
+from kpreempt import __version__
 from kpreempt.errors import UsageError
+
+EXIT_GATE = 1
+EXIT_USAGE = 2
+EXIT_INPUT = 3
+EXIT_BUG = 4
+EXIT_INTERRUPTED = 130
 
 _SECONDS_OF_PATIENCE = 0.5
 _SECONDS_BETWEEN_UPDATES = 0.1
@@ -61,3 +68,39 @@ class Progress:
         if self._is_shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Write one line to standard error, and a line of advice if there is one. Control characters show as escapes."""
+    from kpreempt.report.escape import printable
+
+    write_to_stderr(printable(message) + "\n" + (f"  try: {printable(hint)}\n" if hint else ""))
+
+
+def write_to_stderr(text: str) -> None:
+    """Write to standard error; where it is closed there is nobody left to tell."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, AttributeError):
+        return
+
+
+def bug_report(error: BaseException) -> str:
+    """What to send about an unexpected exception, as lines: where it happened, never what the input held."""
+    import platform
+    import traceback
+    from pathlib import Path
+
+    import kpreempt
+
+    package = str(Path(kpreempt.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(package)]
+    places = [
+        f"  at kpreempt{frame.filename.removeprefix(package)}:{frame.lineno} in {frame.name}\n" for frame in frames[-4:]
+    ]
+    return (
+        f"kpreempt failed through a bug of its own: {type(error).__name__}\n{''.join(places)}"
+        f"  kpreempt {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}\n"
+        "  Please send these lines; they hold nothing of the input.\n"
+    )

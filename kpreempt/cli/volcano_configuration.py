@@ -1,21 +1,37 @@
-"""Volcano's configuration: a file, the ConfigMap that holds it, or the default of 1.8."""
+"""Volcano as it is asked, and its configuration: a file, the ConfigMap that holds it, or the default of 1.8."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kpreempt.analysis.volcano import Volcano
+from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
 from kpreempt.snapshot import parse_document, read_document
 
 if TYPE_CHECKING:
+    from kpreempt.cli.answering import Run
+    from kpreempt.cli.explain import ExplainRequest
+    from kpreempt.cli.volcano import VolcanoRequest
     from kpreempt.snapshot.live.connection import Connection
 
 _CONFIG_KEY = "volcano-scheduler.conf"
 _LIVE_PREFIXES = ("configmap/", "cm/")
 _USUAL_NAMESPACE = "volcano-system"
+
+
+def volcano_for(request: ExplainRequest | VolcanoRequest, run: Run, live: Connection | None) -> Volcano:
+    """Volcano, with chance for as many sessions as are asked for; raises as ``read_volcano_configuration``."""
+    if request.runs < 0:
+        raise UsageError("--runs is a number of sessions, 0 or more")
+    now = run.now()
+    configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
+    with_scores = any(output.format in WHOLE_FORMATS for output in run.outputs)
+    return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
 
 
 def read_volcano_configuration(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from kpreempt.cli.output import write_stdout
-from kpreempt.cli.process import complain
+from kpreempt.cli.terminal import complain
 from kpreempt.errors import KpreemptError
 
 Wait = Callable[[float], None]

@@ -2,74 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.connection_options import connects
-from kpreempt.cli.options import (
-    AnswerOutputs,
-    CallExtenders,
-    Colour,
-    FeatureGates,
-    Now,
-    Plugins,
-    ProfileJson,
-    SchedulerConfig,
-    SkipBadObjects,
-    Snapshots,
-)
-
-if TYPE_CHECKING:
-    from kpreempt.snapshot.live.flags import ConnectionFlags
+from kpreempt.cli.options import AnswerRequest
 
 
-@connects
-def who_preempted(
-    *,
-    connection: ConnectionFlags,
-    pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was evicted; it may be gone.")],
-    snapshot: Snapshots = None,
-    namespace: Annotated[
-        str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")
-    ] = None,
+class WhoPreemptedRequest(
+    AnswerRequest, without=["all_namespaces", "selector", "algorithm", "policy_config", "verbose", "strict", "jobs"]
+):
+    """What the options of ``kpreempt who-preempted`` ask for."""
+
+    pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was evicted; it may be gone.")]
+    namespace: Annotated[str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")] = None
     before: Annotated[
-        list[str] | None,
+        list[str],
         Option(metavar="PATH", help="A snapshot from before: explain the preemptor there. Repeatable; all are merged."),
-    ] = None,
-    scheduler_config: SchedulerConfig = None,
-    feature_gates: FeatureGates = None,
-    plugin: Plugins = None,
-    call_extenders: CallExtenders = False,
-    output: AnswerOutputs = None,
-    color: Colour = "auto",
-    skip_bad_objects: SkipBadObjects = False,
-    now: Now = None,
-    profile_json: ProfileJson = None,
-) -> int:
+    ] = []
+
+
+def who_preempted(request: WhoPreemptedRequest) -> int:
     """Say for whom a pod was evicted, and where that one is now.
 
     The scheduler tells it in an event, which the API server keeps for an hour unless it is told otherwise. So the
     snapshot needs events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
     is reconstructed: whether the preemptor evicts this pod there, and why.
     """
-    from kpreempt.cli.extensions import Extensions
-    from kpreempt.cli.who_preempted_run import WhoPreemptedRequest, run_who_preempted
+    from kpreempt.analysis import who_preempted as events
+    from kpreempt.analysis.preemption_before import reconstruct
+    from kpreempt.analysis.subject import pod_name
+    from kpreempt.cli.answering import Run
+    from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 
-    return run_who_preempted(
-        WhoPreemptedRequest(
-            pod=pod,
-            snapshots=snapshot or [],
-            connection=connection,
-            namespace=namespace,
-            before=before or [],
-            scheduler_config=scheduler_config,
-            feature_gates=feature_gates or [],
-            extensions=Extensions(tuple(plugin or ()), call_extenders),
-            outputs=output or [],
-            colour=color,
-            skip_bad_objects=skip_bad_objects,
-            now=now,
-            profile_json=profile_json,
+    name = pod_name(request.pod)
+    single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
+    run = Run(request)
+    scheduler = run.read_scheduler().scheduler
+    now = run.now()
+    live = run.connect()
+    cluster = run.load(live, scheduler.wanted).cluster
+    answer = events.who_preempted(cluster, request.namespace or usual_namespace(live), name)
+    if request.before:
+        earlier = load_cluster(
+            request.before,
+            skip_bad_objects=request.skip_bad_objects,
+            phases=run.stopwatch,
+            wanted=scheduler.wanted,
         )
-    )
+        # What plugins miss in a dump is part of the answer.
+        assumptions = earlier.assumptions if scheduler.wanted else ()
+        answer = reconstruct(answer, cluster, earlier.cluster, scheduler, now=now, assumptions=assumptions)
+    run.write_once(answer, run.time_of(cluster, now))
+    return 0

@@ -14,9 +14,9 @@ import msgspec
 from kpreempt.model.affinity import METADATA_NAME_FIELD
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
 REVISION_LABEL = "controller-revision-hash"
-TEMPLATE_HASH_LABEL = "pod-template-hash"
 COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
 _MOST_DIGITS = 19

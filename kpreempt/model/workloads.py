@@ -10,6 +10,8 @@ from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
+TEMPLATE_HASH_LABEL = "pod-template-hash"
+
 
 class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A namespace; its labels are what namespace selectors look at, an annotation names the queue of Volcano's."""

@@ -6,9 +6,8 @@ import textwrap
 
 import msgspec
 
-from kpreempt.errors import UsageError
+from kpreempt.report.options import RenderOptions
 
-FORMATS = ("text", "json", "yaml", "name")
 _INDENT = "  - "
 
 
@@ -98,24 +97,16 @@ _ALGORITHMS = (
 )
 
 
-def render_algorithms(newest: str, release: str, format: str, width: int) -> str:  # noqa: A002 - the option's name
-    """All of them in one of ``FORMATS``, with the ``newest`` kube-scheduler; raises ``UsageError`` for another."""
-    algorithms = [
-        each if each.name else msgspec.structs.replace(each, name=newest, release=release) for each in _ALGORITHMS
-    ]
-    if format == "json":
-        from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
+def algorithms_with(newest: str, release: str) -> Algorithms:
+    """All of them, with the ``newest`` kube-scheduler, which follows ``release``."""
+    return Algorithms(
+        [each if each.name else msgspec.structs.replace(each, name=newest, release=release) for each in _ALGORITHMS]
+    )
 
-        return indented(Algorithms(algorithms))
-    if format == "yaml":
-        from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
 
-        return block_style(Algorithms(algorithms))
-    if format == "name":
-        return "".join(f"{each.name}\n" for each in algorithms)
-    if format != "text":
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(FORMATS))
-    return "\n".join(_text(each, width) for each in algorithms)
+def render_algorithms(algorithms: Algorithms, options: RenderOptions) -> str:
+    """All of them, in words."""
+    return "\n".join(_text(each, options.width) for each in algorithms.items)
 
 
 def _text(algorithm: Algorithm, width: int) -> str:

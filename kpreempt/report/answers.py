@@ -1,177 +1,210 @@
-"""Answers about many pods, or about what was, in the formats of verdicts."""
+"""The table of answers: what a command can answer with, and what writes it in which format.
+
+An answer is a record, which is the document of ``-o json``. Its row says what its parts are, and which functions write
+formats of its own; the other formats are made of these. Nothing is imported before it is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kpreempt.errors import UsageError
-from kpreempt.report.document import encode_json
+from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Comparison, PendingPods, PodsAtRisk, PreemptionsOfPod, SchedulingQueueState
-from kpreempt.verdict.budget_audit import BudgetAudit
-from kpreempt.verdict.check import Check
-from kpreempt.verdict.plugin_list import SchedulerPlugins
-from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 
-Answer = (
-    PendingPods
-    | PodsAtRisk
-    | BudgetAudit
-    | PreemptionsOfPod
-    | SchedulingQueueState
-    | Comparison
-    | SessionAnswer
-    | GangAnswer
-    | GangAnswers
-    | Check
-    | SchedulerPlugins
-)
+# A record that has a row.
+Answer = msgspec.Struct
+
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
-# What only the answer of check has a module of its own for.
-_CHECK_MODULES = {
-    "text": "kpreempt.report.check.text",
-    "markdown": "kpreempt.report.check.markdown",
-    "html": "kpreempt.report.check.html",
-    "junit": "kpreempt.report.check.junit",
-    "sarif": "kpreempt.report.check.sarif",
-    "github": "kpreempt.report.check.github",
-    "gitlab": "kpreempt.report.check.gitlab",
+_CHECK = {
+    "text": "check.text:render",
+    "markdown": "check.markdown:render",
+    "html": "check.html:render",
+    "junit": "check.junit:render",
+    "sarif": "check.sarif:render",
+    "github": "check.github:render",
+    "gitlab": "check.gitlab:render",
 }
-CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK_MODULES)))
+_VERDICT = {
+    "text": "format_text:render",
+    "name": "summary:render_names",
+    "wide": "summary:render_wide",
+    "markdown": "format_markdown:render",
+}
+CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
+VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown")
 
 
-class _CheckFormat(Protocol):
-    def render(self, check: Check, options: RenderOptions, /) -> str: ...
-
-
-def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
-    """The answer in one of ``ANSWER_FORMATS``, or of ``CHECK_FORMATS`` where it is that of ``check``.
-
-    ``jsonl`` has a line for each of the answer's items, or for each step where events were played, and one for a whole
-    session of Volcano or a job; ``name`` has the pods as kubectl prints them: those that are pending, at risk, the
-    preemptors, on which algorithms differ, or whom a session evicts; of a job it has the nodes on which its tasks
-    end, of an audit the budgets about which there is something to say; its ``jsonl`` ends with the
-    workloads without a budget. Of ``check``, ``jsonl`` has the findings and ``name`` the victims; of a list of plugins
-    they have the profiles, and the bare names of the plugins that run.
-    Raises ``UsageError`` for a format that there is not.
-    """
-    if format == "json":
-        from kpreempt.report.format_json import indented  # noqa: PLC0415 - loaded when it is asked for
-
-        return indented(answer)
-    if format == "yaml":
-        from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
-
-        return block_style(answer)
-    if format == "jsonl":
-        return "".join(f"{encode_json(item)}\n" for item in _items(answer))
-    if format == "name":
-        kind = _kind_of_names(answer)
-        return "".join(f"{kind}{printable(name.rpartition('/')[2])}\n" for name in _names(answer))
-    formats = CHECK_FORMATS if isinstance(answer, Check) else ANSWER_FORMATS
-    if format not in formats:
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(formats))
-    if isinstance(answer, Check):
-        return _of_check(answer, format, options)
-    if format == "markdown":
-        from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
-
-        return fenced_report(_text(answer, msgspec.structs.replace(options, colour=False))) + "\n"
-    return _text(answer, options)
-
-
-def _of_check(check: Check, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
-    return cast(_CheckFormat, import_module(_CHECK_MODULES[format])).render(check, options)
-
-
-def _text(answer: Answer, options: RenderOptions) -> str:
-    if isinstance(answer, Check):
-        return _of_check(answer, "text", options)
-    if isinstance(answer, PendingPods):
-        from kpreempt.report.pending_text import render_pending  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_pending(answer, options)
-    if isinstance(answer, PodsAtRisk):
-        from kpreempt.report.risk_text import render_risk  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_risk(answer, options)
-    if isinstance(answer, BudgetAudit):
-        from kpreempt.report.budgets_text import render_budgets  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_budgets(answer, options)
-    if isinstance(answer, SchedulerPlugins):
-        from kpreempt.report.plugins_text import render_plugins  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_plugins(answer, options)
-    if isinstance(answer, Comparison):
-        from kpreempt.report.compare_text import render_comparison  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_comparison(answer, options)
-    if isinstance(answer, SessionAnswer):
-        from kpreempt.report.volcano_text import render_session  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_session(answer, options)
-    if isinstance(answer, GangAnswer | GangAnswers):
-        from kpreempt.report.volcano_gang import render_gangs  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_gangs(_gangs(answer), options)
-    if isinstance(answer, SchedulingQueueState):
-        from kpreempt.report.queue_text import render_queue  # noqa: PLC0415 - loaded when it is asked for
-
-        return render_queue(answer, options)
-    from kpreempt.report.preempted_text import render_preempted  # noqa: PLC0415 - loaded when it is asked for
-
-    return render_preempted(answer, options)
-
-
-def _kind_of_names(answer: Answer) -> str:
-    """What stands before a name; nothing before what is no object."""
-    if isinstance(answer, SchedulerPlugins):
-        return ""
-    if isinstance(answer, BudgetAudit):
-        return "poddisruptionbudget.policy/"
-    return "node/" if isinstance(answer, GangAnswer | GangAnswers) else "pod/"
-
-
-def _items(answer: Answer) -> Sequence[msgspec.Struct]:
-    if isinstance(answer, Check):
-        return answer.findings
-    if isinstance(answer, SchedulingQueueState) and answer.steps:
-        return answer.steps
-    if isinstance(answer, SessionAnswer | GangAnswer):
-        return [answer]
-    if isinstance(answer, BudgetAudit):
-        return [*answer.items, *answer.unprotected]
-    if isinstance(answer, SchedulerPlugins):
-        return answer.profiles
-    return answer.preemptions if isinstance(answer, PreemptionsOfPod) else answer.items
-
-
-def _names(answer: Answer) -> list[str]:
-    if isinstance(answer, SchedulerPlugins):
-        return list(dict.fromkeys(name for profile in answer.profiles for name in profile.names))
-    if isinstance(answer, Check):
-        return list(dict.fromkeys(victim.pod for victim in answer.play.displaced))
-    if isinstance(answer, PreemptionsOfPod):
-        keys = [each.preemptor.pod for each in answer.preemptions if each.preemptor is not None]
-        return list(dict.fromkeys(filter(None, keys)))
-    if isinstance(answer, Comparison):
-        return [item.pod for item in answer.items if not item.is_same]
-    if isinstance(answer, BudgetAudit):
-        return [item.budget for item in answer.items if item.findings]
-    if isinstance(answer, SessionAnswer):
-        evicted = [each.task for action in answer.session.actions for each in action.evictions]
-        return list(dict.fromkeys(evicted))
-    if isinstance(answer, GangAnswer | GangAnswers):
-        placed = [task for each in _gangs(answer) for task in each.tasks if task.status != "Evicted"]
-        return list(dict.fromkeys(task.node for task in placed if task.node))
+def _pods(answer: Any) -> Iterable[str]:
     return [item.pod for item in answer.items]
 
 
-def _gangs(answer: GangAnswer | GangAnswers) -> Sequence[GangAnswer]:
-    return answer.items if isinstance(answer, GangAnswers) else [answer]
+class Row(NamedTuple):
+    """An answer, by its record (``module:Class``).
+
+    ``renderers`` are functions by the format that they write, ``module:function`` of this room; without one,
+    ``markdown`` is the ``text`` in a block. ``items`` are the lines of ``jsonl``. ``name`` prints the last part of
+    each of the ``names`` after their ``kind``, as kubectl does. ``formats`` are all that there are, the default first.
+    Of a list (``is_list``) renderers and ``names`` get the items.
+    """
+
+    record: str
+    renderers: Mapping[str, str] = {}
+    names: Callable[[Any], Iterable[str]] = _pods
+    kind: str = "pod/"
+    items: Callable[[Any], Sequence[msgspec.Struct]] = attrgetter("items")
+    formats: Sequence[str] = ANSWER_FORMATS
+    is_list: bool = False
+
+    @property
+    def record_type(self) -> type[msgspec.Struct]:
+        """The record's class."""
+        found: type[msgspec.Struct] = _imported(self.record)
+        return found
+
+    def write(self, answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
+        """The answer in a format that has a renderer."""
+        shown = self.items(answer) if self.is_list else answer
+        text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
+        return text
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"kpreempt.{module}"), name)
+
+
+def _itself(answer: Answer) -> Sequence[msgspec.Struct]:
+    return [answer]
+
+
+def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
+    """The nodes on which the tasks of jobs end."""
+    return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
+
+
+def _once(names: Iterable[str | None]) -> Iterable[str]:
+    return dict.fromkeys(filter(None, names))
+
+
+# In the order in which the JSON Schema has them.
+ROWS = (
+    Row("verdict.records:Verdict", _VERDICT, items=_itself, formats=VERDICT_FORMATS, is_list=True),
+    Row("verdict.records:VerdictList", _VERDICT, formats=VERDICT_FORMATS, is_list=True),
+    Row("verdict.pending:PendingPods", {"text": "pending_text:render_pending"}),
+    Row(
+        "verdict.preempted:PreemptionsOfPod",
+        {"text": "preempted_text:render_preempted"},
+        lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
+        items=attrgetter("preemptions"),
+    ),
+    Row("verdict.risk:PodsAtRisk", {"text": "risk_text:render_risk"}),
+    # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
+    Row(
+        "verdict.budget_audit:BudgetAudit",
+        {"text": "budgets_text:render_budgets"},
+        lambda audit: [item.budget for item in audit.items if item.findings],
+        "poddisruptionbudget.policy/",
+        lambda audit: [*audit.items, *audit.unprotected],
+    ),
+    Row(
+        "verdict.check:Check",
+        _CHECK,
+        lambda check: _once(victim.pod for victim in check.play.displaced),
+        items=attrgetter("findings"),
+        formats=CHECK_FORMATS,
+    ),
+    Row(
+        "verdict.queue:SchedulingQueueState",
+        {"text": "queue_text:render_queue"},
+        items=lambda queue: queue.steps or queue.items,
+    ),
+    Row(
+        "verdict.comparison:Comparison",
+        {"text": "compare_text:render_comparison"},
+        lambda comparison: [item.pod for item in comparison.items if not item.is_same],
+    ),
+    Row(
+        "verdict.plugin_list:SchedulerPlugins",
+        {"text": "plugins_text:render_plugins"},
+        lambda plugins: _once(name for profile in plugins.profiles for name in profile.names),
+        kind="",
+        items=attrgetter("profiles"),
+    ),
+    # A line of batch.
+    Row("verdict.volcano:SessionVerdict", items=_itself, formats=("jsonl",)),
+    Row(
+        "verdict.volcano:SessionAnswer",
+        {"text": "volcano_text:render_session"},
+        lambda answer: _once(each.task for action in answer.session.actions for each in action.evictions),
+        items=_itself,
+    ),
+    Row(
+        "verdict.volcano:GangAnswer",
+        {"text": "volcano_gang:render_gangs"},
+        _nodes_of_tasks,
+        "node/",
+        _itself,
+        is_list=True,
+    ),
+    Row("verdict.volcano:GangAnswers", {"text": "volcano_gang:render_gangs"}, _nodes_of_tasks, "node/", is_list=True),
+    # Of kpreempt itself, and no document of the schema.
+    Row(
+        "report.algorithms:Algorithms",
+        {"text": "algorithms:render_algorithms"},
+        lambda algorithms: [each.name for each in algorithms.items],
+        kind="",
+        formats=("text", "json", "yaml", "name"),
+    ),
+)
+_BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
+
+
+def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
+    """The answer in one of its row's formats, ending with a newline unless empty.
+
+    Raises ``UsageError`` for a format that there is not.
+    """
+    row = _BY_NAME[type(answer).__name__]
+    if format not in row.formats:
+        raise UsageError(f"there is no output format {format!r}", hint=", ".join(row.formats))
+    if format in row.renderers:
+        return row.write(answer, format, options)
+    return _COMMON[format](row, answer, options)
+
+
+def _yaml(_row: Row, answer: Answer, _options: RenderOptions) -> str:
+    from kpreempt.report.format_yaml import block_style  # noqa: PLC0415 - YAML is slow to load
+
+    return block_style(answer)
+
+
+def _lines(row: Row, answer: Answer, _options: RenderOptions) -> str:
+    return "".join(f"{encode_json(item)}\n" for item in row.items(answer))
+
+
+def _names(row: Row, answer: Answer, _options: RenderOptions) -> str:
+    names = row.names(row.items(answer) if row.is_list else answer)
+    return "".join(f"{row.kind}{printable(name.rpartition('/')[2])}\n" for name in names)
+
+
+def _block(row: Row, answer: Answer, options: RenderOptions) -> str:
+    from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
+
+    return fenced_report(row.write(answer, "text", msgspec.structs.replace(options, colour=False))) + "\n"
+
+
+# What every answer can be written as, and how, without a renderer of its own.
+_COMMON: Mapping[str, Callable[[Row, Answer, RenderOptions], str]] = {
+    "json": lambda _row, answer, _options: indented(answer),
+    "yaml": _yaml,
+    "jsonl": _lines,
+    "name": _names,
+    "markdown": _block,
+}

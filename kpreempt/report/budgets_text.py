@@ -14,8 +14,8 @@ from kpreempt.report.budgets_words import (
     without_budget_in_words,
 )
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Align, Page, Phrase, Span, Style, plain, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.victims_section import bare_name

@@ -1,22 +1,21 @@
-"""Colour for a terminal: adds to words and symbols, never replaces them."""
+"""A page as plain text, or in colour, which adds to words and symbols and never replaces them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
 
-from rich.color import ColorSystem
-from rich.style import Style as TerminalStyle
+from kpreempt.report.layout import Line, Page, Style, to_plain
+from kpreempt.report.options import RenderOptions
 
-from kpreempt.report.layout import Line, Style
+if TYPE_CHECKING:
+    from rich.style import Style as TerminalStyle
 
-_STYLES: dict[Style, TerminalStyle] = {
-    "strong": TerminalStyle(bold=True),
-    "heading": TerminalStyle(bold=True, color="cyan"),
-    "good": TerminalStyle(color="green"),
-    "bad": TerminalStyle(color="red", bold=True),
-    "warn": TerminalStyle(color="yellow"),
-    "dim": TerminalStyle(dim=True),
-}
+
+def finished(page: Page, options: RenderOptions) -> str:
+    """The page as text, in colour if that is wanted."""
+    return to_coloured(page.lines) if options.colour else to_plain(page.lines)
 
 
 def to_coloured(lines: Iterable[Line]) -> str:
@@ -27,4 +26,20 @@ def to_coloured(lines: Iterable[Line]) -> str:
 def _render(text: str, style: Style) -> str:
     if not style:
         return text
-    return _STYLES[style].render(text, color_system=ColorSystem.STANDARD)
+    from rich.color import ColorSystem  # noqa: PLC0415 - only loaded for colour
+
+    return _styles()[style].render(text, color_system=ColorSystem.STANDARD)
+
+
+@cache
+def _styles() -> dict[Style, TerminalStyle]:
+    from rich.style import Style as TerminalStyle  # noqa: PLC0415 - only loaded for colour
+
+    return {
+        "strong": TerminalStyle(bold=True),
+        "heading": TerminalStyle(bold=True, color="cyan"),
+        "good": TerminalStyle(color="green"),
+        "bad": TerminalStyle(color="red", bold=True),
+        "warn": TerminalStyle(color="yellow"),
+        "dim": TerminalStyle(dim=True),
+    }

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Align, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import ComparedPod, Comparison, Decision, Difference, Outcome, Step

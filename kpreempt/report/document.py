@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from kpreempt.report.escape import printable_json
-from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import API_VERSION, Verdict, VerdictList
 
 KIND = "Verdict"
@@ -18,12 +17,17 @@ def with_kind(verdict: Verdict) -> Verdict:
     return msgspec.structs.replace(verdict, api_version=API_VERSION, kind=KIND)
 
 
-def document_of(verdicts: Sequence[Verdict], options: RenderOptions) -> Verdict | VerdictList:
+def document_of(verdicts: Sequence[Verdict], *, as_list: bool = False) -> Verdict | VerdictList:
     """What stands at the top: the one verdict, or a list where there are more or none, or where one is asked for."""
     items = [with_kind(verdict) for verdict in verdicts]
-    return items[0] if len(items) == 1 and not options.as_list else VerdictList(items=items)
+    return items[0] if len(items) == 1 and not as_list else VerdictList(items=items)
 
 
 def encode_json(record: msgspec.Struct) -> str:
     """The record as JSON on one line, with no character that a terminal would obey."""
     return printable_json(msgspec.json.encode(record).decode())
+
+
+def indented(record: msgspec.Struct) -> str:
+    """The record as an indented JSON document."""
+    return msgspec.json.format(encode_json(record), indent=2) + "\n"

@@ -16,7 +16,7 @@ from kpreempt.report.headline import headline, pod_facts, pod_name
 from kpreempt.report.markdown import code, emphasised, escaped, fenced, table
 from kpreempt.report.node_section import describe_standing
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.summary import SUMMARY_COLUMNS, summary_row
+from kpreempt.report.summary import SUMMARY_ALIGNS, SUMMARY_COLUMNS, summary_row
 from kpreempt.report.victims_section import format_budgets, format_running, longest_grace_seconds
 from kpreempt.verdict import NodeEvaluation, Proposal, Status, Verdict
 from kpreempt.verdict.unread import are_budgets_unread
@@ -32,7 +32,7 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     blocks = [block for verdict in verdicts for block in _blocks(verdict, options)]
     if len(verdicts) > 1:
         rows = [[code(cell) for cell in summary_row(verdict)] for verdict in verdicts]
-        blocks.insert(0, table(SUMMARY_COLUMNS, rows, ("left", "right", "left", "left", "right", "right", "left")))
+        blocks.insert(0, table(SUMMARY_COLUMNS, rows, SUMMARY_ALIGNS))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 

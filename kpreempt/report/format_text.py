@@ -14,12 +14,13 @@ from kpreempt.report.closing_section import (
     add_event_section,
     add_nearest_section,
 )
+from kpreempt.report.colour import finished
 from kpreempt.report.dry_run_section import add_dry_run_section, add_eligibility_section
 from kpreempt.report.evidence import join_names
 from kpreempt.report.extenders_section import add_extenders_section
 from kpreempt.report.filter_section import add_filter_section
 from kpreempt.report.headline import cluster_facts, headline, pod_facts, pod_name
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong, to_plain
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.node_section import add_node_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.play_words import INDENT, add_displaced, budget_phrase, play_summary, tell_step_by_step
@@ -51,15 +52,6 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
         _add_separator(page)
         _add_summary(page, verdicts)
     return finished(page, options)
-
-
-def finished(page: Page, options: RenderOptions) -> str:
-    """The page as text, in colour if that is wanted."""
-    if not options.colour:
-        return to_plain(page.lines)
-    from kpreempt.report.colour import to_coloured  # noqa: PLC0415 - rich's styles are only loaded for colour
-
-    return to_coloured(page.lines)
 
 
 def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import yaml
-
-from kpreempt.report.document import document_of
-from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Verdict
 
 # libyaml's emitter where it is built in: ten times as fast, with the same result.
 _DUMPER: type = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -22,12 +16,7 @@ class _Dumper(_DUMPER):  # type: ignore[misc]  # which of the two it is depends 
         return True
 
 
-def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
-    """One YAML document; characters outside ASCII are escaped, so that none can drive a terminal."""
-    return block_style(document_of(verdicts, options))
-
-
 def block_style(record: msgspec.Struct) -> str:
-    """A record as a YAML document."""
+    """A record as a YAML document; characters outside ASCII are escaped, so that none can drive a terminal."""
     data = msgspec.to_builtins(record, builtin_types=())
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=False)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_since, format_time
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending_words import agreement_in_words, fate_in_words, leaving_in_words, state_in_words

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
+from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration, format_since, format_time
 from kpreempt.report.evidence import describe, join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.victims_section import format_budgets

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_time
 from kpreempt.report.evidence import join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.queue_words import PLACE_WORDS, clock_time, events_in_words, movers_in_words, pod_in_words

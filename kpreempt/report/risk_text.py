@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import Align, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.victims_section import bare_name

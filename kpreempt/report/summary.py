@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kpreempt.report.amounts import count
 from kpreempt.report.chance import chance_of_volumes
+from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
 from kpreempt.report.headline import destinations, pod_name
 from kpreempt.report.layout import Phrase, Span, Style
+from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome, Verdict
 
 _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
@@ -18,6 +22,22 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.UNCERTAIN: ("is uncertain", "warn"),
 }
 SUMMARY_COLUMNS = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
+SUMMARY_ALIGNS = ("left", "right", "left", "left", "right", "right", "left")
+
+
+def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """A table: columns as kubectl's wide output has them, as wide as needed, whatever the terminal."""
+    from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
+
+    rows = [[printable(cell) for cell in summary_row(verdict)] for verdict in verdicts]
+    aligns = SUMMARY_ALIGNS if rows else None
+    table = tabulate(rows, headers=SUMMARY_COLUMNS, tablefmt="plain", colalign=aligns, disable_numparse=True)
+    return "\n".join(line.rstrip() for line in table.splitlines()) + "\n"
+
+
+def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
+    """Every node that a pod can end on, or is nominated to, a line each as kubectl prints names."""
+    return "".join(f"node/{printable(node)}\n" for verdict in verdicts for node in destinations(verdict))
 
 
 def summary_row(verdict: Verdict) -> tuple[str, ...]:

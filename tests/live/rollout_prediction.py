@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from kpreempt.cli.process import EXIT_GATE, run
+from kpreempt.cli.process import run
+from kpreempt.cli.terminal import EXIT_GATE
 from tests.live.rollout import Rollout
 from tests.live.standings import Standing
 

@@ -16,7 +16,10 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot import DumpHeader, Redaction, cluster_from_json, dump_pieces, least
+from kpreempt.snapshot import cluster_from_json
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import EXTENDED, Object
 from tests.strategies_volumes import DRIVER
@@ -97,9 +100,7 @@ def unquoted(text: str) -> str:
 def cluster_with_question(scenario: Object) -> ClusterSnapshot:
     cluster = cluster_of(scenario["objects"])
     # No dump has the scheduler's own order of pods, as a scenario has.
-    return msgspec.structs.replace(
-        cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False
-    )
+    return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False)
 
 
 @LAW

@@ -15,7 +15,10 @@ from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
 from kpreempt.schedulers.volcano.order import Chance
-from kpreempt.snapshot import Redaction, cluster_from_json, dump_pieces, least, parse_document
+from kpreempt.snapshot import cluster_from_json, parse_document
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.redact import Redaction
+from kpreempt.snapshot.write import dump_pieces
 from kpreempt.verdict.volcano import OperationKind, SessionVerdict, StatementOutcome
 from tests.conformance.cases import NOW
 from tests.parity.volcano_scenarios import volcano_scenarios

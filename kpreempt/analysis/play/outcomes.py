@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import product
 from math import comb, prod
 
 import msgspec
@@ -77,11 +77,18 @@ def _in_all_orders(
     least = min(winners.values())
     numbers = Counter(outcome.node for outcome in outcomes)
     branches = {_effect(branch, alike): branch for branch in likely}
+    weights: dict[Hashable, float] = {}
     for outcome in outcomes:
         share = winners.get(outcome.node, least) / numbers[outcome.node]
         for branch in _ways(outcome, share, alike):
-            branches.setdefault(_effect(branch, alike), branch)
-    kept = list(islice(branches.values(), _MOST_BRANCHES))
+            effect = _effect(branch, alike)
+            branches.setdefault(effect, branch)
+            weights[effect] = weights.get(effect, 0.0) + branch.weight
+    weighted = [
+        msgspec.structs.replace(branch, weight=weights.get(effect, branch.weight))
+        for effect, branch in branches.items()
+    ]
+    kept = weighted[:_MOST_BRANCHES]
     if len(kept) < len(branches) or (told is not None and (told.untold or not told.exact)):
         kept = [msgspec.structs.replace(branch, has_others=True) for branch in kept]
     return kept

@@ -14,8 +14,8 @@ from typing import Any
 
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.rollout.template_defaults import mapping_in, template_with_defaults
-from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.model.quantity import NANO_PER_MILLI, quantity
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
 # Of these only the fields of the manifest stay: a volume has one source, a strategy the part of its type.
 _ONE_OF = frozenset({"volumes", "strategy"})

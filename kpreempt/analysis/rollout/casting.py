@@ -40,12 +40,12 @@ from kpreempt.analysis.rollout.controller_inputs import (
 from kpreempt.analysis.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState
-from kpreempt.controllers.pods import REVISION_LABEL, TEMPLATE_HASH_LABEL
+from kpreempt.controllers.pods import REVISION_LABEL
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
-from kpreempt.model.workloads import ReplicaSet
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
 from kpreempt.schedulers.settings import AS_USUAL, MAX_UNAVAILABLE_STATEFUL_SET
 from kpreempt.verdict import Assumption, AssumptionKind
 

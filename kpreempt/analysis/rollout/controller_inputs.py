@@ -16,12 +16,12 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.deployment_records import DeploymentState
 from kpreempt.controllers.job_records import FailureRule, JobState
-from kpreempt.controllers.pods import TEMPLATE_HASH_LABEL
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Container, Pod
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.verdict import Assumption
 
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")

@@ -15,8 +15,6 @@ NO_SPACE = 2
 NO_FILES = 4
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
-# The commands whose answers are not verdicts.
-_WITH_ANSWERS = ("at-risk", "budgets", "compare", "pending", "plugins", "queue", "volcano", "who-preempted")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
 _COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
@@ -131,14 +129,12 @@ def _pods(place: Place, names: Names) -> Completion:
 
 
 def _formats(place: Place, _names: Names) -> Completion:
-    """The formats of ``-o`` as the metavar has them; where that says no more than FORMAT, those of the command."""
-    formats: Iterable[str] = _metavar(place).partition("[")[0].split("|")
-    if _metavar(place).startswith("FORMAT"):
-        from kpreempt.report import FORMATS
-        from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS
-
-        formats = ANSWER_FORMATS if place.command.name in _WITH_ANSWERS else FORMATS
-        formats = CHECK_FORMATS if place.command.name == "check" else formats
+    """The formats of ``-o`` as the metavar has them; where that says no more than FORMAT, those of the help."""
+    formats = _metavar(place).partition("[")[0].split("|")
+    if formats == ["FORMAT"]:
+        assert isinstance(place.parameter, TyperOption)
+        listed = (place.parameter.help or "").partition(", into")[0]
+        formats = listed.replace(" (default)", "").replace(" or ", ", ").split(", ")
     return Completion([Candidate(each) for each in formats])
 
 

@@ -18,8 +18,8 @@ from kpreempt.report.check.facts import (
 )
 from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
 from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
-from kpreempt.report.format_text import finished
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.play_words import add_displaced, budget_phrase, clock, play_summary, tell_in_short

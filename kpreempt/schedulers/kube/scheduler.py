@@ -36,7 +36,6 @@ from kpreempt.schedulers.kube.profile import (
     default_profile,
     from_outside,
 )
-from kpreempt.schedulers.kube.queueing import queue_rules
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.kube.volume_choices import with_volume_choices
 from kpreempt.schedulers.queue_rules import QueueRules
@@ -184,6 +183,8 @@ class KubeScheduler:
 
         ``prepared`` gives the cluster as it is when it is called, which only such plugins need.
         """
+        from kpreempt.schedulers.kube.queueing import queue_rules  # noqa: PLC0415 - only queues need it
+
         return queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
 
     def decide(

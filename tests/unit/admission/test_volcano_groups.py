@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.admission import admit_pod_group, quota_usage, with_pod_groups
+from kpreempt.admission.volcano import admit_pod_group, quota_usage, with_pod_groups
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference
 from kpreempt.model.pod import Container, Pod, PodAnnotations, PodSpec, ResourceList, ResourceRequirements

@@ -79,7 +79,16 @@ def test_of_equal_pods_of_two_kinds_either_may_go() -> None:
     verdict = equals(PossibleOutcome("n1", [], [PodChoice(1, ["shop/a", "shop/b", "shop/c"])]))
     branches = branches_of(verdict, lambda pod: "web" if pod == "shop/a" else "db")
     assert [each.leaving for each in branches] == [["shop/a"], ["shop/b"]]
-    assert (branches[1].violated, round(branches[1].weight, 3)) == (None, 0.667)
+    assert branches[1].violated is None
+    assert [round(each.weight, 3) for each in branches] == [0.333, 0.667]
+
+
+def test_orders_of_equal_pods_share_the_weight_of_their_node() -> None:
+    verdict = equals(
+        PossibleOutcome("n1", ["shop/a"]), PossibleOutcome("n1", ["shop/b"]), PossibleOutcome("n1", ["shop/c"])
+    )
+    branches = branches_of(verdict, lambda pod: "db" if pod == "shop/c" else "web")
+    assert [(each.leaving, round(each.weight, 3)) for each in branches] == [(["shop/a"], 0.667), (["shop/c"], 0.333)]
 
 
 def test_every_outcome_that_an_order_leads_to_is_a_branch() -> None:

@@ -144,3 +144,30 @@ def test_version(kpreempt: Kpreempt) -> None:
 )
 def test_wrong_usage_is_one_message_and_exit_code_2(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
     assert kpreempt(*arguments) == (2, "", message)
+
+
+def test_explain_imports_nothing_of_what_it_is_not_asked_for() -> None:
+    program = (
+        "import sys\nfrom kpreempt.cli.process import run\nrun(sys.argv[1:])\n"
+        "print(*(name for name in sys.modules if name.partition('.')[0] == 'kpreempt'), file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, "explain", *API, *DEMO], capture_output=True, text=True, check=True
+    )
+    loaded = run.stderr.split()
+    others = [
+        "kpreempt.analysis.gate",
+        "kpreempt.analysis.node_story",
+        "kpreempt.analysis.play",
+        "kpreempt.analysis.rollout",
+        "kpreempt.controllers",
+        "kpreempt.report.check",
+        "kpreempt.schedulers.kube.queue",
+        "kpreempt.schedulers.legacy",
+        "kpreempt.schedulers.queues",
+        "kpreempt.schedulers.volcano",
+        "kpreempt.snapshot.redact",
+    ]
+    assert "EVICT" in run.stdout.upper()
+    assert [name for name in loaded if name in others] == []
+    assert len(loaded) <= 250

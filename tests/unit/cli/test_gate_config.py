@@ -9,7 +9,7 @@ import pytest
 
 from kpreempt.analysis.gate import ForbiddenVictims, Override, Waiver
 from kpreempt.cli.gate_config import find_config, parse_config
-from kpreempt.cli.process import complain
+from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.verdict.check import RuleId

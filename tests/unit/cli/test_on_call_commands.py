@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 from kpreempt.cli import watch as watching
-from kpreempt.cli.pending_run import PendingRequest, run_pending
+from kpreempt.cli.extensions import Extensions
+from kpreempt.cli.pending import PendingRequest, pending
 from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema
 from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -151,24 +152,15 @@ def watched(tmp_path: Path) -> Callable[..., list[float]]:
         request = PendingRequest(
             snapshots=[str(path)],
             connection=ConnectionFlags(),
-            namespace=None,
-            all_namespaces=False,
-            selector=None,
+            extensions=Extensions(),
             watch=True,
             interval=7,
-            scheduler_config=None,
-            feature_gates=[],
             outputs=["name"],
-            verbose=False,
             colour="never",
-            strict=False,
-            skip_bad_objects=False,
-            now=None,
             jobs=1,
-            profile_json=None,
         )
         with pytest.raises(KeyboardInterrupt):
-            run_pending(request, wait=wait)
+            pending(request, wait=wait)
         return waits
 
     return run

@@ -19,10 +19,10 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.framework import volumes
-from kpreempt.snapshot import DumpHeader, dump_pieces, form_of, least, load_snapshot, packed
+from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.least import ANNOTATIONS
-from kpreempt.snapshot.write import ENDS
+from kpreempt.snapshot.least import ANNOTATIONS, least
+from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod
 

@@ -21,10 +21,11 @@ from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.framework import csi_translation
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.plugins.node_declared_features import FEATURES
-from kpreempt.snapshot import DumpHeader, Redaction, cluster_from_json, dump_pieces
+from kpreempt.snapshot import cluster_from_json
 from kpreempt.snapshot.kinds import KINDS
-from kpreempt.snapshot.redact import unlisted_fields, well_known
+from kpreempt.snapshot.redact import Redaction, unlisted_fields, well_known
 from kpreempt.snapshot.redact.tokens import Names, Space
+from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from kpreempt.verdict import Assumption, AssumptionKind
 
 HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="0")

@@ -15,17 +15,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import PodAnnotations, annotations_of
 from kpreempt.model.wanted import ObjectKind, Wanted
-from kpreempt.snapshot import (
-    DumpHeader,
-    Loaded,
-    cluster_from_json,
-    decode_object,
-    dump_pieces,
-    least,
-    load_snapshot,
-    merge_clusters,
-    object_decoder,
-)
+from kpreempt.snapshot import Loaded, cluster_from_json, decode_object, load_snapshot, merge_clusters, object_decoder
+from kpreempt.snapshot.least import least
+from kpreempt.snapshot.write import DumpHeader, dump_pieces
 
 Document = dict[str, Any]
 

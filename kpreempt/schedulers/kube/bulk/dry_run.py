@@ -65,7 +65,9 @@ def dry_run(
     search.run()
     steps = StepsOfNodes(table, search, victims[tried], uses, tried, nodes) if state.records_steps else None
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
-    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps, others)
+    # Go sorts the victims once more, which leaves equals as they were tried; a likely order stays as it is.
+    ties = np.arange(len(tried)) if orders is None else tried
+    outcomes = _outcomes(table, nodes, search, victims[tried], uses.violates[tried], is_left_out, steps, others, ties)
     if state.records_steps:
         silent = {each.plugin for each in limits if not each.tells_detail}
         return {name: outcome for name, outcome in outcomes.items() if not _refusing_plugins(outcome) & silent}
@@ -107,12 +109,13 @@ def _outcomes(
     is_left_out: Booleans,
     steps: StepsOfNodes | None,
     others: Mapping[int, Outcomes[PodInfo]],
+    ties: Integers,
 ) -> dict[str, Victims]:
     evicted = np.flatnonzero(~search.kept)
     goes, where = victims[evicted], search.where[evicted]
     num_violations = np.bincount(where[violates[evicted]], minlength=len(nodes)).tolist()
-    # Most important first; equals stay in the order in which they were tried.
-    order = np.argsort(table.importance.rank[goes], kind="stable")
+    # Most important first, and ``ties`` orders equals.
+    order = np.lexsort((ties[evicted], table.importance.rank[goes]))
     pods = [table.pods[position] for position in goes[order].tolist()]
     bounds = np.searchsorted(where[order], np.arange(len(nodes) + 1)).tolist()
     counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_left_out.tolist()

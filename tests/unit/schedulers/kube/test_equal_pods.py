@@ -10,6 +10,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.schedulers.kube import scheduler
 from kpreempt.verdict import AssumptionKind, Outcome
 from tests.equal_pods import told_outcomes
 from tests.factories import decide, make_budget, make_node, make_pod
@@ -140,3 +141,16 @@ def test_where_there_are_too_many_orders_some_are_tried_and_that_is_told() -> No
     assert not verdict.alternatives.exact
     assert len(verdict.alternatives.outcomes) > 20
     assert [each.kind for each in verdict.assumptions] == [AssumptionKind.UNCERTAIN]
+
+
+@pytest.mark.parametrize("num_pods_of_table", [0, 10**9], ids=["on columns", "pod by pod"])
+def test_victims_without_a_start_time_stay_in_the_likely_order_where_some_violate_a_budget(
+    monkeypatch: pytest.MonkeyPatch, num_pods_of_table: int
+) -> None:
+    monkeypatch.setattr(scheduler, "MIN_PODS_OF_TABLE", num_pods_of_table)
+    pods = [make_pod(name, node="n1", cpu="1", labels={"app": name}, started=None) for name in "abc"]
+    cluster = ClusterSnapshot(
+        nodes=[make_node("n1", cpu="3")], pods=pods, pod_disruption_budgets=[make_budget("b", {"app": "b"}, 0)]
+    )
+    (candidate,) = decide(cluster, asking("3")).candidates
+    assert (candidate.victims, candidate.num_pdb_violations) == (["shop/c", "shop/b", "shop/a"], 1)

@@ -1,8 +1,7 @@
-"""Answering ``kpreempt volcano``, and ``kpreempt explain --algorithm volcano-1.8``."""
+"""Answering ``kpreempt explain --algorithm volcano-1.8``: what becomes of the jobs that are submitted."""
 
 from __future__ import annotations
 
-import random
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,24 +18,21 @@ from kpreempt.analysis.subject import (
     select,
     subjects_of,
 )
-from kpreempt.analysis.volcano import Submission, Volcano, explain_submission, play, submit
+from kpreempt.analysis.volcano import Submission, explain_submission, submit
 from kpreempt.analysis.volcano_jobs import MAX_PODS, VolcanoJob, is_volcano_job, read_volcano_job
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.cli.answering import AnswerRequest, Understood, understand_outputs
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, standard_input, usual_namespace
+from kpreempt.cli.answering import Run, is_unfounded
+from kpreempt.cli.clusters import single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.manifests import tell_ignored
-from kpreempt.cli.output import WHOLE_FORMATS
-from kpreempt.cli.profile import Stopwatch
-from kpreempt.cli.strictness import is_unfounded, strict_exit_code
-from kpreempt.cli.volcano_configuration import read_volcano_configuration
-from kpreempt.errors import InputError, UsageError
+from kpreempt.cli.volcano_configuration import volcano_for
+from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.snapshot import decode_object, read_manifest
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.cli.explain import ExplainRequest
 
 _EXIT_CODES = {
     GangOutcome.BOUND: 0,
@@ -52,84 +48,31 @@ _UNCERTAIN = 13
 _JOB_KINDS = ("job", "jobs", "vcjob", "vj")
 
 
-class VolcanoRequest(AnswerRequest, frozen=True, kw_only=True):
-    """What the options of ``kpreempt volcano`` ask for."""
-
-    actions: str | None
-    runs: int
-    seed: int
-    additions: list[str]
-    without: list[str]
-    strict: bool
-
-
-class SubmitRequest(VolcanoRequest, frozen=True, kw_only=True):
-    """What the options of ``kpreempt explain`` ask for with Volcano as the algorithm.
+def run_submission(request: ExplainRequest, amounts: PodTemplate | None) -> int:
+    """Answer what becomes of the jobs of a request, and return the exit code.
 
     ``amounts`` is the pod that is made from options, if there is one.
     """
-
-    pod: str | None
-    files: list[str]
-    select: list[str]
-    amounts: PodTemplate | None
-    cordons: list[str]
-    uncordons: list[str]
-    exit_code: bool
-
-
-def run_volcano(request: VolcanoRequest) -> int:
-    """Answer the request, and return the exit code."""
-    stopwatch = Stopwatch()
-    understood = understand_outputs(request)
-    single_use_of_stdin({"--snapshot": request.snapshots, "--with": request.additions})
-    live = live_connection(request.snapshots, request.connection)
-    volcano = _volcano(request, understood, live)
-    loaded = load_cluster(
-        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
-    )
-    cluster = changed(loaded.cluster, usual_namespace(live), removed=request.without)
-    with stopwatch.phase("session"):
-        answer = play(cluster, volcano, loaded.assumptions)
-    understood.write_once(answer, volcano.now, stopwatch)
-    return strict_exit_code(set(answer.session.assumptions), is_strict=request.strict)
-
-
-def run_submission(request: SubmitRequest) -> int:
-    """Answer what becomes of the jobs of a request, and return the exit code."""
-    stopwatch = Stopwatch()
-    understood = understand_outputs(request)
+    run = Run(request)
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
-    live = live_connection(request.snapshots, request.connection)
-    volcano = _volcano(request, understood, live)
+    live = run.connect()
+    volcano = volcano_for(request, run, live)
     namespace = request.namespace or usual_namespace(live)
-    manifest = _read_manifest(request, namespace)
-    loaded = load_cluster(
-        request.snapshots, request.additions, live=live, skip_bad_objects=request.skip_bad_objects, phases=stopwatch
-    )
+    manifest = _read_manifest(request, amounts, namespace)
+    loaded = run.load(live, additions=request.additions, with_events=False)
     cluster = changed(
         loaded.cluster, namespace, removed=request.without, cordons=request.cordons, uncordons=request.uncordons
     )
-    with stopwatch.phase("admission"):
+    with run.stopwatch.phase("admission"):
         submission = _submission(request, manifest, cluster, namespace, volcano.now)
-    with stopwatch.phase("session"):
+    with run.stopwatch.phase("session"):
         answers = explain_submission(submission, volcano, decode_object, loaded.assumptions)
-    answer = answers[0] if len(answers) == 1 else GangAnswers(items=answers)
-    understood.write_once(answer, volcano.now, stopwatch)
+    run.write_once(answers[0] if len(answers) == 1 else GangAnswers(items=answers), volcano.now)
     assumptions = {assumption for each in answers for assumption in each.assumptions}
     outcome = max(map(_exit_code, answers), default=0) if request.exit_code else 0
     if request.exit_code and is_unfounded(assumptions, "--exit-code"):
         outcome = _UNCERTAIN
-    return strict_exit_code(assumptions, is_strict=request.strict) or outcome
-
-
-def _volcano(request: VolcanoRequest, understood: Understood, live: Connection | None) -> Volcano:
-    if request.runs < 0:
-        raise UsageError("--runs is a number of sessions, 0 or more")
-    now = understood.now()
-    configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
-    with_scores = any(output.format in WHOLE_FORMATS for output in understood.outputs)
-    return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
+    return run.exit_code(assumptions, outcome)
 
 
 class _Manifest(msgspec.Struct, frozen=True):
@@ -139,10 +82,10 @@ class _Manifest(msgspec.Struct, frozen=True):
     templates: list[PodTemplate] = []
 
 
-def _read_manifest(request: SubmitRequest, namespace: str) -> _Manifest:
+def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespace: str) -> _Manifest:
     """The jobs, groups and pods of the manifests, in ``namespace`` if they say none."""
-    if request.amounts is not None:
-        return _Manifest(templates=[in_namespace(request.amounts, namespace)])
+    if amounts is not None:
+        return _Manifest(templates=[in_namespace(amounts, namespace)])
     found = _Manifest([], [], [], [])
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
@@ -192,7 +135,7 @@ def _moved(document: Document, namespace: str, *, is_forced: bool) -> Document:
 
 
 def _submission(
-    request: SubmitRequest, manifest: _Manifest, cluster: ClusterSnapshot, namespace: str, now: datetime
+    request: ExplainRequest, manifest: _Manifest, cluster: ClusterSnapshot, namespace: str, now: datetime
 ) -> Submission:
     if request.pod:
         asked = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
