@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DefaultArgs = Callable[[Mapping[str, Any], Behaviour], dict[str, Any]]
 ArgProblems = Callable[[str, Mapping[str, Any], Behaviour], list[str]]
+Awaits = Callable[[], Sequence[Awaited]]
 
 
 def _as_given(args: Mapping[str, Any], _: Behaviour) -> dict[str, Any]:
@@ -30,13 +31,18 @@ def _no_problems(*_: object) -> list[str]:
     return []
 
 
+def _everything() -> Sequence[Awaited]:
+    return ()
+
+
 class Registration(NamedTuple):
     """A plugin that a profile can enable, and how it is made.
 
     ``points`` are the extension points that it implements, of which ``not_modelled`` are not here. ``args`` are the
     types of its arguments, by name: empty where it takes none. ``default_args`` fills in what loading does, and
     ``arg_problems`` says what is wrong with them then, ``making_problems`` what is only when the plugin is made.
-    ``awaits`` are the events that may help a pod that it refused.
+    ``awaits`` gives the events that may help a pod that it refused, of which
+    only the queue wants to know; where it gives none, all do.
 
     ``plugin`` is the class of one from outside, and ``source`` says where that was found.
     """
@@ -46,7 +52,7 @@ class Registration(NamedTuple):
     default_args: DefaultArgs = _as_given
     arg_problems: ArgProblems = _no_problems
     making_problems: ArgProblems = _no_problems
-    awaits: Sequence[Awaited] = ()
+    awaits: Awaits = _everything
     points: frozenset[str] = frozenset()
     not_modelled: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
@@ -61,7 +67,7 @@ def in_tree(
     default_args: DefaultArgs = _as_given,
     arg_problems: ArgProblems = _no_problems,
     making_problems: ArgProblems = _no_problems,
-    awaits: Sequence[Awaited] = (),
+    awaits: Awaits = _everything,
 ) -> Registration:
     """The registration of a plugin in the tree; ``not_modelled`` are points that upstream's has, and ``kind`` lacks."""
     lacking = frozenset(not_modelled.split())

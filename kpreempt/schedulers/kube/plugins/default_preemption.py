@@ -64,5 +64,5 @@ PLUGIN = in_tree(
     args={"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=[on_pod(Action.DELETE, never)],
+    awaits=lambda: [on_pod(Action.DELETE, never)],
 )

@@ -95,7 +95,7 @@ PLUGIN = in_tree(
     not_modelled="preEnqueue",
     args={"filterTimeout": DURATION, "bindingTimeout": DURATION},
     arg_problems=arg_problems,
-    awaits=[
+    awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
         on("ResourceClaim", WRITTEN),
         on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, is_own, is_modelled=False),

@@ -260,5 +260,5 @@ PLUGIN = in_tree(
     NodeAffinity,
     args={"addedAffinity": _ADDED_AFFINITY},
     arg_problems=arg_problems,
-    awaits=[on_node(Action.ADD | Action.UPDATE_NODE_LABEL, is_selected_now)],
+    awaits=lambda: [on_node(Action.ADD | Action.UPDATE_NODE_LABEL, is_selected_now)],
 )

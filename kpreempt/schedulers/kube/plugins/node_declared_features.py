@@ -113,7 +113,7 @@ def declares_otherwise(pod: Pod, old: Node | None, new: Node | None) -> bool:
 
 PLUGIN = in_tree(
     NodeDeclaredFeatures,
-    awaits=[
+    awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, declares_otherwise),
         on_pod(Action.UPDATE, is_own, is_modelled=False),
     ],

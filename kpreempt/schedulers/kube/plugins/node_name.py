@@ -26,4 +26,4 @@ class NodeName(NodeFilterPlugin):
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(wanted))
 
 
-PLUGIN = in_tree(NodeName, awaits=[on_node(Action.ADD)])
+PLUGIN = in_tree(NodeName, awaits=lambda: [on_node(Action.ADD)])

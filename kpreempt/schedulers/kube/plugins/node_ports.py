@@ -76,4 +76,4 @@ def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     return any(_takes(held, wanted) for wanted in host_ports_of(pod))
 
 
-PLUGIN = in_tree(NodePorts, awaits=[on_pod(Action.DELETE, frees_a_port), on_node(Action.ADD)])
+PLUGIN = in_tree(NodePorts, awaits=lambda: [on_pod(Action.DELETE, frees_a_port), on_node(Action.ADD)])

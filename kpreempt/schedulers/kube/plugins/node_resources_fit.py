@@ -266,7 +266,7 @@ PLUGIN = in_tree(
     },
     default_args=default_args,
     making_problems=arg_problems,
-    awaits=[
+    awaits=lambda: [
         on_pod(Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources),
         on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_more_room),
         on("DeviceClass", WRITTEN),

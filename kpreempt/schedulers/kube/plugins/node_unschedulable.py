@@ -47,7 +47,7 @@ def is_opened(pod: Pod, old: Node | None, new: Node | None) -> bool:
 
 PLUGIN = in_tree(
     NodeUnschedulable,
-    awaits=[
+    awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_TAINT, is_opened),
         on_pod(Action.UPDATE_POD_TOLERATION, is_own),
     ],

@@ -261,7 +261,7 @@ def _may_be_attached(volume: Volume) -> bool:
 
 PLUGIN = in_tree(
     NodeVolumeLimits,
-    awaits=[
+    awaits=lambda: [
         on("CSINode", Action.ADD, is_modelled=True),
         on("CSINode", Action.UPDATE),
         on_pod(Action.DELETE, is_modelled=False),

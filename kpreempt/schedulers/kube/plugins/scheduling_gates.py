@@ -22,4 +22,4 @@ class SchedulingGates(PreEnqueuePlugin):
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"waiting for scheduling gates: [{gates}]"])
 
 
-PLUGIN = in_tree(SchedulingGates, awaits=[on_pod(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, is_own)])
+PLUGIN = in_tree(SchedulingGates, awaits=lambda: [on_pod(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, is_own)])

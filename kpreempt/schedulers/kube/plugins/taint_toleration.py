@@ -94,7 +94,7 @@ def _tolerates(pod: Pod, node: Node) -> bool:
 
 PLUGIN = in_tree(
     TaintToleration,
-    awaits=[
+    awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_TAINT, is_tolerated_now),
         on_pod(Action.UPDATE_POD_TOLERATION, is_own),
     ],

@@ -210,7 +210,7 @@ def is_of_namespace(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
 
 PLUGIN = in_tree(
     VolumeRestrictions,
-    awaits=[
+    awaits=lambda: [
         on_pod(Action.DELETE, is_of_namespace, is_modelled=False),
         on_node(Action.ADD),
         on("PersistentVolumeClaim", Action.ADD),

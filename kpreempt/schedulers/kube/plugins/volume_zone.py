@@ -154,7 +154,7 @@ def _refused(reason: str, detail: details.VolumeConflict | None = None) -> Statu
 
 PLUGIN = in_tree(
     VolumeZone,
-    awaits=[
+    awaits=lambda: [
         on("StorageClass", Action.ADD),
         on_node(Action.ADD | Action.UPDATE_NODE_LABEL),
         on("PersistentVolumeClaim", WRITTEN),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kpreempt.schedulers.kube.framework.events import Action, Awaited, ClusterEvent
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
 
-_AWAITED = {name: each.awaits for name, each in REGISTRY.items() if each.awaits}
+_AWAITED = {name: awaited for name, each in REGISTRY.items() if (awaited := each.awaits())}
 # What a plugin that says nothing waits for: everything.
 _EVERYTHING = tuple(
     Awaited(ClusterEvent(resource, Action.ALL))

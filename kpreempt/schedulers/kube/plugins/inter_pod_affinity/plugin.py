@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import BOOL, INT32
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
@@ -25,7 +26,6 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.evidence import Evidence
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState, check_node
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import HINTS
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.incoming import IncomingPod, parse_error
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.scoring import (
     Preferences,
@@ -166,10 +166,16 @@ def filter_state_of(state: CycleState) -> FilterState:
     return counts
 
 
+def _awaits() -> Sequence[Awaited]:
+    from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import HINTS  # noqa: PLC0415
+
+    return HINTS
+
+
 PLUGIN = in_tree(
     InterPodAffinity,
     args={"hardPodAffinityWeight": INT32, "ignorePreferredTermsOfExistingPods": BOOL},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=HINTS,
+    awaits=_awaits,
 )

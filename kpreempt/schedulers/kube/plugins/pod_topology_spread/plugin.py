@@ -14,6 +14,7 @@ from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, STRING, STRING_MAP, STRINGS, ListOf, Struct
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
+from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
@@ -35,7 +36,6 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.constraints import (
     constraints_for,
 )
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState, check_node
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.hints import HINTS
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -224,10 +224,17 @@ _CONSTRAINT = Struct(
     },
 )
 
+
+def _awaits() -> Sequence[Awaited]:
+    from kpreempt.schedulers.kube.plugins.pod_topology_spread.hints import HINTS  # noqa: PLC0415
+
+    return HINTS
+
+
 PLUGIN = in_tree(
     PodTopologySpread,
     args={"defaultConstraints": ListOf(_CONSTRAINT), "defaultingType": STRING},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=HINTS,
+    awaits=_awaits,
 )

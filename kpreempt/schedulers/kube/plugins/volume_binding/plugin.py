@@ -176,7 +176,7 @@ PLUGIN = in_tree(
     args={"bindTimeoutSeconds": INT64, "shape": SHAPE},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=[
+    awaits=lambda: [
         on("StorageClass", WRITTEN),
         on("PersistentVolumeClaim", WRITTEN),
         on("PersistentVolume", WRITTEN, is_modelled=True),
