@@ -15,7 +15,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, ask_extenders
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -229,7 +229,7 @@ class KubeScheduler:
         findings = framework.memory.of(pod) if framework.memory is not None else None
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         if self.extenders:
-            state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
+            ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 
         def run(state: CycleState) -> Verdict:
             return Cycle(framework, profile, self.behaviour, pod, state, frame).run()

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.equal_pods import Steps
+from kpreempt.schedulers.kube.extending import extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -20,6 +21,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PluginError,
     PostFilterResult,
     PreemptionEvidence,
+    Victims,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
@@ -34,7 +36,7 @@ from kpreempt.schedulers.kube.preemption.selection import (
     usual_criteria,
 )
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
-from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
+from kpreempt.schedulers.kube.preemption.victims import select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -91,10 +93,11 @@ class Evaluator:
             message = self._no_candidate_message(dry_run)
             return PostFilterResult([], evidence), Status(Code.UNSCHEDULABLE, [message])
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
-        is_reviewed = state.extending is not None and state.extending.is_about_victims
-        if state.extending is not None and is_reviewed:
+        extending = extending_of(state)
+        is_reviewed = extending is not None and extending.is_about_victims
+        if extending is not None and is_reviewed:
             try:
-                victims = state.extending.process_preemption(victims)
+                victims = extending.process_preemption(victims)
             except FrameworkError as error:
                 return PostFilterResult(None, PreemptionEvidence(eligibility, names, dry_run, [], None)), error.status
             found = {each.node: each for each in candidates}
@@ -111,7 +114,7 @@ class Evaluator:
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
-            is_list_known = pod.status.nominated_node_name not in filtered.statuses and state.extending is None
+            is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
             order = search_order(filtered, is_list_known=is_list_known)
             # Under other rules than the usual ones a candidate that violates no budget need not win; and what an
             # extender makes of part of the candidates is not known.
