@@ -31,7 +31,7 @@ def _no_problems(*_: object) -> list[str]:
     return []
 
 
-def _everything() -> Sequence[Awaited]:
+def _nothing_stated() -> Sequence[Awaited]:
     return ()
 
 
@@ -41,8 +41,8 @@ class Registration(NamedTuple):
     ``points`` are the extension points that it implements, of which ``not_modelled`` are not here. ``args`` are the
     types of its arguments, by name: empty where it takes none. ``default_args`` fills in what loading does, and
     ``arg_problems`` says what is wrong with them then, ``making_problems`` what is only when the plugin is made.
-    ``awaits`` gives the events that may help a pod that it refused, of which
-    only the queue wants to know; where it gives none, all do.
+    ``awaits`` gives the events that may help a pod that it refused, which only the queue asks for; where it gives
+    none, all may.
 
     ``plugin`` is the class of one from outside, and ``source`` says where that was found.
     """
@@ -52,7 +52,7 @@ class Registration(NamedTuple):
     default_args: DefaultArgs = _as_given
     arg_problems: ArgProblems = _no_problems
     making_problems: ArgProblems = _no_problems
-    awaits: Awaits = _everything
+    awaits: Awaits = _nothing_stated
     points: frozenset[str] = frozenset()
     not_modelled: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
@@ -67,7 +67,7 @@ def in_tree(
     default_args: DefaultArgs = _as_given,
     arg_problems: ArgProblems = _no_problems,
     making_problems: ArgProblems = _no_problems,
-    awaits: Awaits = _everything,
+    awaits: Awaits = _nothing_stated,
 ) -> Registration:
     """The registration of a plugin in the tree; ``not_modelled`` are points that upstream's has, and ``kind`` lacks."""
     lacking = frozenset(not_modelled.split())
