@@ -92,7 +92,8 @@ def _is_modelled(name: str, point: str, registry: Registry) -> bool:
         return False
     if point in NOT_RUN or name in WITHOUT_CLASS:
         return True
-    return point not in registry[name].not_modelled
+    registration = registry[name]
+    return registration.plugin is not None or point in registration.modelled
 
 
 def _source(name: str, registry: Registry) -> str:

@@ -43,8 +43,10 @@ class EnabledPlugin(NamedTuple):
 class InTreePlugin(NamedTuple):
     """A plugin of kube-scheduler, as its module states it, and its place among the default ones.
 
-    By default it is enabled everywhere, with its score's weight; where it has a gate, as long as that is on. One that
-    is not modelled, or not by a class (``WITHOUT_CLASS``), states the ``points`` that it implements here.
+    By default it is enabled everywhere, with its score's weight; where it has a gate, as long as that is on. ``points``
+    are those that it implements, where its module does not say so: it is not modelled, or not by a class
+    (``WITHOUT_CLASS``), or they were others in some versions. A plugin whose place or points change has a row for each
+    time.
     """
 
     name: str
@@ -93,7 +95,7 @@ REGISTRY: Registry = {each.name: each.stated for each in _PLUGINS if each.stated
 def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:
     """The extension points of every plugin that the version has."""
     return {
-        each.name: frozenset(each.points.split()) if each.stated is None else each.stated.points
+        each.name: each.stated.points if each.stated is not None and not each.points else frozenset(each.points.split())
         for each in _PLUGINS
         if holds(version, each.since, each.until)
     }

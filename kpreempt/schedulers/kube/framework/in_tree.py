@@ -38,7 +38,7 @@ def _nothing_stated() -> Sequence[Awaited]:
 class Registration(NamedTuple):
     """A plugin that a profile can enable, and how it is made.
 
-    ``points`` are the extension points that it implements, of which ``not_modelled`` are not here. ``args`` are the
+    ``points`` are the extension points that it implements, of which ``modelled`` are here. ``args`` are the
     types of its arguments, by name: empty where it takes none. ``default_args`` fills in what loading does, and
     ``arg_problems`` says what is wrong with them then, ``making_problems`` what is only when the plugin is made.
     ``awaits`` gives the events that may help a pod that it refused, which only the queue asks for; where it gives
@@ -54,7 +54,7 @@ class Registration(NamedTuple):
     making_problems: ArgProblems = _no_problems
     awaits: Awaits = _nothing_stated
     points: frozenset[str] = frozenset()
-    not_modelled: frozenset[str] = frozenset()
+    modelled: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
     source: str = ""
 
@@ -70,7 +70,7 @@ def in_tree(
     awaits: Awaits = _nothing_stated,
 ) -> Registration:
     """The registration of a plugin in the tree; ``not_modelled`` are points that upstream's has, and ``kind`` lacks."""
-    lacking = frozenset(not_modelled.split())
+    modelled = points_of(kind)
     return Registration(
         factory=kind,
         args=args or {},
@@ -78,8 +78,8 @@ def in_tree(
         arg_problems=arg_problems,
         making_problems=making_problems,
         awaits=awaits,
-        points=points_of(kind) | lacking,
-        not_modelled=lacking,
+        points=modelled.union(not_modelled.split()),
+        modelled=modelled,
     )
 
 
