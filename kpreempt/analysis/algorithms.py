@@ -135,6 +135,10 @@ def scheduler_for(
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
+    if configuration is None and not feature_gates and not plugins:
+        from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415
+
+        return KubeScheduler()
     from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
     return scheduler_from_configuration(configuration, feature_gates, plugins, connect)

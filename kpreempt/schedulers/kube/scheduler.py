@@ -15,7 +15,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, ask_extenders
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -26,13 +26,12 @@ from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
-    REGISTRY,
     Profile,
-    Registry,
     build_plugins,
     default_profile,
     from_outside,
@@ -230,7 +229,7 @@ class KubeScheduler:
         findings = framework.memory.of(pod) if framework.memory is not None else None
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         if self.extenders:
-            state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
+            ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 
         def run(state: CycleState) -> Verdict:
             return Cycle(framework, profile, self.behaviour, pod, state, frame).run()

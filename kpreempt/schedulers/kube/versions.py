@@ -1,7 +1,7 @@
 """What differs between versions of kube-scheduler; no other module compares versions.
 
-Dated are its feature gates (``gates.py``), its plugins, and changes that no gate guards. All others ask a ``Behaviour``
-for the facts that hold in a version, under the gates that are set.
+Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards. All
+others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
 """
 
 from __future__ import annotations
@@ -100,63 +100,6 @@ CHANGES: Mapping[str, Change] = {
 }
 
 
-class InTreePlugin(NamedTuple):
-    """A plugin of kube-scheduler: the extension points that it implements, and its place among the default ones.
-
-    By default it is enabled everywhere, with its score's weight; where it has a gate, as long as that is on. A plugin
-    whose place or points change has a row for each time.
-    """
-
-    name: str
-    points: str
-    weight: int = 1
-    gate: str = ""
-    is_default: bool = True
-    since: str = ""
-    until: str = ""
-
-
-class EnabledPlugin(NamedTuple):
-    """A plugin of a profile and its score weight."""
-
-    name: str
-    weight: int = 1
-
-
-# In the order in which the default profile has them (``apis/config/v1/default_plugins.go``).
-_PLUGINS: tuple[InTreePlugin, ...] = (
-    InTreePlugin("SchedulingGates", "preEnqueue"),
-    InTreePlugin("PrioritySort", "queueSort"),
-    InTreePlugin("NodeUnschedulable", "filter"),
-    InTreePlugin("NodeName", "filter"),
-    InTreePlugin("TaintToleration", "filter preScore score", 3),
-    InTreePlugin("NodeAffinity", "preFilter filter preScore score", 2),
-    InTreePlugin("NodePorts", "preFilter filter"),
-    InTreePlugin("NodeResourcesFit", "preFilter filter preScore score placementScore"),
-    InTreePlugin("VolumeRestrictions", "preFilter filter"),
-    InTreePlugin("NodeVolumeLimits", "preFilter filter"),
-    InTreePlugin("VolumeBinding", "preFilter filter reserve preBind preScore score"),
-    InTreePlugin("VolumeZone", "preFilter filter"),
-    InTreePlugin("PodTopologySpread", "preFilter filter preScore score", 2),
-    InTreePlugin("InterPodAffinity", "preFilter filter preScore score", 2),
-    InTreePlugin(
-        "DynamicResources",
-        "preEnqueue preFilter filter postFilter score reserve preBind",
-        2,
-        gate="dynamic_resource_allocation",
-        since="1.26",
-    ),
-    InTreePlugin("DefaultPreemption", "preEnqueue postFilter"),
-    InTreePlugin("NodeResourcesBalancedAllocation", "preScore score"),
-    InTreePlugin("ImageLocality", "score"),
-    InTreePlugin("DefaultBinder", "bind"),
-    InTreePlugin("NodeDeclaredFeatures", "preFilter filter", gate="node_declared_features", since="1.35"),
-    InTreePlugin("GangScheduling", "preEnqueue permit", is_default=False, since="1.35"),
-    InTreePlugin("TopologyPlacementGenerator", "placementGenerate", is_default=False, since="1.36"),
-    InTreePlugin("PodGroupPodsCount", "placementScore", is_default=False, since="1.36"),
-)
-
-
 class Gate(NamedTuple):
     """A feature gate in one version: ``stage`` is ``alpha``, ``beta``, ``GA``, ``deprecated`` or ``locked``."""
 
@@ -208,27 +151,17 @@ def needed_gates() -> Mapping[str, tuple[str, ...]]:
     return dict(sorted(needed.items()))
 
 
-def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:
-    """The extension points of every plugin that the version has."""
-    return {each.name: frozenset(each.points.split()) for each in _PLUGINS if _holds(version, each.since, each.until)}
-
-
-def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:
-    """The plugins that are enabled at every point that they implement unless a configuration says otherwise."""
-    return tuple(
-        EnabledPlugin(each.name, each.weight)
-        for each in _PLUGINS
-        if each.is_default
-        and _holds(facts.version, each.since, each.until)
-        and (not each.gate or getattr(facts, each.gate))
-    )
+def holds(version: str, since: str, until: str = "") -> bool:
+    """Whether the version is one since ``since`` and before ``until``; an empty text is no bound."""
+    number = _number(version)
+    return (not since or _number(since) <= number) and (not until or number < _number(until))
 
 
 @cache
 def _usual(version: str) -> Behaviour:
     defaults = {name: gate.default for name, gate, _ in _gates(version, MODELLED)}
     gates = {field: defaults.get(name, False) for name, field in _FIELDS.items()}
-    changes = {field: _holds(version, each.since, each.until) for field, each in CHANGES.items()}
+    changes = {field: holds(version, each.since, each.until) for field, each in CHANGES.items()}
     return Behaviour(version, **gates, **changes)
 
 
@@ -238,7 +171,7 @@ def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
         gate, is_gone = None, False
         for entry in history.split(", "):
             since, stage, *value = entry.split()
-            if not _holds(version, since):
+            if not holds(version, since):
                 break
             is_gone = stage == "gone"
             gate = gate if is_gone else Gate(stage, value == ["on"])
@@ -253,11 +186,6 @@ def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
         names, _, following = part.rpartition("\n")
         yield head.strip(), names.split()
         head = following
-
-
-def _holds(version: str, since: str, until: str = "") -> bool:
-    number = _number(version)
-    return (not since or _number(since) <= number) and (not until or number < _number(until))
 
 
 @cache

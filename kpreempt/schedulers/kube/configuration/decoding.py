@@ -20,11 +20,8 @@ from kpreempt.schedulers.kube.configuration.schema import (
     KIND,
     PLUGIN_ARGS,
     VERSION,
-    ListOf,
-    Scalar,
-    Struct,
-    Type,
 )
+from kpreempt.schedulers.kube.framework.arg_types import ListOf, Scalar, Struct, Type
 
 _INTEGER_BITS = {"int32": 32, "int64": 64}
 _META_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

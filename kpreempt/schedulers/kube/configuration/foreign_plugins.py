@@ -9,9 +9,11 @@ import msgspec
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, KIND, MULTI_POINT
+from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
-from kpreempt.schedulers.kube.profile import IN_TREE, REGISTRY, Registration, Registry
+from kpreempt.schedulers.kube.profile import IN_TREE
 from kpreempt.verdict import Assumption
 
 

@@ -29,23 +29,21 @@ from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLU
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.framework.field_errors import aggregate
-from kpreempt.schedulers.kube.plugins import node_resources_fit
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, default_plugins
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.profile import (
     IN_TREE,
-    REGISTRY,
-    WITHOUT_CLASS,
     PointConfig,
     Profile,
-    Registry,
     from_outside,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import EnabledPlugin, default_plugins
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
 _SUBJECT = KIND
-_FIT = "NodeResourcesFit"
+_FIT = NodeResourcesFit.name
 
 
 def scheduler_from_configuration(
@@ -74,7 +72,7 @@ def scheduler_from_configuration(
     validate_configuration(configuration, behaviour)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
-    profiles = [_profile(profile, configuration, registry) for profile in configuration["profiles"]]
+    profiles = [_profile(profile, configuration, registry, behaviour) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
         assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry)
     settings = read_settings(extenders)
@@ -118,13 +116,16 @@ def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequ
         config["args"] = {**config["args"], "ignoredResources": ignored}
 
 
-def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any], registry: Registry) -> Profile:
+def _profile(
+    profile: Mapping[str, Any], configuration: Mapping[str, Any], registry: Registry, behaviour: Behaviour
+) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
-    if _FIT in enabled:
-        aggregate(node_resources_fit.arg_problems("", args[_FIT]), f'{prefix}initializing plugin "{_FIT}": ')
+    for each in sorted(enabled & REGISTRY.keys() & args.keys()):
+        problems = REGISTRY[each].making_problems("", args[each], behaviour)
+        aggregate(problems, f'{prefix}initializing plugin "{each}": ')
     try:
         check_plugins(plugins, name, IN_TREE | {each: registry[each].points for each in registry})
     except ConfigurationError as error:
@@ -150,7 +151,7 @@ def _profile(profile: Mapping[str, Any], configuration: Mapping[str, Any], regis
 
 def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
     """The arguments of the plugins that take some; those from outside always get some."""
-    own = {name: args[name] for name in args if name in REGISTRY and name in PLUGIN_ARGS}
+    own = {name: args[name] for name in args if name in PLUGIN_ARGS}
     foreign = from_outside(enabled, registry)
     return own | {name: decoded_args(plugin, args.get(name, {})) for name, plugin in foreign.items()}
 

@@ -16,14 +16,14 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.schedulers.equal_pods import Steps
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueuedPodInfo
-from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Selection, Status
+from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
     from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-    from kpreempt.schedulers.kube.preemption.victims import Victims
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -286,6 +285,17 @@ class FilterRunner(Protocol):
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters, twice where nominated pods count."""
         ...
+
+
+class Victims(NamedTuple):
+    """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""
+
+    status: Status
+    pods: list[Pod]
+    num_violations: int
+    steps: list[Reprieve]
+    # What every order of equal pods leads to, where it is not known and may lead to other victims.
+    outcomes: Outcomes[PodInfo] | None = None
 
 
 class DryRunAtOnce(Protocol):

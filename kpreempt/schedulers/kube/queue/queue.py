@@ -15,6 +15,8 @@ from enum import IntEnum
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.events import ClusterEvent
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     BackoffQueue,
     QueuedPodInfo,
@@ -25,15 +27,14 @@ from kpreempt.schedulers.kube.queue.events import (
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_UPDATE,
-    ClusterEvent,
     Happening,
     InFlight,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.hints import SCHEDULING_GATES, is_of_interest, registrations_of
+from kpreempt.schedulers.kube.queue.hints import awaited_by, is_of_interest
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.nominated import Nominator, identity
+from kpreempt.schedulers.queues.nominated import Nominator
 from kpreempt.schedulers.queues.ticks import Ticker
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
@@ -218,7 +219,7 @@ class PriorityQueue:
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         for info in infos:
             is_gated_for_it = info.gating_plugin and not any(
-                each.event.awaits(happening.event) for each in registrations_of(info.gating_plugin)
+                each.event.awaits(happening.event) for each in awaited_by(info.gating_plugin)
             )
             strategy = Strategy.SKIP if is_gated_for_it else self._strategy(info, happening)
             if strategy != Strategy.SKIP:
@@ -239,16 +240,16 @@ class PriorityQueue:
         if not info.rejector_plugins:
             return Strategy.AFTER_BACKOFF
         if event.is_wild_card:
-            is_of_other = isinstance(new, Node) or (new is not None and identity(new) != identity(info.pod))
+            is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
         for plugin in sorted(info.rejector_plugins):
-            for registration in registrations_of(plugin):
-                if not registration.event.awaits(event):
+            for each in awaited_by(plugin):
+                if not each.event.awaits(event):
                     continue
-                if registration.hint is not None and not registration.hint(info.pod, old, new):
+                if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
-                if not registration.is_modelled:
+                if not each.is_modelled:
                     self.unmodelled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
@@ -302,7 +303,7 @@ class PriorityQueue:
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
         """Hold the pod back while it has scheduling gates, and then as long as a plugin from outside does."""
         if info.pod.spec.scheduling_gates:
-            info.gating_plugin = SCHEDULING_GATES
+            info.gating_plugin = SchedulingGates.name
         else:
             info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
         if info.gating_plugin:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.schedulers.kube.gates import MODELLED
+from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     CHANGES,
     NEWEST,
     Behaviour,
     Gate,
     behaviour,
-    default_plugins,
     gates_of,
     modelled_gates,
-    plugins_in_tree,
 )
 
 
