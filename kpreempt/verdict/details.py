@@ -166,7 +166,7 @@ class UnmodelledClaims(_Detail, frozen=True, tag="UnmodelledClaims"):
 
 
 class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
-    """What a plugin from outside saw, in its own words: a phrase, and facts by name in its order."""
+    """What an out-of-tree plugin saw, in its own words: a phrase, and facts by name in its order."""
 
     summary: str
     facts: dict[str, str | int | float | bool] = {}

@@ -82,7 +82,7 @@ def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin
 
 
 def _has_part(name: str, registry: Registry) -> bool:
-    """Whether the plugin is modelled at all, or from outside and there."""
+    """Whether the plugin is modelled at all, or out-of-tree and there."""
     return name in registry or name in WITHOUT_CLASS
 
 

@@ -39,7 +39,7 @@ IN_TREE = plugins_in_tree()
 
 
 def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
-    """The classes of those of the plugins that are from outside, each once, in the order of ``names``."""
+    """The classes of those of the plugins that are out-of-tree, each once, in the order of ``names``."""
     found = {name: registry[name].plugin for name in names if name in registry}
     return {name: plugin for name, plugin in found.items() if plugin is not None}
 
@@ -82,7 +82,7 @@ def default_profile(facts: Behaviour) -> Profile:
 def build_plugins(profile: Profile, handle: Handle, registry: Registry = REGISTRY) -> ProfilePlugins:
     """Make the profile's plugins and put them in order at each extension point.
 
-    Raises ``ConfigurationError`` where a plugin from outside cannot be made.
+    Raises ``ConfigurationError`` where an out-of-tree plugin cannot be made.
     """
     known = [name for name in profile.enabled_names if name in registry]
     made = {name: _made(name, registry[name], profile, handle) for name in known}

@@ -28,7 +28,7 @@ Frameworks = Callable[[], Mapping[str, Framework]]
 
 
 def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Frameworks, phases: Phases) -> QueueRules:
-    """The rules; ``frameworks`` is called only where a plugin from outside orders the queue or holds pods back.
+    """The rules; ``frameworks`` is called only where an out-of-tree plugin orders the queue or holds pods back.
 
     The order is that of the first profile, all having the same, and of the plugin as it was made for the cluster of
     this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they

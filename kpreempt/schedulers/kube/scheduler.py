@@ -101,7 +101,7 @@ class KubeScheduler:
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
-        """``registry`` has the plugins that there are, and ``wanted`` is what those from outside read besides.
+        """``registry`` has the plugins that there are, and ``wanted`` is what those out-of-tree read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -179,7 +179,7 @@ class KubeScheduler:
         return LatestTable(state, before)
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
-        """What plugins from outside make of the scheduling queue (``queueing.py``).
+        """What out-of-tree plugins make of the scheduling queue (``queueing.py``).
 
         ``prepared`` gives the cluster as it is when it is called, which only such plugins need.
         """

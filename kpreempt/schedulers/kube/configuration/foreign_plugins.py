@@ -1,4 +1,4 @@
-"""Plugins from outside as a configuration enables them: their names, arguments, and what of them does not run."""
+"""Out-of-tree plugins as a configuration enables them: their names, arguments, and what of them does not run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
 
 
 def decoded_args(plugin: type[Plugin], args: object) -> Any:
-    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``.
+    """The arguments of an out-of-tree plugin, as it wants them. Raises ``ConfigurationError``.
 
     The record is the plugin's own code, too, and may raise anything.
     """

@@ -150,7 +150,7 @@ def _profile(
 
 
 def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
-    """The arguments of the plugins that take some; those from outside always get some."""
+    """The arguments of the plugins that take some; those out-of-tree always get some."""
     own = {name: args[name] for name in args if name in PLUGIN_ARGS}
     foreign = from_outside(enabled, registry)
     return own | {name: decoded_args(plugin, args.get(name, {})) for name, plugin in foreign.items()}

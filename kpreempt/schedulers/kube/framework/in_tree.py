@@ -44,7 +44,7 @@ class Registration(NamedTuple):
     ``awaits`` gives the events that may help a pod that it refused, which only the queue asks for; where it gives
     none, all may.
 
-    ``plugin`` is the class of one from outside, and ``source`` says where that was found.
+    ``plugin`` is the class of an out-of-tree one, and ``source`` says where that was found.
     """
 
     factory: Callable[[Any, Handle], Plugin]

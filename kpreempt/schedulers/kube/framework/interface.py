@@ -1,4 +1,4 @@
-"""The extension points of the scheduling framework, for plugins in the tree and from outside.
+"""The extension points of the scheduling framework, for plugins in-tree and out-of-tree.
 
 A plugin is a class that derives from the extension points that it implements; it is made once per profile and cluster,
 and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
@@ -265,7 +265,7 @@ class FilterRunner(Protocol):
 
     @property
     def has_foreign_plugins(self) -> bool:
-        """Whether a plugin from outside runs, of which nothing is known."""
+        """Whether an out-of-tree plugin runs, of which nothing is known."""
         ...
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
@@ -311,7 +311,7 @@ class DryRunAtOnce(Protocol):
 class Handle:
     """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it.
 
-    ``snapshot`` is for plugins from outside; those in the tree look at ``cluster``, which it shows, and at the columns.
+    ``snapshot`` is for out-of-tree plugins; those in the tree look at ``cluster``, which it shows, and at the columns.
     """
 
     def __init__(self, cluster: ClusterState, behaviour: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:

@@ -3,7 +3,7 @@
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
 queueing hints (which cannot be turned off any more). Of the tree's own PreEnqueue plugins there is SchedulingGates
 alone: a preemption that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back
-here. Those from outside are in the queue's rules.
+here. Those out-of-tree are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
 """
 
@@ -69,7 +69,7 @@ class PriorityQueue:
     ) -> None:
         """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
 
-        ``rules`` are what plugins from outside make of the queue.
+        ``rules`` are what out-of-tree plugins make of the queue.
         """
         self._rules = rules
         order = rules.comes_first or comes_first
@@ -301,7 +301,7 @@ class PriorityQueue:
         return min(timers, key=lambda timer: timer[0], default=None)
 
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
-        """Hold the pod back while it has scheduling gates, and then as long as a plugin from outside does."""
+        """Hold the pod back while it has scheduling gates, and then as long as an out-of-tree plugin does."""
         if info.pod.spec.scheduling_gates:
             info.gating_plugin = SchedulingGates.name
         else:

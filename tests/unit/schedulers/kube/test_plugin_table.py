@@ -67,7 +67,7 @@ def test_no_plugin_finds_fault_with_its_own_defaults(name: str) -> None:
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_states_what_a_pod_that_it_refused_waits_for(name: str) -> None:
     assert REGISTRY[name].awaits()
-    assert awaited_by(name) != awaited_by("a plugin from outside")
+    assert awaited_by(name) != awaited_by("an out-of-tree plugin")
 
 
 # Of DynamicResources there is no refusal.
