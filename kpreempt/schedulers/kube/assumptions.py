@@ -125,7 +125,7 @@ def asked_about_more(extending: Extending | None, num_passing: int, search: Samp
 
 
 def through_others(plugins: ProfilePlugins, extending: Extending | None, error: str) -> list[Assumption]:
-    """That the verdict is an error which plugins from outside or extenders may be the cause of.
+    """That the verdict is an error which out-of-tree plugins or extenders may be the cause of.
 
     Answers about many pods say so once; they do not show the verdicts.
     """

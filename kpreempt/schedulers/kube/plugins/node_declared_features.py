@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -108,3 +111,17 @@ def known_features(known: Sequence[str], declared: Sequence[str]) -> frozenset[s
             found.add(name)
             position += 1
     return frozenset(found)
+
+
+def declares_otherwise(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the node declares other features than before."""
+    return new is not None and (old is None or old.status.declared_features != new.status.declared_features)
+
+
+PLUGIN = in_tree(
+    NodeDeclaredFeatures,
+    awaits=lambda: [
+        on_node(Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, declares_otherwise),
+        on_pod(Action.UPDATE, is_own, is_modelled=False),
+    ],
+)

@@ -14,7 +14,7 @@ from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import AssumptionKind, Outcome, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of, read_lines
-from tests.conformance.test_versions import VERSIONS
+from tests.conformance.test_recorded_versions import VERSIONS
 
 _PREFIX = "version-"
 SCENARIOS = {each["name"].removeprefix(_PREFIX): each for each in read_lines(VERSIONS / "extra.jsonl.gz")}

@@ -6,6 +6,7 @@ import pytest
 
 from kpreempt.schedulers.kube.gates import MODELLED
 from kpreempt.schedulers.kube.history import EFFECTS, changes_in
+from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     CHANGES,
     NEWEST,
@@ -14,11 +15,9 @@ from kpreempt.schedulers.kube.versions import (
     Gate,
     behaviour,
     decide_alike,
-    default_plugins,
     gates_of,
     modelled_gates,
     modelled_version,
-    plugins_in_tree,
     version_of,
 )
 
