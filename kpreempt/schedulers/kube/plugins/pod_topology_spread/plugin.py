@@ -98,7 +98,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sc
         """Check the constraints in their order."""
         return check_node(filter_state_of(state), node_info.node)
 
-    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """What each constraint allows in the domains of the nodes."""
         from kpreempt.schedulers.kube.bulk.spread_limits import spread_limits  # noqa: PLC0415
 
