@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import NOT_MODELLED
+from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     GATE_FIELDS,
     RELEASES,
     Behaviour,
     Gate,
     behaviour,
-    default_plugins,
     gates_of,
-    plugins_in_tree,
 )
 
 _FEATURES = "pkg/features/kube_features.go"
@@ -76,6 +75,7 @@ class Concern(StrEnum):
 _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.WORDS: {
         "explains_absent_nodes",
+        "lists_missing_features",
         "names_untolerated_taint",
         "sorts_conflicting_plugins",
         "tells_claims_to_deallocate",
@@ -107,6 +107,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "continues_after_a_rejection",
         "follows_actuated_resources_alone",
         "follows_allocated_resources_alone",
+        "infers_user_namespaces_on_host_network",
         "keeps_nominated_pods_whole",
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
