@@ -70,7 +70,7 @@ def _decision(verdict: Verdict) -> str:
 
 def with_change(change: ToldChange, before: str, after: str) -> tuple[KubeScheduler, KubeScheduler]:
     """The older of two versions with one change, and the newer one."""
-    versions = versions_between(before, after)
+    versions = versions_between(f"kube-{before}", after)
     return versions.with_changes([change]), versions.target
 
 
@@ -99,7 +99,7 @@ releases to which it was carried back.
 
 
 def _pair(before: str, after: str) -> Iterator[str]:
-    versions = versions_between(before, after)
+    versions = versions_between(f"kube-{before}", after)
     changes = changes_in(after)
     shown = [(change, fixture) for change in changes if (fixture := fixture_of(change)) is not None]
     yield f"## {before} to {after}\n"

@@ -43,9 +43,7 @@ class CompareRequest(
     ] = None
     scheduler_config: Annotated[
         str | None,
-        Option(
-            metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."
-        ),
+        Option(metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."),
     ] = None
     feature_gates: Annotated[
         list[str],

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.algorithms import is_kube_algorithm, scheduler_for
-from kpreempt.analysis.compare.cluster_version import algorithm_of_cluster
+from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.compare.cluster_version import algorithm_for
 from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
 from kpreempt.analysis.compare.version_pair import parse_version, versions_between
 from kpreempt.analysis.compare.workloads import keeps_workloads, next_pods
-from kpreempt.analysis.explain.pods import Question, version_assumptions
+from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
@@ -22,7 +22,7 @@ from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.schedulers.kube.versions import PREFIX, version_of
+from kpreempt.schedulers.kube.versions import PREFIX
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.upgrade import UpgradeComparison
@@ -54,8 +54,6 @@ def _check(request: CompareRequest) -> str:
         raise UsageError("the pods are given twice: by name, and by -f or --workloads")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
-    if request.algorithm and not is_kube_algorithm(request.algorithm):
-        raise UsageError(f"--upgrade-to: {request.algorithm} is not followed by {target}", hint="--algorithms")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots})
     return target
 
@@ -73,10 +71,8 @@ def _answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComp
     keeps = keeps_workloads if request.workloads else None
     # What plugins read is the same in all versions.
     loaded = run.load(live, newer.wanted, keeps=keeps, with_cron_jobs=request.workloads)
-    base, said = request.algorithm or "", version_assumptions(loaded.cluster.version, request.algorithm or "")
-    if not base:
-        base, said = algorithm_of_cluster(loaded.cluster)
-    versions = versions_between(version_of(base) or "", target, configuration, gates, plugins, extensions.connect)
+    base, said = algorithm_for(request.algorithm or "", loaded.cluster)
+    versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
     at = run.time_of(loaded.cluster, now)
     with run.stopwatch.phase("admission"):
         asked, untold = _asked(request, loaded, templates, namespace, at)

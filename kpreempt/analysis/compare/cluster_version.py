@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+from kpreempt.analysis.explain.pods import version_assumptions
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.versions import modelled_version, number_of, version_of
-from kpreempt.verdict import Assumption
+from kpreempt.verdict import Assumption, AssumptionKind
 
 
-def algorithm_of_cluster(cluster: ClusterSnapshot) -> tuple[str, list[Assumption]]:
-    """The algorithm of the cluster's own version, and what had to be assumed about it.
+def algorithm_for(named: str, cluster: ClusterSnapshot) -> tuple[str, list[Assumption]]:
+    """The algorithm that is named, else that of the cluster's own version; and what is assumed of that version.
 
-    The server's version counts, without one that of the newest kubelet, and without any the newest one modelled.
+    The server's version counts, without one that of the newest kubelet, and without any the usual one.
     """
+    if named:
+        return named, version_assumptions(cluster.version, named)
     if (server := modelled_version(cluster.version)) is not None:
         if server.fit == "exact":
             return server.algorithm, []
@@ -22,6 +25,9 @@ def algorithm_of_cluster(cluster: ClusterSnapshot) -> tuple[str, list[Assumption
     kubelets = [each.algorithm for each in found if each is not None]
     if kubelets:
         newest = max(kubelets, key=lambda each: number_of(version_of(each) or ""))
-        return newest, [Assumption("cluster", "version", f"not told; {newest} is taken, that of the newest kubelet")]
-    message = f"not told; {DEFAULT_ALGORITHM} is taken, as where none is named"
-    return DEFAULT_ALGORITHM, [Assumption("cluster", "version", message)]
+        return newest, [_guessed(f"not told; {newest} is taken, that of the newest kubelet")]
+    return DEFAULT_ALGORITHM, [_guessed(f"not told; {DEFAULT_ALGORITHM} is taken, as where none is named")]
+
+
+def _guessed(message: str) -> Assumption:
+    return Assumption("cluster", "version", message, AssumptionKind.TOLD)

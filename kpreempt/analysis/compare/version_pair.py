@@ -35,11 +35,14 @@ def versions_between(
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
 ) -> Versions:
-    """The versions ``base`` and ``target``, with what changed between them.
+    """The version of the algorithm ``base`` and the version ``target``, with what changed between them.
 
     Raises ``UsageError`` where the target is not the newer one, or has no such gate, and ``ConfigurationError`` where
     one of them refuses the configuration.
     """
+    algorithm, base = base, version_of(base) or ""
+    if not base:
+        raise UsageError(f"{_OPTION}: what comes after {algorithm} is not known here", hint="--algorithms")
     if number_of(target) <= number_of(base):
         raise UsageError(f"{_OPTION} {target}: the cluster is at {base} already")
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kpreempt.admission import complete_cluster
-from kpreempt.analysis.compare.cluster_version import algorithm_of_cluster
+from kpreempt.analysis.compare.cluster_version import algorithm_for
 from kpreempt.analysis.compare.fates import effect_of, fates_of
 from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
 from kpreempt.analysis.compare.version_pair import parse_version, versions_between
@@ -45,7 +45,7 @@ def upgraded(
 ) -> UpgradeComparison:
     cluster, _ = complete_cluster(load_snapshot([str(FIXTURES / f"{name}.yaml")]).cluster)
     asked = Asked(cluster, [Question(pod=pod) for pod in pending_pods(cluster)])
-    return compare_upgrade([asked], versions_between(before, after, configuration, gates), now=NOW)
+    return compare_upgrade([asked], versions_between(f"kube-{before}", after, configuration, gates), now=NOW)
 
 
 def told(answer: UpgradeComparison) -> list[tuple[str, UpgradeEffect, Certainty, list[str]]]:
@@ -157,7 +157,7 @@ def test_changes_that_only_together_make_the_difference_are_all_named() -> None:
     shrinking = _pod("shrinking", "1", node="worker", statuses=[{"name": "main", "allocatedResources": {"cpu": "3"}}])
     cluster = ClusterSnapshot(nodes=[node], pods=[shrinking])  # type: ignore[list-item]
     asked = Asked(cluster, [Question(pod=_pod("new", "2"))])
-    answer = compare_upgrade([asked], versions_between("1.32", "1.37"), now=NOW)
+    answer = compare_upgrade([asked], versions_between("kube-1.32", "1.37"), now=NOW)
     together = ["compares-resizes-by-pod", "follows-actuated-resources-alone", "in-place-pod-vertical-scaling"]
     assert [(item.pod, sorted(item.causes)) for item in answer.items] == [("shop/new", together)]
     assert sorted(change.name for change in answer.changes) == together
@@ -169,7 +169,7 @@ def test_pods_that_cannot_be_told_apart_are_each_told() -> None:
     names = [f"new-{number}" for number in range(5)]
     same = [msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, name=name)) for name in names]
     asked = Asked(cluster, [Question(pod=each) for each in same])
-    answer = compare_upgrade([asked], versions_between("1.33", "1.34"), now=NOW)
+    answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
     assert [item.pod for item in answer.items] == [f"shop/{name}" for name in names]
     assert answer.groups[0].pods == [f"shop/{name}" for name in names]
 
@@ -248,7 +248,7 @@ def test_a_version_that_is_not_modelled_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("before", "after"), [("1.36", "1.35"), ("1.35", "1.35"), ("1.35.5", "1.35")])
 def test_an_upgrade_goes_to_a_newer_version(before: str, after: str) -> None:
     with pytest.raises(UsageError, match="already"):
-        versions_between(before, after)
+        versions_between(f"kube-{before}", after)
 
 
 def _cluster(version: str, *kubelets: str) -> ClusterSnapshot:
@@ -269,7 +269,7 @@ def _cluster(version: str, *kubelets: str) -> ClusterSnapshot:
     ],
 )
 def test_the_version_of_a_cluster(cluster: ClusterSnapshot, algorithm: str, assumed: str) -> None:
-    found, assumptions = algorithm_of_cluster(cluster)
+    found, assumptions = algorithm_for("", cluster)
     assert found == algorithm
     assert [assumed in each.message for each in assumptions] == [True] * bool(assumed)
 

@@ -18,7 +18,7 @@ _SHOWN = [each for each in _CHANGES if fixture_of(each[2]) is not None]
 
 @cache
 def _versions(before: str, after: str) -> Versions:
-    return versions_between(before, after)
+    return versions_between(f"kube-{before}", after)
 
 
 @pytest.mark.parametrize(
