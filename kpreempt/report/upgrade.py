@@ -22,6 +22,7 @@ from kpreempt.verdict.upgrade import (
 
 _INDENT = 2
 _ROWS_SHOWN = 20
+_GATES_SHOWN = 4
 _EFFECTS: dict[UpgradeEffect, tuple[str, str, Style]] = {
     UpgradeEffect.NO_LONGER_LANDS: ("can no longer land", "may no longer land", "bad"),
     UpgradeEffect.EVICTS: ("evicts otherwise", "may evict otherwise", "bad"),
@@ -49,7 +50,7 @@ def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
         _add_pods(page, unknown, options)
     if answer.not_modelled:
         page.blank()
-        names = join_names(answer.not_modelled, limit=len(answer.not_modelled))
+        names = join_names(answer.not_modelled, limit=len(answer.not_modelled) if options.verbose else _GATES_SHOWN)
         verb = "is a gate" if len(answer.not_modelled) == 1 else "are gates"
         words = f"{names} {verb} with another default in {answer.target} that {agree(len(answer.not_modelled), 'is')}"
         page.paragraph(Span("NOT SEEN", "heading"), f"  {words} not modelled.", hanging=_INDENT)

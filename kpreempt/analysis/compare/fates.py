@@ -42,21 +42,26 @@ class Fate(msgspec.Struct, frozen=True):
 
 
 class Fates(msgspec.Struct, frozen=True):
-    """All that may become of a pod; there may be others where they are not ``complete``."""
+    """All that may become of a pod; there may be others where they are not ``complete``.
+
+    Where a search may end before it has seen all nodes that fit, ``ranking`` has these, the best first: with the same
+    one it comes to the same node whichever it has seen.
+    """
 
     fates: frozenset[Fate]
     complete: bool = True
     is_known: bool = True
+    ranking: tuple[frozenset[str], ...] = ()
 
     def same_as(self, other: Fates) -> bool:
         """Whether the same may become of the pod."""
-        return self.fates == other.fates and self.is_known == other.is_known
+        return (self.fates, self.is_known, self.ranking) == (other.fates, other.is_known, other.ranking)
 
     def difference_to(self, other: Fates) -> Certainty | None:
         """How sure it is that the pod fares otherwise; ``None`` where it fares the same."""
         if not self.is_known or not other.is_known:
             return Certainty.UNKNOWN
-        if self.fates == other.fates:
+        if self.same_as(other):
             return None
         if self._kinds.isdisjoint(other._kinds):
             return Certainty.CERTAIN
@@ -79,7 +84,7 @@ def fates_of(verdict: Verdict) -> Fates:
         return Fates(frozenset(), is_known=False)
     if verdict.outcome == Outcome.LANDS:
         nodes = verdict.lands_on or verdict.chosen_nodes or verdict.feasible_nodes
-        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete)
+        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=_ranking(verdict))
     if verdict.outcome in _PREEMPTS:
         return Fates(frozenset(map(_eviction, _outcomes(verdict))), complete)
     return Fates(frozenset({Fate(verdict.outcome)}))
@@ -96,6 +101,15 @@ def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
         found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NOBODY}
         return found.get(ours, UpgradeEffect.LANDS_NOW)
     return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
+
+
+def _ranking(verdict: Verdict) -> tuple[frozenset[str], ...]:
+    if verdict.sampling is None:
+        return ()
+    by_score: dict[int, set[str]] = {}
+    for node, score in verdict.scores.items():
+        by_score.setdefault(score, set()).add(node)
+    return tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
 
 
 def _kind(verdict: Verdict) -> Outcome:

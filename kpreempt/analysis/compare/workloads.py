@@ -61,7 +61,9 @@ def next_pods(
         if template.kind in _IN_PLACE:
             gone = owned.get((template.kind, template.namespace, template.name), [])
             rest = cluster if template.kind == "StatefulSet" else _without(cluster, gone)
-            asked.append(_asked(rest, [template], decode))
+            one = _asked(rest, [template], decode)
+            # That its namesake is gone is what it takes for the pod to be made.
+            asked.append(Asked(one.cluster, [_without_namesake(each) for each in one.questions]))
     others = {each: pods for each, pods in owned.items() if each not in known and is_asked(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
     asked += [_replacement(cluster, workload, pods, now) for workload, pods in replaced.items()]
@@ -94,6 +96,11 @@ def _has_finished(document: Document) -> bool:
 def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode) -> Asked:
     found = questions_of(cluster, templates, Overrides(), decode)
     return Asked(found.cluster, found.questions)
+
+
+def _without_namesake(question: Question) -> Question:
+    kept = [each for each in question.assumptions if each.field != "metadata.name"]
+    return msgspec.structs.replace(question, assumptions=kept)
 
 
 def _pods_by_workload(cluster: ClusterSnapshot) -> dict[_Workload, list[Pod]]:

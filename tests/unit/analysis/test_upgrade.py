@@ -91,6 +91,18 @@ INEXACT = Alternatives([PossibleOutcome("a", ["x"])], exact=False)
         pytest.param(verdict(nodes=["a", "b"]), verdict(), Certainty.POSSIBLE, id="one of the nodes of before"),
         pytest.param(verdict(nodes=["a", "b"]), verdict(nodes=["c"]), Certainty.CERTAIN, id="none of those of before"),
         pytest.param(verdict(), verdict(nodes=["b"], sampling=SAMPLED), Certainty.POSSIBLE, id="not all are scored"),
+        pytest.param(
+            verdict(sampling=SAMPLED, scores={"a": 9, "b": 7, "c": 1}),
+            verdict(sampling=SAMPLED, scores={"a": 9, "b": 4, "c": 3}),
+            None,
+            id="ranks alike, so that it does not matter which are scored",
+        ),
+        pytest.param(
+            verdict(sampling=SAMPLED, scores={"a": 9, "b": 7, "c": 1}),
+            verdict(sampling=SAMPLED, scores={"a": 9, "b": 1, "c": 7}),
+            Certainty.POSSIBLE,
+            id="ranks otherwise those that may be all that are scored",
+        ),
         pytest.param(verdict(sampling=SAMPLED), NEVER, Certainty.CERTAIN, id="lands nowhere, whatever was scored"),
         pytest.param(NEVER, NEVER, None, id="neither lands"),
         pytest.param(verdict(), evicts("a", "x"), Certainty.CERTAIN, id="on the same node, but by evicting"),
