@@ -28,7 +28,7 @@ PAIRS = list(pairwise(RELEASES))
 # Why no cluster shows a change.
 _WITHOUT: dict[Concern, str] = {
     Concern.WORDS: "Only words: no decision is another.",
-    Concern.SCORES_TOLD: "Only the scores that are told; sums change for resource claims alone, which are not modelled.",
+    Concern.SCORES_TOLD: "Only scores that are told; sums change for resource claims alone, which are not modelled.",
     Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
     Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
     Concern.CONTROLLERS: "Only controllers: which pods there are, not where they go.",

@@ -77,6 +77,9 @@ def _add_headline(page: Page, answer: UpgradeComparison) -> None:
     if answer.undecided:
         parts.append(f"of {answer.undecided:,} it is not known")
     page.paragraph(title, ": ", Span(", ".join(parts), "warn"), ".", hanging=_INDENT)
+    if answer.possibly_differing:
+        chance = "chance, the order of equal pods, or the node at which a search ends"
+        page.paragraph(Span(f"Whether a pod does that “may” is decided by {chance}.", "dim"))
 
 
 def _add_cause(page: Page, group: UpgradeGroup, changes: dict[str, VersionChange]) -> None:
