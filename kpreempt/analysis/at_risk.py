@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pending.verdicts import decide_pending, pending_pods
@@ -85,9 +85,7 @@ def pods_at_risk(
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
-        assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
-        ),
+        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
@@ -113,9 +113,7 @@ def explain_pending(
         not_asked=dict(others.most_common()),
         groups=_groups(items),
         items=items,
-        assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
-        ),
+        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
 
 

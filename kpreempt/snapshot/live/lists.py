@@ -161,7 +161,8 @@ class _Reader:
 
     def _note_version(self, found: _Version, taken_at: datetime) -> None:
         if not found.git_version:
-            self.assumptions.append(Assumption("cluster", "version", "the server does not tell its version"))
+            message = "the server does not tell its version"
+            self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
         source = self._api.connection.server
         batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
         self._collector.add(batch)
