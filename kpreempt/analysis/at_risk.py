@@ -78,6 +78,7 @@ def pods_at_risk(
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *(unread_of(cluster, [BUDGETS]) if items else ())]
     return PodsAtRisk(
+        algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),
         at=now,
         matching=len(asked),

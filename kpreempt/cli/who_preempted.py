@@ -10,7 +10,7 @@ from kpreempt.cli.options import AnswerRequest
 
 
 class WhoPreemptedRequest(
-    AnswerRequest, without=["all_namespaces", "selector", "algorithm", "policy_config", "verbose", "strict", "jobs"]
+    AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
 ):
     """What the options of ``kpreempt who-preempted`` ask for."""
 

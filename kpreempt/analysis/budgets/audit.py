@@ -116,6 +116,7 @@ def audit_budgets(
     counted = decided[0][1].cluster if decided else _counted(cluster)
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
+        algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),
         at=at,
         pending=len(pending),

@@ -105,6 +105,7 @@ def explain_pending(
     unread = unread_events(cluster)
     items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
     return PendingPods(
+        algorithm=scheduler.algorithm,
         at=at,
         cluster=_summary(cluster, [each.verdict for each in placed], now),
         in_queue=len(positions),

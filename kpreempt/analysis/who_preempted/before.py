@@ -92,6 +92,7 @@ def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_o
         result = ReconstructionResult.CONFIRMED if is_confirmed else ReconstructionResult.OTHER_VICTIMS
     return Reconstruction(
         result=result,
+        algorithm=verdict.algorithm,
         taken_at=taken_at,
         outcome=verdict.outcome,
         node=node,

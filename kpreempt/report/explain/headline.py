@@ -63,7 +63,7 @@ def pod_facts(verdict: Verdict) -> Phrase:
 def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
     """What the cluster is, and how old the picture of it."""
     cluster = verdict.cluster
-    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), verdict.algorithm]
     if cluster.version:
         facts.append(cluster.version)
     if cluster.age_seconds is not None:

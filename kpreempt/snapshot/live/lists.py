@@ -27,6 +27,7 @@ from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import (
     CRON_JOBS,
@@ -193,6 +194,15 @@ class _Reader:
 
 def _no_line(_: int) -> int:
     return 0
+
+
+def read_version(connection: Connection) -> str:
+    """The version of the cluster's server, empty where it does not let everybody know. Raises ``ClusterError``."""
+    api = Api(connection)
+    try:
+        return _server_version(api).git_version
+    finally:
+        api.close()
 
 
 def _server_version(api: Api) -> _Version:
