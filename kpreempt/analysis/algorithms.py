@@ -127,7 +127,7 @@ def scheduler_for(
 ) -> Scheduler:
     """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
 
-    ``policy`` is a Policy file, which only the old ones have, and ``plugins`` are those from outside, which only
+    ``policy`` is a Policy file, which only the old ones have, and ``plugins`` are those out-of-tree, which only
     today's has. ``connect`` makes calls to extenders; without it none is called. Raises ``UsageError`` for a file or a
     plugin with another, and for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
     the real scheduler rejects.
@@ -149,6 +149,10 @@ def scheduler_for(
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
+    if configuration is None and not feature_gates and not plugins:
+        from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415
+
+        return KubeScheduler(behaviour=behaviour(version))
     from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
     return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)
@@ -198,7 +202,7 @@ def queue_for(
     """An empty queue of the algorithm, of a scheduler that started at ``started``.
 
     Of the gates PodPriority (in 1.13) and, later, SchedulerPopFromBackoffQ count. Backoff can be configured, and
-    ``rules`` made by plugins from outside, in ``KUBE_ALGORITHMS`` only. Raises ``UsageError`` for an algorithm whose
+    ``rules`` made by out-of-tree plugins, in ``KUBE_ALGORITHMS`` only. Raises ``UsageError`` for an algorithm whose
     queue is not modelled.
     """
     gates = feature_gates or {}

@@ -18,7 +18,7 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.model.wanted import Wanted, all_wanted
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, plugins_elsewhere, plugins_in_tree
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
@@ -47,6 +47,8 @@ class Extensions(NamedTuple):
         named = dict.fromkeys(_names_in(configuration or {}))
         if not named:
             return found
+        from kpreempt.schedulers.kube.plugin_table import plugins_elsewhere, plugins_in_tree
+
         # To look for them takes its time.
         installed = installed_plugins() if named.keys() - plugins_in_tree().keys() - plugins_elsewhere().keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]

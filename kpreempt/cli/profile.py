@@ -18,7 +18,7 @@ _PART = "plugin "
 
 
 class Stopwatch:
-    """Adds up ``seconds`` by phase, and by plugin from outside and extender, from its making on."""
+    """Adds up ``seconds`` by phase, and by out-of-tree plugin and extender, from its making on."""
 
     def __init__(self) -> None:
         self._start = perf_counter()
@@ -58,7 +58,7 @@ class Stopwatch:
     def write(self, path: str) -> None:
         """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file.
 
-        ``plugins`` are those from outside and extenders, if any ran; their time is part of that of the phases.
+        ``plugins`` are those out-of-tree and extenders, if any ran; their time is part of that of the phases.
         """
         seconds = {name: round(spent, 6) for name, spent in self.seconds.items()}
         plugins = {name.removeprefix(_PART): spent for name, spent in seconds.items() if name.startswith(_PART)}

@@ -365,6 +365,11 @@ class Pod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fa
     status: PodStatus = PodStatus()
 
     @property
+    def identity(self) -> str:
+        """The pod's UID; its key where there is none."""
+        return self.metadata.uid or self.key
+
+    @property
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"

@@ -6,7 +6,7 @@ All phrases are short enough to stand beside a node's name; none ends with a ful
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kpreempt.report.amounts import count, format_amount
 from kpreempt.verdict import Code, Detail, Status
@@ -87,28 +87,11 @@ def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
 
 def refusal_of(status: Status) -> str:
     """What a node does or is that refuses the pod, in the third person: ``is too full``."""
-    if status.plugin == "NodeResourcesFit":
-        is_small = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_lasting(status)
-        return "is too small" if is_small else "is too full"
-    if status.plugin in _REFUSALS:
-        return _REFUSALS[status.plugin]
+    words = _WORDS.get(status.plugin)
+    if words is not None:
+        is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_lasting(status)
+        return words.hopeless if words.hopeless and is_hopeless else words.refusal
     return f"says {status.message}" if status.message else "gives no reason"
-
-
-_REFUSALS = {
-    "NodeUnschedulable": "is cordoned",
-    "NodeName": "is not the one it names",
-    "TaintToleration": "has a taint that it does not tolerate",
-    "NodeAffinity": "does not match its node affinity",
-    "NodePorts": "has a host port taken",
-    "VolumeRestrictions": "has a volume conflict",
-    "NodeVolumeLimits": "has too many volumes attached",
-    "VolumeBinding": "has no volume for its claims",
-    "VolumeZone": "is in the wrong zone for its volumes",
-    "PodTopologySpread": "breaks its topology spread",
-    "InterPodAffinity": "breaks a pod affinity rule",
-    "NodeDeclaredFeatures": "lacks a feature that it needs",
-}
 
 
 def _resources(detail: InsufficientResources) -> str:
@@ -191,17 +174,39 @@ def _fact(value: str | float) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+class _Words(NamedTuple):
+    """How a plugin's refusal reads: what the node does or is, and what is said of the detail.
+
+    ``hopeless`` is what the node does or is where that lasts, if it reads otherwise.
+    """
+
+    refusal: str
+    detail: type
+    phrase: Callable[[Any], str]
+    hopeless: str = ""
+
+
+_WORDS = {
+    "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
+    "NodeName": _Words("is not the one it names", NodeNameMismatch, _node_name),
+    "TaintToleration": _Words("has a taint that it does not tolerate", UntoleratedTaint, _taint),
+    "NodeAffinity": _Words("does not match its node affinity", NodeAffinityMismatch, _node_affinity),
+    "NodePorts": _Words("has a host port taken", PortConflict, _port),
+    "NodeResourcesFit": _Words("is too full", InsufficientResources, _resources, hopeless="is too small"),
+    "VolumeRestrictions": _Words("has a volume conflict", VolumeConflict, _volume),
+    "NodeVolumeLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
+    "EBSLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
+    "GCEPDLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
+    "AzureDiskLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
+    "CinderLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
+    "VolumeBinding": _Words("has no volume for its claims", VolumeConflict, _volume),
+    "VolumeZone": _Words("is in the wrong zone for its volumes", VolumeConflict, _volume),
+    "PodTopologySpread": _Words("breaks its topology spread", SpreadConflict, _spread),
+    "InterPodAffinity": _Words("breaks a pod affinity rule", AffinityConflict, _affinity),
+    "NodeDeclaredFeatures": _Words("lacks a feature that it needs", MissingFeatures, _features),
+}
 _PHRASES: dict[type, Callable[[Any], str]] = {
-    InsufficientResources: _resources,
-    UntoleratedTaint: _taint,
-    NodeAffinityMismatch: _node_affinity,
-    NodeNameMismatch: _node_name,
-    PortConflict: _port,
-    AffinityConflict: _affinity,
-    SpreadConflict: _spread,
-    VolumeConflict: _volume,
-    VolumeLimitExceeded: _volume_limit,
-    MissingFeatures: _features,
+    **{words.detail: words.phrase for words in _WORDS.values()},
     UnmodelledClaims: _claims,
     PluginFinding: _finding,
 }

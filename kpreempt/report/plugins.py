@@ -26,7 +26,7 @@ _OWN_SOURCE = "kube-scheduler"
 
 
 def render_plugins(listed: SchedulerPlugins, options: RenderOptions) -> str:
-    """The plugins of each profile by extension point, then where those from outside are from, and the extenders."""
+    """The plugins of each profile by extension point, then where the out-of-tree ones are from, and the extenders."""
     page = Page(options.width)
     page.paragraph("The plugins of ", strong(listed.algorithm))
     for profile in listed.profiles:
@@ -42,7 +42,7 @@ def render_plugins(listed: SchedulerPlugins, options: RenderOptions) -> str:
 def _add_profile(page: Page, profile: ListedProfile) -> None:
     number = len(profile.names)
     outside = sum(_is_from_outside(plugin) for plugin in _once(profile) if plugin.name in profile.names)
-    ends: Phrase = (",", Span(f" {outside} of them from outside", "warn")) if outside else ()
+    ends: Phrase = (",", Span(f" {outside} of them out-of-tree", "warn")) if outside else ()
     page.paragraph(
         strong(profile.scheduler_name or '""'), f": {count(number, 'plugin')} {agree(number, 'runs')}", *ends
     )

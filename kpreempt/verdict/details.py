@@ -11,6 +11,15 @@ import msgspec
 class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type", gc=False):
     """Base of all details."""
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the node refuses the pod whatever runs there, by its size or its labels.
+
+        Taints and cordons come and go with the state of a node, and what affinity, spread and volumes want may still
+        come.
+        """
+        return False
+
 
 class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """One resource of which a node has too little. ``resource`` is ``pods`` where the number of pods is at its limit.
@@ -41,6 +50,11 @@ class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
     shortfalls: list[Shortfall]
     pods: int = 0
 
+    @property
+    def is_lasting(self) -> bool:
+        """Where the pod asks for more than the whole node."""
+        return any(each.requested > each.allocatable for each in self.shortfalls)
+
 
 class UntoleratedTaint(_Detail, frozen=True, tag="UntoleratedTaint"):
     """The first taint that the pod does not tolerate."""
@@ -59,11 +73,21 @@ class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
     source: str
     unmet: list[str]
 
+    @property
+    def is_lasting(self) -> bool:
+        """Always."""
+        return True
+
 
 class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
     """The only node that the pod names."""
 
     wanted: str
+
+    @property
+    def is_lasting(self) -> bool:
+        """Always."""
+        return True
 
 
 class PortConflict(_Detail, frozen=True, tag="PortConflict"):
@@ -142,7 +166,7 @@ class UnmodelledClaims(_Detail, frozen=True, tag="UnmodelledClaims"):
 
 
 class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
-    """What a plugin from outside saw, in its own words: a phrase, and facts by name in its order."""
+    """What an out-of-tree plugin saw, in its own words: a phrase, and facts by name in its order."""
 
     summary: str
     facts: dict[str, str | int | float | bool] = {}

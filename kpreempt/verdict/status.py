@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.verdict.details import Detail, InsufficientResources, NodeAffinityMismatch, NodeNameMismatch
+from kpreempt.verdict.details import Detail
 
 
 class Code(StrEnum):
@@ -64,14 +64,8 @@ SKIP = Status(Code.SKIP)
 
 
 def is_lasting(status: Status) -> bool:
-    """Whether the node refuses the pod whatever runs there, by its size or its labels.
-
-    Taints and cordons come and go with the state of a node, and what affinity, spread and volumes want may still come.
-    """
-    detail = status.detail
-    if isinstance(detail, InsufficientResources):
-        return any(each.requested > each.allocatable for each in detail.shortfalls)
-    return isinstance(detail, NodeAffinityMismatch | NodeNameMismatch)
+    """Whether the node refuses the pod whatever runs there, by its size or its labels."""
+    return status.detail is not None and status.detail.is_lasting
 
 
 class Outcome(StrEnum):

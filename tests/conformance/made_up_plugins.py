@@ -31,8 +31,9 @@ from kpreempt.plugins import (
     Status,
     unschedulable,
 )
+from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import points_of
-from kpreempt.schedulers.kube.profile import REGISTRY, Registration, Registry
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
 from tests.conformance.statuses import status_of
 
 Case = dict[str, Any]

@@ -18,11 +18,12 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
 )
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin, Registry
 from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
-from kpreempt.schedulers.kube.profile import REGISTRY, PointConfig, Profile, Registry, build_plugins
-from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin
+from kpreempt.schedulers.kube.profile import PointConfig, Profile, build_plugins
+from kpreempt.schedulers.kube.versions import Behaviour, behaviour
 from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import WEIGHTS, made_up_args, registry_of
@@ -127,7 +128,7 @@ def run_is_fit(case: Case) -> list[str]:
 def run_scores(case: Case) -> list[str]:
     """PreScore, Score, and where the case asks for it NormalizeScore; or what is wrong with the arguments."""
     if "configErrors" in case["expect"]:
-        problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"])
+        problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"], behaviour())
         return [
             f"no problem with {error['field']} among {problems}"
             for error in case["expect"]["configErrors"]

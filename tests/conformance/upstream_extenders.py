@@ -8,7 +8,7 @@ from typing import Any
 from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.extender_protocol import HttpExtender
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, ask_extenders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
@@ -112,7 +112,7 @@ def run_preempt(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
     bench, expect, state = Bench(case), case["expect"], CycleState()
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
-    state.extending = _extending(bench, case, extenders)
+    ask_extenders(state, _extending(bench, case, extenders))
     result, status = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(
         state, pod, all_refused()
     )

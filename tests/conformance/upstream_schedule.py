@@ -9,9 +9,9 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FrameworkError, Handle
 from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.profile import REGISTRY, Profile, build_plugins
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin
+from kpreempt.schedulers.kube.profile import Profile, build_plugins
 from kpreempt.schedulers.kube.scheduler import KubeScheduler, Prepared
-from kpreempt.schedulers.kube.versions import EnabledPlugin
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import FakeStatus, FakeUpdates, registered

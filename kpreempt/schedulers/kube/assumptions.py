@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
@@ -64,6 +64,51 @@ def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState
     ]
 
 
+def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterState) -> list[Assumption]:
+    """That releases which patch the preemptor's status onto victims fail where the QoS class is another.
+
+    The API server refuses that class, and no pod is nominated (``prepareCandidate``,
+    ``framework/preemption/preemption.go`` of v1.29.8).
+    """
+    behaviour = cluster.behaviour
+    if not (behaviour.patches_status_of_preemptor and behaviour.pod_disruption_conditions):
+        return []
+    own = qos_class(pod)
+    pods = {info.key: info.pod for node in victims for info in cluster.by_name[node].pods}
+    others = [each.pod for of_node in victims.values() for each in of_node if qos_class(pods[each.pod]) != own]
+    if not others:
+        return []
+    return [
+        Assumption(
+            "scheduler",
+            "DisruptionTarget",
+            f"the API server may refuse the condition of {others[0]}, which is of another QoS class than the pod: this"
+            " release sends the pod's own with it, and ends the preemption then",
+            AssumptionKind.UNCERTAIN,
+        )
+    ]
+
+
+def qos_class(pod: Pod) -> str:
+    """How the kubelet ranks the pod: Guaranteed, Burstable or BestEffort, by CPU and memory (``GetPodQOS``)."""
+    containers = [*pod.spec.containers, *pod.spec.init_containers]
+    requests = [_positive(each.resources.requests) for each in containers]
+    limits = [_positive(each.resources.limits) for each in containers]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    is_guaranteed = all(
+        own.keys() == set(_QOS) and {**own, **asked} == own for asked, own in zip(requests, limits, strict=True)
+    )
+    return "Guaranteed" if is_guaranteed else "Burstable"
+
+
+def _positive(amounts: ResourceList) -> dict[str, int]:
+    return {name: amounts[name].nano for name in _QOS if name in amounts and amounts[name].nano > 0}
+
+
+_QOS = ("cpu", "memory")
+
+
 def asked_about_more(extending: Extending | None, num_passing: int, search: Sampling | None) -> list[Assumption]:
     """That a running scheduler puts fewer nodes to its extenders, where it stops its search before that."""
     if extending is None or search is None or all(call.verb != "filter" for call in extending.calls):
@@ -80,7 +125,7 @@ def asked_about_more(extending: Extending | None, num_passing: int, search: Samp
 
 
 def through_others(plugins: ProfilePlugins, extending: Extending | None, error: str) -> list[Assumption]:
-    """That the verdict is an error which plugins from outside or extenders may be the cause of.
+    """That the verdict is an error which out-of-tree plugins or extenders may be the cause of.
 
     Answers about many pods say so once; they do not show the verdicts.
     """

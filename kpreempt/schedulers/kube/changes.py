@@ -150,6 +150,12 @@ CHANGES: Mapping[str, Change] = {
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateVolumeBindingArgs",
         went="The gate VolumeCapacityPriority is replaced by StorageCapacityScoring, which prefers empty storage.",
     ),
+    "infers_user_namespaces_on_host_network": Change(
+        "1.36",
+        "",
+        "k8s.io/component-helpers/nodedeclaredfeatures/features/registry.go: AllFeatures",
+        came="A pod with a user namespace on the host's network needs a node that declares it.",
+    ),
     # A term's namespace selector is dropped on a copy, and goes on to match namespaces without labels.
     "keeps_namespace_selectors": Change(
         "1.34",
@@ -170,6 +176,12 @@ CHANGES: Mapping[str, Change] = {
         "1.31",
         f"{_SCHEDULER}/backend/queue/nominator.go: nominatedPodsForNode",
         went="A nominated pod that is in no queue keeps no room but its place in the number of pods.",
+    ),
+    "lists_missing_features": Change(
+        "",
+        "1.36",
+        "nodedeclaredfeatures/nodedeclaredfeatures.go: Filter",
+        went="With NodeDeclaredFeatures, a refusal does not list the features that the node lacks.",
     ),
     # In-tree volumes are CSI volumes where the node's CSINode lists their plugin, not on every node that has one.
     "migrates_disks_by_annotation": Change("", "1.29", "nodevolumelimits/utils.go: isCSIMigrationOn"),

@@ -19,11 +19,12 @@ from kpreempt.schedulers.kube.assumptions import (
     nomination_assumptions,
     through_others,
     unordered_budgets,
+    unpatched,
     unprotected,
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
 from kpreempt.schedulers.kube.effects import effects_of
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import NO_NODES, no_node_message
@@ -78,6 +79,7 @@ class Cycle:
         self._cluster = framework.cluster
         self._pod = pod
         self._state = state
+        self._extending = extending_of(state)
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
         # The plugins whose PreFilter left only some nodes to look at.
@@ -109,7 +111,7 @@ class Cycle:
             reason = f"the scheduler ends in an error{extender}: {error}"
             return self._verdict(
                 Outcome.NEVER_LANDS,
-                through_others(self._framework.plugins, self._state.extending, reason),
+                through_others(self._framework.plugins, self._extending, reason),
                 reason=reason,
                 message=str(error),
                 filter=self._evaluated,
@@ -140,8 +142,8 @@ class Cycle:
         self._evaluated = evaluated
         self._passing_filters = len(feasible)
         self._search = self._sampling(node_names, len(feasible))
-        if self._state.extending is not None:
-            feasible = self._ask_extenders(self._state.extending, filtered, feasible, preferred)
+        if self._extending is not None:
+            feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
         return filtered, feasible, evaluated
 
     def _rejected_by_pre_filter(self, pre_filter: Status) -> Verdict:
@@ -153,7 +155,7 @@ class Cycle:
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         with self._state.phases.phase("score"):
             plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
-            extending = self._state.extending
+            extending = self._extending
             # A single node is taken without scores, which nobody is asked for then.
             if extending is not None and len(feasible) > 1:
                 given = extending.prioritize(feasible)
@@ -204,15 +206,16 @@ class Cycle:
         nominated = (result.nominated_node_names if result else None) or []
         candidates = {candidate.node: candidate for candidate in evidence.candidates} if evidence else {}
         victims = victims_by_node([candidates[node] for node in nominated], self._cluster)
-        outcome = _outcome(nominated, candidates, victims, self._state.extending)
+        outcome = _outcome(nominated, candidates, victims, self._extending)
         error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
         return self._verdict(
             outcome,
             [
                 *unfollowed(evidence.alternatives if evidence else None),
                 *unordered_budgets(evidence, self._cluster),
+                *unpatched(self._pod, victims, self._cluster),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
-                *(through_others(self._framework.plugins, self._state.extending, error) if error else ()),
+                *(through_others(self._framework.plugins, self._extending, error) if error else ()),
             ],
             reason=_in_turn(pre_filter, error),
             filter=evaluated,
@@ -262,12 +265,12 @@ class Cycle:
             assumptions=[
                 *self._frame.assumptions,
                 *nomination_assumptions(self._pod, self._cluster),
-                *asked_about_more(self._state.extending, self._passing_filters, self._search),
+                *asked_about_more(self._extending, self._passing_filters, self._search),
                 *unread,
                 *claims,
                 *assumptions,
             ],
-            extender_calls=self._state.extending.calls if self._state.extending is not None else [],
+            extender_calls=self._extending.calls if self._extending is not None else [],
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
@@ -327,7 +330,7 @@ class Cycle:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
     def _is_extender(self, name: str) -> bool:
-        extending = self._state.extending
+        extending = self._extending
         return extending is not None and any(call.extender == name for call in extending.calls)
 
 

@@ -70,13 +70,11 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
     scheduler = pod.spec.scheduler_name
     for victim in to_delete:
         target = _pod_target(victim.pod)
+        condition = f"{scheduler}: preempting to accommodate a higher priority pod"
+        if behaviour.pod_disruption_conditions:
+            told = f"DisruptionTarget=True PreemptionByScheduler: {condition}"
+            effects.append(Effect("setCondition", target, told))
         effects += [
-            Effect(
-                "setCondition",
-                target,
-                f"DisruptionTarget=True PreemptionByScheduler: {scheduler}: preempting to accommodate a higher priority"
-                " pod",
-            ),
             Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
             Effect("event", target, f"Normal Preempted: Preempted by pod {uid} on node {node}"),
         ]

@@ -17,6 +17,7 @@ from kpreempt.phases import Phases
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.extender_protocol import ExtenderError, FilterAnswer, HttpExtender, NodeVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, FrameworkError, NodeToStatus
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import Code, ExtenderCall, Status
@@ -25,6 +26,7 @@ from kpreempt.verdict import Code, ExtenderCall, Status
 MAX_EXTENDER_PRIORITY = 10
 
 _T = TypeVar("_T")
+_STATE_KEY = TreeKey("extenders")
 
 
 class Extending:
@@ -191,6 +193,17 @@ class Extending:
             if is_ignored:
                 return None
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
+
+
+def ask_extenders(state: CycleState, extending: Extending) -> None:
+    """Have a cycle with this state ask the extenders, too."""
+    state.write(_STATE_KEY, extending)
+
+
+def extending_of(state: CycleState) -> Extending | None:
+    """Asks the extenders about the pod of this state, where there are any."""
+    extending = state.read(_STATE_KEY)
+    return extending if isinstance(extending, Extending) else None
 
 
 def _keys(victims: NodeVictims | None) -> list[str] | None:

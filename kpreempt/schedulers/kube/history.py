@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     RELEASES,
     Gate,
     behaviour,
-    default_plugins,
     gates_of,
     minor_of,
-    plugins_in_tree,
 )
 
 _FEATURES = "pkg/features/kube_features.go"

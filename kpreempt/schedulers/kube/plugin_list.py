@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 
 from kpreempt.schedulers.extender_protocol import with_ignorable_last
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
+from kpreempt.schedulers.kube.plugin_table import WITHOUT_CLASS, Registry
 from kpreempt.schedulers.kube.profile import (
     IN_TREE,
-    WITHOUT_CLASS,
     Profile,
-    Registry,
     default_profile,
     from_outside,
     plugins_at,
@@ -84,7 +82,7 @@ def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin
 
 
 def _has_part(name: str, registry: Registry) -> bool:
-    """Whether the plugin is modelled at all, or from outside and there."""
+    """Whether the plugin is modelled at all, or out-of-tree and there."""
     return name in registry or name in WITHOUT_CLASS
 
 
@@ -95,10 +93,7 @@ def _is_modelled(name: str, point: str, registry: Registry) -> bool:
     if point in NOT_RUN or name in WITHOUT_CLASS:
         return True
     registration = registry[name]
-    if registration.plugin is not None:
-        return True
-    made: object = registration.factory
-    return inspect.isclass(made) and issubclass(made, EXTENSION_POINTS[point])
+    return registration.plugin is not None or point in registration.modelled
 
 
 def _source(name: str, registry: Registry) -> str:

@@ -1,19 +1,16 @@
-"""Profiles: which plugins run for pods of a scheduler name, at which extension points, in which order.
-
-The plugins in the tree are those of ``framework/plugins/registry.go`` (``pkg/scheduler``, v1.36.3).
-"""
+"""Profiles: which plugins run for pods of a scheduler name, at which extension points, in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, attributed_to
+from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
     FilterPlugin,
@@ -28,132 +25,24 @@ from kpreempt.schedulers.kube.framework.interface import (
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins
-from kpreempt.schedulers.kube.plugins import (
-    default_preemption,
-    dynamic_resources,
-    node_affinity,
-    node_resources_balanced_allocation,
-    node_resources_fit,
-)
-from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
-from kpreempt.schedulers.kube.plugins.dynamic_resources import DynamicResources
-from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
-from kpreempt.schedulers.kube.plugins.in_tree_volume_limits import (
-    AzureDiskLimits,
-    CinderLimits,
-    EBSLimits,
-    GCEPDLimits,
-)
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
-from kpreempt.schedulers.kube.plugins.node_declared_features import NodeDeclaredFeatures
-from kpreempt.schedulers.kube.plugins.node_name import NodeName
-from kpreempt.schedulers.kube.plugins.node_ports import NodePorts
-from kpreempt.schedulers.kube.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
-from kpreempt.schedulers.kube.plugins.node_unschedulable import NodeUnschedulable
-from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
-from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
-from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
-from kpreempt.schedulers.kube.plugins.taint_toleration import TaintToleration
-from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_binding
-from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
-from kpreempt.schedulers.kube.plugins.volume_restrictions import VolumeRestrictions
-from kpreempt.schedulers.kube.plugins.volume_zone import VolumeZone
-from kpreempt.schedulers.kube.versions import (
-    NEWEST,
-    Behaviour,
+from kpreempt.schedulers.kube.plugin_table import (
+    REGISTRY,
     EnabledPlugin,
-    behaviour,
+    Registry,
     default_plugins,
     plugins_elsewhere,
     plugins_in_tree,
 )
+from kpreempt.schedulers.kube.versions import Behaviour, behaviour
 
-
-def _as_given(args: Mapping[str, Any], _: Behaviour) -> dict[str, Any]:
-    return dict(args)
-
-
-def _no_problems(*_: object) -> list[str]:
-    return []
-
-
-class Registration(NamedTuple):
-    """How a plugin is made, what loading fills into its arguments, and what is wrong with them then.
-
-    ``points`` are the extension points that it implements. ``plugin`` is the class of one from outside, and ``source``
-    says where that was found.
-    """
-
-    factory: Callable[[Any, Handle], Plugin]
-    default_args: Callable[[Mapping[str, Any], Behaviour], dict[str, Any]] = _as_given
-    arg_problems: Callable[[str, Mapping[str, Any], Behaviour], list[str]] = _no_problems
-    points: frozenset[str] = frozenset()
-    plugin: type[Plugin] | None = None
-    source: str = ""
-
-
-_FACTORIES: dict[str, Registration] = {
-    "SchedulingGates": Registration(SchedulingGates),
-    "NodeUnschedulable": Registration(NodeUnschedulable),
-    "NodeName": Registration(NodeName),
-    "TaintToleration": Registration(TaintToleration),
-    "NodeAffinity": Registration(NodeAffinity, arg_problems=node_affinity.arg_problems),
-    "NodePorts": Registration(NodePorts),
-    "NodeResourcesFit": Registration(NodeResourcesFit, node_resources_fit.default_args),
-    "VolumeRestrictions": Registration(VolumeRestrictions),
-    "NodeVolumeLimits": Registration(NodeVolumeLimits),
-    "EBSLimits": Registration(EBSLimits),
-    "GCEPDLimits": Registration(GCEPDLimits),
-    "AzureDiskLimits": Registration(AzureDiskLimits),
-    "CinderLimits": Registration(CinderLimits),
-    "VolumeBinding": Registration(VolumeBinding, volume_binding.default_args, volume_binding.arg_problems),
-    "VolumeZone": Registration(VolumeZone),
-    "NodeDeclaredFeatures": Registration(NodeDeclaredFeatures),
-    "PodTopologySpread": Registration(
-        PodTopologySpread, pod_topology_spread.default_args, pod_topology_spread.arg_problems
-    ),
-    "InterPodAffinity": Registration(
-        InterPodAffinity, inter_pod_affinity.default_args, inter_pod_affinity.arg_problems
-    ),
-    "DynamicResources": Registration(DynamicResources, arg_problems=dynamic_resources.arg_problems),
-    "DefaultPreemption": Registration(
-        DefaultPreemption, default_preemption.default_args, default_preemption.arg_problems
-    ),
-    "NodeResourcesBalancedAllocation": Registration(
-        NodeResourcesBalancedAllocation,
-        node_resources_balanced_allocation.default_args,
-        node_resources_balanced_allocation.arg_problems,
-    ),
-    "ImageLocality": Registration(ImageLocality),
-}
-
-Registry = Mapping[str, Registration]
 # The extension points that each plugin in the tree implements; of plugins that only other versions have, too.
 IN_TREE = plugins_elsewhere() | plugins_in_tree()
 
 
-@cache
-def registry_of(version: str) -> Registry:
-    """The plugins of kube-scheduler itself that are modelled."""
-    in_tree = plugins_in_tree(version)
-    return {name: each._replace(points=in_tree[name]) for name, each in _FACTORIES.items() if name in in_tree}
-
-
-REGISTRY: Registry = registry_of(NEWEST)
-
-
 def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
-    """The classes of those of the plugins that are from outside, each once, in the order of ``names``."""
+    """The classes of those of the plugins that are out-of-tree, each once, in the order of ``names``."""
     found = {name: registry[name].plugin for name in names if name in registry}
     return {name: plugin for name, plugin in found.items() if plugin is not None}
-
-
-# Modelled without a class: the queues have the order of the one in themselves, and the other comes after the choice.
-WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 
 class PointConfig(msgspec.Struct, frozen=True):
@@ -194,7 +83,7 @@ def default_profile(facts: Behaviour) -> Profile:
 def build_plugins(profile: Profile, handle: Handle, registry: Registry = REGISTRY) -> ProfilePlugins:
     """Make the profile's plugins and put them in order at each extension point.
 
-    Raises ``ConfigurationError`` where a plugin from outside cannot be made.
+    Raises ``ConfigurationError`` where an out-of-tree plugin cannot be made.
     """
     known = [name for name in profile.enabled_names if name in registry]
     made = {name: _made(name, registry[name], profile, handle) for name in known}

@@ -16,7 +16,8 @@ from kpreempt.phases import Phases
 from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.framework.runner import Framework
-from kpreempt.schedulers.kube.profile import Profile, Registry, from_outside, plugins_at
+from kpreempt.schedulers.kube.plugin_table import Registry
+from kpreempt.schedulers.kube.profile import Profile, from_outside, plugins_at
 from kpreempt.schedulers.queue_rules import Less, QueuedPodInfo, QueueRules, WaitingPod
 
 # Plugins that implement one of these can register events; those that do not say which get all of them.
@@ -27,7 +28,7 @@ Frameworks = Callable[[], Mapping[str, Framework]]
 
 
 def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Frameworks, phases: Phases) -> QueueRules:
-    """The rules; ``frameworks`` is called only where a plugin from outside orders the queue or holds pods back.
+    """The rules; ``frameworks`` is called only where an out-of-tree plugin orders the queue or holds pods back.
 
     The order is that of the first profile, all having the same, and of the plugin as it was made for the cluster of
     this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they

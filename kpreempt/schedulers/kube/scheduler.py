@@ -15,7 +15,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, ask_extenders
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
@@ -26,16 +26,15 @@ from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
+from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
     Profile,
-    Registry,
     build_plugins,
     default_profile,
     from_outside,
-    registry_of,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.kube.volume_choices import with_volume_choices
@@ -104,7 +103,7 @@ class KubeScheduler:
     ) -> None:
         """``registry`` has the plugins that there are (``None``: the version's own).
 
-        ``wanted`` is what those from outside read besides.
+        ``wanted`` is what those out-of-tree read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -182,7 +181,7 @@ class KubeScheduler:
         return LatestTable(state, before)
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
-        """What plugins from outside make of the scheduling queue (``queueing.py``).
+        """What out-of-tree plugins make of the scheduling queue (``queueing.py``).
 
         ``prepared`` gives the cluster as it is when it is called, which only such plugins need.
         """
@@ -232,7 +231,7 @@ class KubeScheduler:
         findings = framework.memory.of(pod) if framework.memory is not None else None
         state = CycleState(records_steps=records_steps, phases=phases, findings=findings)
         if self.extenders:
-            state.extending = Extending(self.extenders, prepared.cluster, pod, phases)
+            ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
 
         def run(state: CycleState) -> Verdict:
             return Cycle(framework, profile, self.behaviour, pod, state, frame).run()

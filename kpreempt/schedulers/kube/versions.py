@@ -1,7 +1,7 @@
 """What differs between versions of kube-scheduler; no other module compares versions.
 
-Dated are its feature gates (``gates.py``), its plugins, and changes that no gate guards (``changes.py``). All others
-ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
+Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards
+(``changes.py``). All others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
 
 A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES``).
 """
@@ -87,9 +87,11 @@ class Behaviour(NamedTuple):
     has_placement_points: bool
     has_pod_group_points: bool
     has_volume_capacity_priority: bool
+    infers_user_namespaces_on_host_network: bool
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
+    lists_missing_features: bool
     migrates_disks_by_annotation: bool
     migrates_portworx_by_annotation: bool
     names_untolerated_taint: bool
@@ -124,102 +126,6 @@ class Behaviour(NamedTuple):
     tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
-
-
-class InTreePlugin(NamedTuple):
-    """A plugin of kube-scheduler: the extension points that it implements, and its place among the default ones.
-
-    By default it is enabled everywhere, with its score's weight; where it has a gate, as long as that is on. A plugin
-    whose place or points change has a row for each time.
-    """
-
-    name: str
-    points: str
-    weight: int = 1
-    gate: str = ""
-    is_default: bool = True
-    since: str = ""
-    until: str = ""
-
-
-class EnabledPlugin(NamedTuple):
-    """A plugin of a profile and its score weight."""
-
-    name: str
-    weight: int = 1
-
-
-# In the order in which the default profile has them (``apis/config/v1/default_plugins.go``).
-_PLUGINS: tuple[InTreePlugin, ...] = (
-    InTreePlugin("SchedulingGates", "preEnqueue", since="1.30"),
-    InTreePlugin("PrioritySort", "queueSort"),
-    InTreePlugin("NodeUnschedulable", "filter", until="1.37"),
-    InTreePlugin("NodeName", "filter", until="1.37"),
-    InTreePlugin("NodeName", "preFilter filter", since="1.37"),
-    InTreePlugin("NodeUnschedulable", "preFilter filter", since="1.37"),
-    InTreePlugin("TaintToleration", "filter preScore score", 3, until="1.37"),
-    InTreePlugin("TaintToleration", "preFilter filter preScore score", 3, since="1.37"),
-    InTreePlugin("NodeAffinity", "preFilter filter preScore score", 2),
-    InTreePlugin("NodePorts", "preFilter filter"),
-    InTreePlugin("DeferredPodScheduling", "preFilter filter permit", is_default=False, since="1.37"),
-    InTreePlugin("NodeResourcesFit", "preFilter filter preScore score", until="1.36"),
-    InTreePlugin("NodeResourcesFit", "preFilter filter preScore score placementScore", since="1.36"),
-    InTreePlugin("VolumeRestrictions", "preFilter filter"),
-    InTreePlugin("EBSLimits", "preFilter filter", until="1.31"),
-    InTreePlugin("EBSLimits", "preFilter filter", is_default=False, since="1.31", until="1.32"),
-    InTreePlugin("GCEPDLimits", "preFilter filter", until="1.31"),
-    InTreePlugin("GCEPDLimits", "preFilter filter", is_default=False, since="1.31", until="1.32"),
-    InTreePlugin("NodeVolumeLimits", "preFilter filter"),
-    InTreePlugin("AzureDiskLimits", "preFilter filter", until="1.31"),
-    InTreePlugin("AzureDiskLimits", "preFilter filter", is_default=False, since="1.31", until="1.32"),
-    InTreePlugin("CinderLimits", "preFilter filter", is_default=False, until="1.32"),
-    InTreePlugin("VolumeBinding", "preFilter filter reserve preBind score", until="1.30"),
-    InTreePlugin("VolumeBinding", "preFilter filter reserve preBind preScore score", since="1.30"),
-    InTreePlugin("VolumeZone", "preFilter filter"),
-    InTreePlugin("PodTopologySpread", "preFilter filter preScore score", 2),
-    InTreePlugin("InterPodAffinity", "preFilter filter preScore score", 2),
-    InTreePlugin(
-        "DynamicResources",
-        "preEnqueue preFilter filter postFilter preScore reserve postBind",
-        gate="dynamic_resource_allocation",
-        since="1.26",
-        until="1.32",
-    ),
-    InTreePlugin(
-        "DynamicResources",
-        "preEnqueue preFilter filter postFilter reserve preBind",
-        gate="dynamic_resource_allocation",
-        since="1.32",
-        until="1.35",
-    ),
-    InTreePlugin(
-        "DynamicResources",
-        "preEnqueue preFilter filter postFilter score reserve preBind",
-        2,
-        gate="dynamic_resource_allocation",
-        since="1.35",
-        until="1.37",
-    ),
-    InTreePlugin(
-        "DynamicResources",
-        "preEnqueue preFilter filter postFilter podGroupPostFilter score reserve preBind",
-        2,
-        gate="dynamic_resource_allocation",
-        since="1.37",
-    ),
-    InTreePlugin("DefaultPreemption", "postFilter", until="1.32"),
-    InTreePlugin("DefaultPreemption", "preEnqueue postFilter", since="1.32", until="1.37"),
-    InTreePlugin("DefaultPreemption", "preEnqueue postFilter podGroupPostFilter", since="1.37"),
-    InTreePlugin("NodeResourcesBalancedAllocation", "preScore score"),
-    InTreePlugin("ImageLocality", "score"),
-    InTreePlugin("DefaultBinder", "bind"),
-    InTreePlugin("SchedulingGates", "preEnqueue", since="1.26", until="1.30"),
-    InTreePlugin("NodeDeclaredFeatures", "preFilter filter", gate="node_declared_features", since="1.35"),
-    InTreePlugin("GangScheduling", "preEnqueue reserve permit", is_default=False, since="1.35", until="1.36"),
-    InTreePlugin("GangScheduling", "preEnqueue permit", is_default=False, since="1.36"),
-    InTreePlugin("TopologyPlacementGenerator", "placementGenerate", is_default=False, since="1.36"),
-    InTreePlugin("PodGroupPodsCount", "placementScore", is_default=False, since="1.36"),
-)
 
 
 class Gate(NamedTuple):
@@ -269,13 +175,13 @@ def gates_of(version: str, table: str) -> Mapping[str, Gate]:
 @cache
 def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
     """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
-    needed = {}
+    needed: dict[str, tuple[str, ...]] = {}
     for head, names in _rows(DEPENDENCIES):
         first, *others = head.split()
         since, hyphen, until = first.partition("-")
         if not hyphen:
             since, others = "", [first, *others]
-        if _holds(version, since or _DEPENDENCIES_SINCE, until):
+        if holds(version, since or _DEPENDENCIES_SINCE, until):
             needed |= {name: tuple(others) for name in names}
     return dict(sorted(needed.items()))
 
@@ -288,28 +194,6 @@ def told_gates(version: str = NEWEST) -> Mapping[str, Gate]:
     """The gates of the version on which decisions may depend, and that are not modelled: who sets one is told."""
     locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
     return {**gates_of(version, NOT_MODELLED), **locked_later}
-
-
-def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:
-    """The extension points of every plugin that the version has."""
-    return {each.name: frozenset(each.points.split()) for each in _PLUGINS if _holds(version, each.since, each.until)}
-
-
-def plugins_elsewhere(version: str = NEWEST) -> dict[str, frozenset[str]]:
-    """The plugins of other versions that this one does not have."""
-    own = plugins_in_tree(version)
-    return {each.name: frozenset(each.points.split()) for each in _PLUGINS if each.name not in own}
-
-
-def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:
-    """The plugins that are enabled at every point that they implement unless a configuration says otherwise."""
-    return tuple(
-        EnabledPlugin(each.name, each.weight)
-        for each in _PLUGINS
-        if each.is_default
-        and _holds(facts.version, each.since, each.until)
-        and (not each.gate or getattr(facts, each.gate))
-    )
 
 
 class Modelled(NamedTuple):
@@ -368,10 +252,8 @@ def version_of(algorithm: str) -> str | None:
 
 
 def decide_alike(one: str, other: str) -> bool:
-    """Whether the same holds in two versions, with the gates as they are by default."""
-    return _usual(one)._replace(version=other) == _usual(other) and default_plugins(_usual(one)) == default_plugins(
-        _usual(other)
-    )
+    """Whether two releases of one minor version have the same rules, with the gates as they are by default."""
+    return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)
 
 
 def minor_of(version: str) -> str:
@@ -388,7 +270,7 @@ _ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 def _usual(version: str) -> Behaviour:
     defaults = {name: gate.default for name, gate, _ in _gates(version, MODELLED)}
     gates = {field: defaults.get(name, False) for name, field in _FIELDS.items()}
-    changes = {field: _holds(version, each.since, each.until) for field, each in CHANGES.items()}
+    changes = {field: holds(version, each.since, each.until) for field, each in CHANGES.items()}
     return Behaviour(version, **gates, **changes)
 
 
@@ -398,7 +280,7 @@ def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
         gate, is_gone = None, False
         for entry in history.split(", "):
             since, stage, *value = entry.split()
-            if not _holds(version, since):
+            if not holds(version, since):
                 break
             is_gone = stage == "gone"
             gate = gate if is_gone else Gate(stage, value == ["on"])
@@ -415,7 +297,8 @@ def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
         head = following
 
 
-def _holds(version: str, since: str, until: str = "") -> bool:
+def holds(version: str, since: str, until: str = "") -> bool:
+    """Whether the version is one since ``since`` and before ``until``; an empty text is no bound."""
     return (not since or _has_reached(version, since)) and (not until or not _has_reached(version, until))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.extending import extending_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding, set_order
@@ -41,7 +42,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     if found is None:
         return verdict
     # Extenders would be asked about the pod once more for each order.
-    runs_others = state.extending is None
+    runs_others = extending_of(state) is None
     others = [_in_order(order, run) for order in found.orders] if runs_others else []
     choices = [each for each in found.choices if any(_came_to(one, each.node, before) for one in (verdict, *others))]
     if not choices:

@@ -21,15 +21,15 @@ class NominatedPods:
         self.delete(pod)
         node_name = node_name or pod.status.nominated_node_name
         if node_name:
-            self._nodes[identity(pod)] = node_name
+            self._nodes[pod.identity] = node_name
             self._pods.setdefault(node_name, []).append(pod)
 
     def delete(self, pod: Pod) -> None:
         """Forget the pod's nomination, wherever it is to."""
-        node_name = self._nodes.pop(identity(pod), None)
+        node_name = self._nodes.pop(pod.identity, None)
         if node_name is None:
             return
-        rest = [each for each in self._pods[node_name] if identity(each) != identity(pod)]
+        rest = [each for each in self._pods[node_name] if each.identity != pod.identity]
         if rest:
             self._pods[node_name] = rest
         else:
@@ -42,7 +42,7 @@ class NominatedPods:
 
     def node_of(self, pod: Pod) -> str:
         """The node that the pod is nominated to, or an empty text."""
-        return self._nodes.get(identity(pod), "")
+        return self._nodes.get(pod.identity, "")
 
     def on_node(self, node_name: str) -> list[Pod]:
         """The pods that are nominated to the node."""
@@ -63,8 +63,3 @@ class Nominator(NominatedPods):
             kept = self.node_of(old)
         self.delete(old)
         self.add(new, kept)
-
-
-def identity(pod: Pod) -> str:
-    """The pod's UID; its name where there is none."""
-    return pod.metadata.uid or pod.key

@@ -222,7 +222,7 @@ def test_what_goes_wrong_while_a_module_is_imported_is_told_with_its_line(
         pytest.param(
             ["rack.py:NotOnB", "rack.py:Twin"],
             "named NotOnB has been registered already: by --plugin rack.py:NotOnB, and by --plugin rack.py:Twin",
-            id="another one from outside",
+            id="another out-of-tree one",
         ),
         pytest.param(["rack.py:OfNoPoint"], "--plugin rack.py:OfNoPoint implements no extension point", id="no point"),
         pytest.param(

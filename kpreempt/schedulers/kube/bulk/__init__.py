@@ -21,10 +21,9 @@ from kpreempt.schedulers.kube.bulk.dry_run import dry_run
 from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
 from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.victims import Victims
 
 
 def serve(handle: Handle, filters: Sequence[FilterPlugin], tables: LatestTable) -> None:

@@ -15,12 +15,11 @@ from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.bulk.steps import StepsOfNodes
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin
+from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.importance import NO_START
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
-from kpreempt.schedulers.kube.preemption.victims import Victims
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 # Up to here Go's sort keeps the order of equals.

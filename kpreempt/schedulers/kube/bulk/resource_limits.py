@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kpreempt.schedulers.kube.bulk.limits import Excess, Limit, PluginLimits
 from kpreempt.schedulers.kube.bulk.pod_table import Integers, PodTable
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
-from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.verdict import Status
 from kpreempt.verdict.details import Shortfall
+
+
+class Fit(Protocol):
+    """What the limits need of the plugin."""
+
+    name: str
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether the configuration leaves the resource out of account."""
+        ...
+
+    def may_be_backed_by_devices(self, name: str) -> bool:
+        """Whether a device class stands for the resource on nodes that do not offer it themselves."""
+        ...
+
+    def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
+        """The status of a node on which these resources are short."""
+        ...
 
 
 class _Check(NamedTuple):
@@ -21,16 +40,15 @@ class _Check(NamedTuple):
 
 
 def resource_limits(
-    plugin: NodeResourcesFit, requested: Resource, table: PodTable, asked: Integers
+    plugin: Fit, requested: Resource, table: PodTable, nodes: Sequence[NodeInfo]
 ) -> PluginLimits | None:
-    """The limits on the nodes at the positions ``asked`` of the snapshot.
-
-    ``None`` where a device class may stand for one of the resources.
-    """
+    """One limit per resource; ``None`` where a device class may stand for one of them."""
     names = [CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requested.scalar)]
     wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
     if any(plugin.may_be_backed_by_devices(name) for name in wanted):
         return None
+    position = table.cluster.position
+    asked = np.array([position[node_info.name] for node_info in nodes], dtype=np.int64)
     checks = [_Check(PODS, 1, table.allocatable(PODS)[asked])]
     checks += [
         _Check(name, amount, table.allocatable(name)[asked])

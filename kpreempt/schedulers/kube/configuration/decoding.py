@@ -20,13 +20,10 @@ from kpreempt.schedulers.kube.configuration.schema import (
     KIND,
     PLUGIN_ARGS,
     VERSION,
-    ListOf,
-    Scalar,
-    Struct,
-    Type,
     args_of,
     configuration_of,
 )
+from kpreempt.schedulers.kube.framework.arg_types import ListOf, Scalar, Struct, Type
 from kpreempt.schedulers.kube.versions import Behaviour
 
 _INTEGER_BITS = {"int32": 32, "int64": 64}

@@ -7,8 +7,8 @@ from typing import Any
 
 from kpreempt.model.durations import SECOND
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT, PLUGIN_ARGS
-from kpreempt.schedulers.kube.profile import REGISTRY
-from kpreempt.schedulers.kube.versions import Behaviour, EnabledPlugin
+from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin
+from kpreempt.schedulers.kube.versions import Behaviour
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 ALL = "*"

@@ -1,4 +1,4 @@
-"""Plugins from outside as a configuration enables them: their names, arguments, and what of them does not run."""
+"""Out-of-tree plugins as a configuration enables them: their names, arguments, and what of them does not run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, KIND, MULTI_POINT
+from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
+from kpreempt.schedulers.kube.plugin_table import Registry, plugins_in_tree, registry_of
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
-from kpreempt.schedulers.kube.profile import Registration, Registry, registry_of
-from kpreempt.schedulers.kube.versions import plugins_in_tree
 from kpreempt.verdict import Assumption
 
 
@@ -87,7 +87,7 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
 
 
 def decoded_args(plugin: type[Plugin], args: object) -> Any:
-    """The arguments of a plugin from outside, as it wants them. Raises ``ConfigurationError``.
+    """The arguments of an out-of-tree plugin, as it wants them. Raises ``ConfigurationError``.
 
     The record is the plugin's own code, too, and may raise anything.
     """

@@ -29,29 +29,28 @@ from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLU
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.framework.field_errors import aggregate
-from kpreempt.schedulers.kube.plugins import node_resources_fit
-from kpreempt.schedulers.kube.profile import (
+from kpreempt.schedulers.kube.plugin_table import (
     REGISTRY,
     WITHOUT_CLASS,
-    PointConfig,
-    Profile,
-    Registry,
-    from_outside,
-)
-from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import (
-    NEWEST,
-    Behaviour,
     EnabledPlugin,
+    Registry,
     default_plugins,
     plugins_elsewhere,
     plugins_in_tree,
 )
+from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
+from kpreempt.schedulers.kube.profile import (
+    PointConfig,
+    Profile,
+    from_outside,
+)
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import NEWEST, Behaviour
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
 _SUBJECT = KIND
-_FIT = "NodeResourcesFit"
+_FIT = NodeResourcesFit.name
 
 
 def scheduler_from_configuration(
@@ -137,8 +136,9 @@ def _profile(
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
-    if _FIT in enabled:
-        aggregate(node_resources_fit.arg_problems("", args[_FIT], behaviour), f'{prefix}initializing plugin "{_FIT}": ')
+    for each in sorted(enabled & REGISTRY.keys() & args.keys()):
+        problems = REGISTRY[each].making_problems("", args[each], behaviour)
+        aggregate(problems, f'{prefix}initializing plugin "{each}": ')
     try:
         points = {**in_tree, **{each: registry[each].points for each in registry}}
         check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())
@@ -164,8 +164,8 @@ def _profile(
 
 
 def _plugin_args(args: Mapping[str, Any], enabled: Iterable[str], registry: Registry) -> dict[str, Any]:
-    """The arguments of the plugins that take some; those from outside always get some."""
-    own = {name: args[name] for name in args if name in REGISTRY and name in PLUGIN_ARGS}
+    """The arguments of the plugins that take some; those out-of-tree always get some."""
+    own = {name: args[name] for name in args if name in PLUGIN_ARGS}
     foreign = from_outside(enabled, registry)
     return own | {name: decoded_args(plugin, args.get(name, {})) for name, plugin in foreign.items()}
 

@@ -7,8 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import NamedTuple
 
+from kpreempt.schedulers.kube.framework.arg_types import (
+    BOOL,
+    BYTES,
+    DURATION,
+    FLOAT32,
+    INT32,
+    INT64,
+    STRING,
+    ListOf,
+    Scalar,
+    Struct,
+    Type,
+)
+from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.versions import Behaviour
 
 GROUP = "kubescheduler.config.k8s.io"
@@ -16,50 +29,9 @@ VERSION = "v1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "KubeSchedulerConfiguration"
 
-
-class Scalar(NamedTuple):
-    """A plain value; ``go_type`` is also what it may hold."""
-
-    go_type: str
-
-
-class ListOf(NamedTuple):
-    """A list of values of one type."""
-
-    item: Type
-
-    @property
-    def go_type(self) -> str:
-        """The name in messages."""
-        return f"[]{self.item.go_type}"
-
-
-class Struct(NamedTuple):
-    """An object with known fields."""
-
-    name: str
-    fields: dict[str, Type]
-
-    @property
-    def go_type(self) -> str:
-        """The name in messages."""
-        return f"v1.{self.name}"
-
-
-Type = Scalar | ListOf | Struct
-
-STRING = Scalar("string")
-BOOL = Scalar("bool")
-INT32 = Scalar("int32")
-INT64 = Scalar("int64")
-FLOAT32 = Scalar("float32")
-DURATION = Scalar("duration")
-BYTES = Scalar("[]uint8")
-STRING_MAP = Scalar("map[string]string")
 # Decoded on its own, by the name of the plugin.
 ANY = Scalar("any")
 
-_STRINGS = ListOf(STRING)
 _TYPE_META: dict[str, Type] = {"apiVersion": STRING, "kind": STRING}
 
 _PLUGIN = Struct("Plugin", {"name": STRING, "weight": INT32})
@@ -158,63 +130,9 @@ _CONFIGURATION = Struct(
     },
 )
 
-_REQUIREMENT: dict[str, Type] = {"key": STRING, "operator": STRING, "values": _STRINGS}
-_NODE_REQUIREMENTS = ListOf(Struct("NodeSelectorRequirement", _REQUIREMENT))
-_NODE_TERM = Struct("NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS})
-_NODE_AFFINITY = Struct(
-    "NodeAffinity",
-    {
-        "requiredDuringSchedulingIgnoredDuringExecution": Struct(
-            "NodeSelector", {"nodeSelectorTerms": ListOf(_NODE_TERM)}
-        ),
-        "preferredDuringSchedulingIgnoredDuringExecution": ListOf(
-            Struct("PreferredSchedulingTerm", {"weight": INT32, "preference": _NODE_TERM})
-        ),
-    },
-)
-_SPREAD_CONSTRAINT = Struct(
-    "TopologySpreadConstraint",
-    {
-        "maxSkew": INT32,
-        "topologyKey": STRING,
-        "whenUnsatisfiable": STRING,
-        "labelSelector": Struct(
-            "LabelSelector",
-            {"matchLabels": STRING_MAP, "matchExpressions": ListOf(Struct("LabelSelectorRequirement", _REQUIREMENT))},
-        ),
-        "minDomains": INT32,
-        "nodeAffinityPolicy": STRING,
-        "nodeTaintsPolicy": STRING,
-        "matchLabelKeys": _STRINGS,
-    },
-)
-_RESOURCES = ListOf(Struct("ResourceSpec", {"name": STRING, "weight": INT64}))
-_SHAPE = ListOf(Struct("UtilizationShapePoint", {"utilization": INT32, "score": INT32}))
-
 # Arguments by the name of the plugin; other plugins take none, or are not in the tree.
-_ARGS_FIELDS: dict[str, dict[str, Type]] = {
-    "DefaultPreemption": {"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
-    "DynamicResources": {"filterTimeout": DURATION, "bindingTimeout": DURATION},
-    "InterPodAffinity": {"hardPodAffinityWeight": INT32, "ignorePreferredTermsOfExistingPods": BOOL},
-    "NodeAffinity": {"addedAffinity": _NODE_AFFINITY},
-    "NodeResourcesBalancedAllocation": {"resources": _RESOURCES},
-    "NodeResourcesFit": {
-        "ignoredResources": _STRINGS,
-        "ignoredResourceGroups": _STRINGS,
-        "scoringStrategy": Struct(
-            "ScoringStrategy",
-            {
-                "type": STRING,
-                "resources": _RESOURCES,
-                "requestedToCapacityRatio": Struct("RequestedToCapacityRatioParam", {"shape": _SHAPE}),
-            },
-        ),
-    },
-    "PodTopologySpread": {"defaultConstraints": ListOf(_SPREAD_CONSTRAINT), "defaultingType": STRING},
-    "VolumeBinding": {"bindTimeoutSeconds": INT64, "shape": _SHAPE},
-}
 PLUGIN_ARGS: dict[str, Struct] = {
-    name: Struct(f"{name}Args", {**_TYPE_META, **fields}) for name, fields in _ARGS_FIELDS.items()
+    name: Struct(f"{name}Args", {**_TYPE_META, **each.args}) for name, each in REGISTRY.items() if each.args
 }
 
 

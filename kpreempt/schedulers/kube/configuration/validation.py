@@ -10,7 +10,7 @@ from kpreempt.schedulers.kube.configuration.schema import API_VERSION, PLUGIN_AR
 from kpreempt.schedulers.kube.framework.field_errors import aggregate, duplicate, invalid, required
 from kpreempt.schedulers.kube.framework.label_names import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
-from kpreempt.schedulers.kube.profile import REGISTRY
+from kpreempt.schedulers.kube.plugin_table import REGISTRY
 from kpreempt.schedulers.kube.versions import Behaviour
 
 REMOVED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))

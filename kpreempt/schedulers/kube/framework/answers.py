@@ -1,4 +1,4 @@
-"""What a plugin from outside answers, put to the test: what goes on from here has the right type and can be written."""
+"""What an out-of-tree plugin answers, put to the test: what goes on from here has the right type and can be written."""
 
 from __future__ import annotations
 

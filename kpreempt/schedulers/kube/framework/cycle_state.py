@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.memory import Findings
-
-if TYPE_CHECKING:
-    from kpreempt.schedulers.kube.extending import Extending
 
 
 class TreeKey:
@@ -39,14 +35,13 @@ class CycleState:
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates.
     ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
-    cluster, where that is remembered. ``extending`` asks the extenders about the pod, where there are any.
+    cluster, where that is remembered.
     """
 
     __slots__ = (
         "_data",
         "_skip_filter_plugins",
         "_skip_score_plugins",
-        "extending",
         "findings",
         "phases",
         "records_steps",
@@ -58,7 +53,6 @@ class CycleState:
         self.phases = phases
         self.findings = findings
         self.records_steps = records_steps
-        self.extending: Extending | None = None
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
         self._skip_score_plugins: frozenset[str] = frozenset()
@@ -94,7 +88,6 @@ class CycleState:
         copy._data = {key: _copied(key, state) for key, state in self._data.items()}
         copy._skip_filter_plugins = self._skip_filter_plugins
         copy._skip_score_plugins = self._skip_score_plugins
-        copy.extending = self.extending
         return copy
 
 

@@ -1,4 +1,4 @@
-"""Runs plugins from outside: they see views, whatever they raise or return ends in an Error, and their time is told.
+"""Runs out-of-tree plugins: they see views, whatever they raise or return ends in an Error, and their time is told.
 
 What upstream does with a plugin's error is done by the runner; here everything becomes such an error that a plugin in
 Go could not have done to the scheduler: any exception, and results of other types than the extension points have.
@@ -61,7 +61,7 @@ _LONGEST_MESSAGE = 300
 class ForeignPlugin(
     QueueSortPlugin, PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, PreScorePlugin, ScorePlugin
 ):
-    """A plugin from outside, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""
+    """An out-of-tree plugin, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""
 
     def __init__(self, name: str, plugin: Plugin, cluster: ClusterState) -> None:
         """``name`` is the one by which it is enabled. Raises whatever ``plugin`` does when it is asked about itself."""

@@ -1,4 +1,4 @@
-"""The records of a cluster as plugins from outside see them: kind by kind, frozen when they are first asked for."""
+"""The records of a cluster as out-of-tree plugins see them: kind by kind, frozen when they are first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension points of the scheduling framework, for plugins in the tree and from outside.
+"""The extension points of the scheduling framework, for plugins in-tree and out-of-tree.
 
 A plugin is a class that derives from the extension points that it implements; it is made once per profile and cluster,
 and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
@@ -16,14 +16,14 @@ import msgspec
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.schedulers.equal_pods import Steps
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.snapshot_view import SnapshotView
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueuedPodInfo
-from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Selection, Status
+from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
 from kpreempt.verdict.status import SUCCESS
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.latest_table import LatestTable
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
     from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-    from kpreempt.schedulers.kube.preemption.victims import Victims
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -269,7 +268,7 @@ class FilterRunner(Protocol):
 
     @property
     def has_foreign_plugins(self) -> bool:
-        """Whether a plugin from outside runs, of which nothing is known."""
+        """Whether an out-of-tree plugin runs, of which nothing is known."""
         ...
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
@@ -291,6 +290,19 @@ class FilterRunner(Protocol):
         ...
 
 
+class Victims(NamedTuple):
+    """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""
+
+    status: Status
+    pods: list[Pod]
+    num_violations: int
+    steps: list[Reprieve]
+    # What every order of equal pods leads to, where it is not known and may lead to other victims.
+    outcomes: Outcomes[PodInfo] | None = None
+    # Whether the order of budgets that protect one pod decides what is left of them.
+    hangs_on_budget_order: bool = False
+
+
 class DryRunAtOnce(Protocol):
     """Finds the victims on many nodes in one go (``kpreempt.schedulers.kube.bulk``)."""
 
@@ -304,7 +316,7 @@ class DryRunAtOnce(Protocol):
 class Handle:
     """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it.
 
-    ``snapshot`` is for plugins from outside; those in the tree look at ``cluster``, which it shows, and at the columns.
+    ``snapshot`` is for out-of-tree plugins; those in the tree look at ``cluster``, which it shows, and at the columns.
     """
 
     def __init__(self, cluster: ClusterState, behaviour: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:

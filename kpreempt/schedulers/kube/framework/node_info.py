@@ -51,7 +51,7 @@ class PodInfo:
     # Terms that add their weight per matching pod, or take it away.
     preferred_affinity_terms: list[WeightedAffinityTerm]
     preferred_anti_affinity_terms: list[WeightedAffinityTerm]
-    # The pod with lists and maps that cannot be changed, for plugins from outside.
+    # The pod with lists and maps that cannot be changed, for out-of-tree plugins.
     frozen_pod: Pod
     _pod_resource: PodResource
 
@@ -191,7 +191,7 @@ class NodeInfo:
     non_zero_memory: int
     used_ports: HostPorts
     pvc_ref_counts: dict[str, int]
-    # The node with lists and maps that cannot be changed, for plugins from outside.
+    # The node with lists and maps that cannot be changed, for out-of-tree plugins.
     frozen_node: Node
 
     def __init__(self, node: Node, assigned: Sequence[Pod] = (), behaviour: Behaviour | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Nodes and pods as a plugin from outside gets them: everything can be read, and nothing changed.
+"""Nodes and pods as an out-of-tree plugin gets them: everything can be read, and nothing changed.
 
 A dry run works on copies, but the nodes of the cluster itself are shared by all questions. So a plugin that is not
 ours looks at them through these views, which are ``NodeInfo`` and ``PodInfo`` to it, and at frozen copies of the

@@ -59,7 +59,7 @@ class ProfilePlugins:
 
     @property
     def has_foreign(self) -> bool:
-        """Whether a plugin from outside is among them."""
+        """Whether an out-of-tree plugin is among them."""
         points = (self.pre_enqueues, self.pre_filters, self.filters, self.post_filters, self.pre_scores, self.scores)
         return any(isinstance(plugin, ForeignPlugin) for at_point in points for plugin in at_point)
 
@@ -78,7 +78,7 @@ class Framework:
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
         """The first status that is not Success, named after its plugin.
 
-        ``is_popped`` says that the queue has asked the plugins from outside before it let the pod in.
+        ``is_popped`` says that the queue has asked the out-of-tree plugins before it let the pod in.
         """
         for plugin in self.plugins.pre_enqueues:
             is_foreign = isinstance(plugin, ForeignPlugin)

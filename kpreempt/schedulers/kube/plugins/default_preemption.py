@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import INT32
+from kpreempt.schedulers.kube.framework.events import Action, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.rules import MIN_CANDIDATE_NODES_ABSOLUTE, MIN_CANDIDATE_NODES_PERCENTAGE
@@ -47,3 +51,18 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
         problems.append(invalid(percentage_path, 0, f"{same} minCandidateNodesAbsolute"))
         problems.append(invalid(absolute_path, 0, f"{same} minCandidateNodesPercentage"))
     return problems
+
+
+def never(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """No event helps: the plugin activates the pod itself when its victims are gone."""
+    return False
+
+
+PLUGIN = in_tree(
+    DefaultPreemption,
+    not_modelled="preEnqueue",
+    args={"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
+    default_args=default_args,
+    arg_problems=arg_problems,
+    awaits=lambda: [on_pod(Action.DELETE, never)],
+)

@@ -12,8 +12,11 @@ from typing import Any
 
 from kpreempt.model.durations import SECOND, format_duration
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import DURATION
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, is_own, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -22,8 +25,10 @@ from kpreempt.schedulers.kube.framework.interface import (
     PluginError,
     PostFilterPlugin,
     PostFilterResult,
+    PreBindPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    ReservePlugin,
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -38,7 +43,7 @@ REASON_NO_STATE = "not found"
 _STATE_KEY = TreeKey("DynamicResources")
 
 
-class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin):
+class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
     """Claims are left out of account; what remains are the message and the zero score."""
 
     name = "DynamicResources"
@@ -90,3 +95,18 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
         shown = format_duration(binding_timeout)
         problems.append(invalid(child(path, "bindingTimeout"), shown, "must be at least 1 second"))
     return problems
+
+
+PLUGIN = in_tree(
+    DynamicResources,
+    not_modelled="preEnqueue",
+    args={"filterTimeout": DURATION, "bindingTimeout": DURATION},
+    arg_problems=arg_problems,
+    awaits=lambda: [
+        on_node(Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+        on("ResourceClaim", WRITTEN),
+        on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, is_own, is_modelled=False),
+        on("DeviceClass", WRITTEN, is_modelled=True),
+        on("ResourceSlice", WRITTEN, is_modelled=True),
+    ],
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, Handle, PluginArgs, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
@@ -63,3 +64,6 @@ def _divided(number: int, divisor: int) -> int:
     """Go's division: towards zero."""
     quotient = abs(number) // abs(divisor)
     return quotient if (number >= 0) == (divisor >= 0) else -quotient
+
+
+PLUGIN = in_tree(ImageLocality)

@@ -14,8 +14,13 @@ from typing import ClassVar, NamedTuple
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim, PersistentVolumeSpec
-from kpreempt.schedulers.kube.framework.csi_translation import AWS_EBS, AZURE_DISK, CINDER, GCE_PD
+from kpreempt.schedulers.kube.framework.csi_translation import AWS_EBS
+from kpreempt.schedulers.kube.framework.csi_translation import AZURE_DISK as AZURE_DISK_PLUGIN
+from kpreempt.schedulers.kube.framework.csi_translation import CINDER as CINDER_PLUGIN
+from kpreempt.schedulers.kube.framework.csi_translation import GCE_PD as GCE_PD_PLUGIN
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.events import Action, Awaited, on_node, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -85,7 +90,7 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._is_announced = handle.behaviour.migrates_disks_by_annotation and self.cloud.provisioner != CINDER
+        self._is_announced = handle.behaviour.migrates_disks_by_annotation and self.cloud.provisioner != CINDER_PLUGIN
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -171,18 +176,28 @@ class GCEPDLimits(InTreeVolumeLimits):
     """Google's disks."""
 
     name = "GCEPDLimits"
-    cloud = Cloud(GCE_PD, "gce-pd", _gce, lambda _: 16)
+    cloud = Cloud(GCE_PD_PLUGIN, "gce-pd", _gce, lambda _: 16)
 
 
 class AzureDiskLimits(InTreeVolumeLimits):
     """Azure's disks."""
 
     name = "AzureDiskLimits"
-    cloud = Cloud(AZURE_DISK, "azure-disk", _azure, lambda _: 16)
+    cloud = Cloud(AZURE_DISK_PLUGIN, "azure-disk", _azure, lambda _: 16)
 
 
 class CinderLimits(InTreeVolumeLimits):
     """OpenStack's disks."""
 
     name = "CinderLimits"
-    cloud = Cloud(CINDER, "cinder", _cinder, lambda _: 256)
+    cloud = Cloud(CINDER_PLUGIN, "cinder", _cinder, lambda _: 256)
+
+
+def _awaits() -> list[Awaited]:
+    return [on_node(Action.ADD), on_pod(Action.DELETE)]
+
+
+EBS = in_tree(EBSLimits, awaits=_awaits)
+GCE_PD = in_tree(GCEPDLimits, awaits=_awaits)
+AZURE_DISK = in_tree(AzureDiskLimits, awaits=_awaits)
+CINDER = in_tree(CinderLimits, awaits=_awaits)

@@ -22,10 +22,12 @@ from kpreempt.model.affinity import (
 from kpreempt.model.labels import format_requirement, parse_int64
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, ListOf, Struct
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Action, on_node
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid, unsupported
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PreFilterPlugin,
@@ -51,7 +53,7 @@ REASON_CONFLICT = "pod affinity terms conflict"
 _STATE_KEY = TreeKey("NodeAffinity")
 
 
-class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugin):
     """Required terms refuse nodes for good; preferred ones add their weights.
 
     ``addedAffinity`` in the configuration applies to every pod of the profile.
@@ -232,3 +234,32 @@ def _node_expression(path: str, requirement: Mapping[str, Any]) -> list[str]:
         if value_problems := label_value_problems(value):
             problems.append(invalid(f"{values_path}[{index}][{key}]", value, "; ".join(value_problems)))
     return problems
+
+
+def is_selected_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the pod's selector and affinity match the node, and did not before."""
+    if new is None or not pod.spec.selects(new.name, new.labels):
+        return False
+    return old is None or not pod.spec.selects(old.name, old.labels)
+
+
+_NODE_REQUIREMENTS = ListOf(Struct("NodeSelectorRequirement", REQUIREMENT))
+_NODE_TERM = Struct("NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS})
+_ADDED_AFFINITY = Struct(
+    "NodeAffinity",
+    {
+        "requiredDuringSchedulingIgnoredDuringExecution": Struct(
+            "NodeSelector", {"nodeSelectorTerms": ListOf(_NODE_TERM)}
+        ),
+        "preferredDuringSchedulingIgnoredDuringExecution": ListOf(
+            Struct("PreferredSchedulingTerm", {"weight": INT32, "preference": _NODE_TERM})
+        ),
+    },
+)
+
+PLUGIN = in_tree(
+    NodeAffinity,
+    args={"addedAffinity": _ADDED_AFFINITY},
+    arg_problems=arg_problems,
+    awaits=lambda: [on_node(Action.ADD | Action.UPDATE_NODE_LABEL, is_selected_now)],
+)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin
+from kpreempt.schedulers.kube.framework.events import Action, on_node
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 
 REASON_NODE_NAME = "node(s) didn't match the requested node name"
 
 
-class NodeName(FilterPlugin):
+class NodeName(NodeFilterPlugin):
     """Compares ``spec.nodeName`` with the node's name."""
 
     name = "NodeName"
@@ -23,3 +24,6 @@ class NodeName(FilterPlugin):
         if not wanted or wanted == node_info.name:
             return SUCCESS
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(wanted))
+
+
+PLUGIN = in_tree(NodeName, awaits=lambda: [on_node(Action.ADD)])

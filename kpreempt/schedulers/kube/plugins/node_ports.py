@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Action, has_place, on_node, on_pod
 from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_of
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -69,3 +71,14 @@ def _takes(held: list[ContainerPort], wanted: ContainerPort) -> bool:
     for port in held:
         ports.add(port.host_ip, port.protocol, port.host_port)
     return ports.conflicts(wanted.host_ip, wanted.protocol, wanted.host_port)
+
+
+def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod left that held a host port that this one wants."""
+    if old is None or not has_place(old):
+        return False
+    held = host_ports_of(old)
+    return any(_takes(held, wanted) for wanted in host_ports_of(pod))
+
+
+PLUGIN = in_tree(NodePorts, awaits=lambda: [on_pod(Action.DELETE, frees_a_port), on_node(Action.ADD)])

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import RESOURCES
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, invalid
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs, PreScorePlugin, ScorePlugin
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
@@ -79,3 +81,11 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
         if resource["weight"] != 1:
             problems.append(invalid(child(where, "weight"), resource["weight"], "must be 1"))
     return problems
+
+
+PLUGIN = in_tree(
+    NodeResourcesBalancedAllocation,
+    args={"resources": RESOURCES},
+    default_args=default_args,
+    arg_problems=arg_problems,
+)

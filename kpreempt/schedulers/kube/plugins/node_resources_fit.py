@@ -6,13 +6,16 @@ Follows ``plugins/noderesources/fit.go`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import RESOURCES, SHAPE, STRING, STRINGS, Struct
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_place, is_same, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.field_errors import child, forbidden, invalid, required, unsupported
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -42,6 +45,10 @@ from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.details import Shortfall
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 REASON_TOO_MANY_PODS = "Too many pods"
@@ -52,7 +59,7 @@ STATE_KEY = TreeKey("NodeResourcesFit")
 _PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
     """Requests against what the node has left; the score follows the configured strategy."""
 
     name = "NodeResourcesFit"
@@ -140,6 +147,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _is_left_to_devices(self, name: str, allocatable: int) -> bool:
         return allocatable <= 0 and self.may_be_backed_by_devices(name)
 
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """Requests and the number of pods against what is allocatable."""
+        from kpreempt.schedulers.kube.bulk.resource_limits import resource_limits  # noqa: PLC0415
+
+        requested = state.read(STATE_KEY)
+        return resource_limits(self, requested, table, nodes) if isinstance(requested, Resource) else None
+
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Compute the requests with which the pod counts in scores."""
         state.write(_PRE_SCORE_KEY, self._scorer.requests_of(pod))
@@ -207,3 +221,60 @@ def _reason(resource: str) -> str:
 
 def _strings(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def frees_resources(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod left its node, or asks for less there of something that this one wants."""
+    if old is None:
+        return False
+    if new is None:
+        return has_place(old)
+    if is_same(new, pod):
+        return True
+    if not new.spec.node_name:
+        return False
+    before, after = pod_requests(old), pod_requests(new)
+    return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in pod_requests(pod).items())
+
+
+def has_more_room(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the pod would fit on the node alone, and there is more than before of what it asks for."""
+    if new is None:
+        return False
+    requests = {name: amount for name, amount in pod_requests(pod).items() if amount}
+    after = _allocatable(new)
+    if after.get("pods", 0) <= 0 or any(after.get(name, 0) < amount for name, amount in requests.items()):
+        return False
+    if old is None:
+        return True
+    before = _allocatable(old)
+    return any(after.get(name, 0) > before.get(name, 0) for name in ("pods", *requests))
+
+
+def _allocatable(node: Node) -> dict[str, int]:
+    return {name: amount.nano for name, amount in node.status.allocatable.items()}
+
+
+PLUGIN = in_tree(
+    NodeResourcesFit,
+    not_modelled="placementScore",
+    args={
+        "ignoredResources": STRINGS,
+        "ignoredResourceGroups": STRINGS,
+        "scoringStrategy": Struct(
+            "ScoringStrategy",
+            {
+                "type": STRING,
+                "resources": RESOURCES,
+                "requestedToCapacityRatio": Struct("RequestedToCapacityRatioParam", {"shape": SHAPE}),
+            },
+        ),
+    },
+    default_args=default_args,
+    making_problems=arg_problems,
+    awaits=lambda: [
+        on_pod(Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources),
+        on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_more_room),
+        on("DeviceClass", WRITTEN),
+    ],
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, PluginArgs
+from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.interface import Handle, PluginArgs
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 
@@ -13,7 +16,7 @@ REASON_UNSCHEDULABLE = "node(s) were unschedulable"
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(FilterPlugin):
+class NodeUnschedulable(NodeFilterPlugin):
     """Refuses nodes with ``spec.unschedulable`` unless the pod tolerates the taint that stands for it."""
 
     name = "NodeUnschedulable"
@@ -35,3 +38,17 @@ class NodeUnschedulable(FilterPlugin):
             [REASON_UNSCHEDULABLE],
             detail=details.UntoleratedTaint(taint.key, taint.value, taint.effect),
         )
+
+
+def is_opened(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the node is open, and was not before."""
+    return new is not None and not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+
+
+PLUGIN = in_tree(
+    NodeUnschedulable,
+    awaits=lambda: [
+        on_node(Action.ADD | Action.UPDATE_NODE_TAINT, is_opened),
+        on_pod(Action.UPDATE_POD_TOLERATION, is_own),
+    ],
+)

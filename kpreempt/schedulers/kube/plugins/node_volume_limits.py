@@ -24,6 +24,8 @@ from kpreempt.schedulers.kube.framework.csi_translation import (
     translate_volume,
 )
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.events import Action, on, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -262,3 +264,15 @@ def attach_limit_key(driver: str) -> str:
 
 def _may_be_attached(volume: Volume) -> bool:
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None or bool(in_tree_plugin(volume))
+
+
+PLUGIN = in_tree(
+    NodeVolumeLimits,
+    awaits=lambda: [
+        on("CSINode", Action.ADD, is_modelled=True),
+        on("CSINode", Action.UPDATE),
+        on_pod(Action.DELETE, is_modelled=False),
+        on("PersistentVolumeClaim", Action.ADD),
+        on("VolumeAttachment", Action.DELETE),
+    ],
+)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint, Toleration, find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Action, is_own, on_node, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -30,7 +32,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 _STATE_KEY = TreeKey("TaintToleration")
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
+class TaintToleration(NodeFilterPlugin, PreScorePlugin, ScorePlugin):
     """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
 
     name = "TaintToleration"
@@ -79,3 +81,21 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Fewer taints are better."""
         return normalize_to_max(scores, reverse=True)
+
+
+def is_tolerated_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
+    """Whether the pod tolerates the node's taints, and did not before."""
+    return new is not None and _tolerates(pod, new) and (old is None or not _tolerates(pod, old))
+
+
+def _tolerates(pod: Pod, node: Node) -> bool:
+    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, REFUSING_EFFECTS) is None
+
+
+PLUGIN = in_tree(
+    TaintToleration,
+    awaits=lambda: [
+        on_node(Action.ADD | Action.UPDATE_NODE_TAINT, is_tolerated_now),
+        on_pod(Action.UPDATE_POD_TOLERATION, is_own),
+    ],
+)

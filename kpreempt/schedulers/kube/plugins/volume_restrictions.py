@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from kpreempt.model.pod import GCEPersistentDisk, ISCSIVolume, Pod, RBDVolume, Volume
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Action, on, on_node, on_pod
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -204,3 +206,18 @@ def _disk_name(volume: Volume) -> str:
     if volume.iscsi is not None:
         return f"iSCSI target {volume.iscsi.iqn}"
     return f"RBD image {volume.rbd.pool}/{volume.rbd.image}" if volume.rbd is not None else volume.name
+
+
+def is_of_namespace(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """A pod of another namespace never helps; whether one of its own does is not looked into."""
+    return old is not None and old.metadata.namespace == pod.metadata.namespace
+
+
+PLUGIN = in_tree(
+    VolumeRestrictions,
+    awaits=lambda: [
+        on_pod(Action.DELETE, is_of_namespace, is_modelled=False),
+        on_node(Action.ADD),
+        on("PersistentVolumeClaim", Action.ADD),
+    ],
+)

@@ -12,6 +12,8 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
@@ -148,3 +150,14 @@ def _conflict(topology: VolumeTopology, labels: Mapping[str, str]) -> details.Vo
 
 def _refused(reason: str, detail: details.VolumeConflict | None = None) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
+
+
+PLUGIN = in_tree(
+    VolumeZone,
+    awaits=lambda: [
+        on("StorageClass", Action.ADD),
+        on_node(Action.ADD | Action.UPDATE_NODE_LABEL),
+        on("PersistentVolumeClaim", WRITTEN),
+        on("PersistentVolume", WRITTEN),
+    ],
+)

@@ -11,7 +11,7 @@ from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all, select_nodes, usual_criteria
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.fit_error import no_node_message
@@ -22,6 +22,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PluginError,
     PostFilterResult,
     PreemptionEvidence,
+    Victims,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
@@ -29,7 +30,7 @@ from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
-from kpreempt.schedulers.kube.preemption.victims import Victims, select_victims
+from kpreempt.schedulers.kube.preemption.victims import select_victims
 from kpreempt.verdict import SUCCESS, Candidate, Code, Odds, SearchOrder, Selection, Status
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -78,7 +79,8 @@ class Evaluator:
             return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
         candidates = [_candidate(name, outcome) for name, outcome in helped.items()]
         victims = {name: CandidateVictims(outcome.pods, outcome.num_violations) for name, outcome in helped.items()}
-        reviewing = state.extending if state.extending is not None and state.extending.is_about_victims else None
+        extending = extending_of(state)
+        reviewing = extending if extending is not None and extending.is_about_victims else None
         if reviewing is not None:
             try:
                 victims, candidates = _reviewed(reviewing, victims, candidates)
@@ -98,7 +100,7 @@ class Evaluator:
                 candidates = self._with_steps_of_best(state, pod, candidates, selection)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
-            is_list_known = pod.status.nominated_node_name not in filtered.statuses and state.extending is None
+            is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
             order = search_order(filtered, is_list_known=is_list_known)
             odds = self._odds(names, victims, criteria, order) if is_usual else None
         open_ones = {name: each.outcomes for name, each in helped.items() if name in victims and each.outcomes}

@@ -16,7 +16,7 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.answers import checked_status, of_type, readable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError
+from kpreempt.schedulers.kube.framework.interface import FilterRunner, FrameworkError, PluginError, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import read_only_node, read_only_pod
 from kpreempt.schedulers.kube.framework.runner import cloned
@@ -29,19 +29,6 @@ from kpreempt.schedulers.kube.preemption.importance import (
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
 from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, no_filter_tells_apart, node_ties
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
-
-
-class Victims(NamedTuple):
-    """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""
-
-    status: Status
-    pods: list[Pod]
-    num_violations: int
-    steps: list[Reprieve]
-    # What every order of equal pods leads to, where it is not known and may lead to other victims.
-    outcomes: Outcomes[PodInfo] | None = None
-    # Whether the order of budgets that protect one pod decides what is left of them.
-    hangs_on_budget_order: bool = False
 
 
 class WithoutVictims(NamedTuple):

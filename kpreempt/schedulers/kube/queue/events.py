@@ -1,70 +1,25 @@
-"""What happens in a cluster, as the scheduling queue tells events apart, and what happens while pods are in flight.
+"""The events that changes make, and what happens while pods are in flight.
 
-Follows ``framework/types.go`` of ``k8s.io/kube-scheduler`` v0.36.3 (``ActionType``), and ``pkg/scheduler`` of v1.36.3:
-``framework/types.go`` (``MatchClusterEvents``), ``framework/events.go`` (which changes an update makes) and
+Follows ``pkg/scheduler`` of v1.36.3: ``framework/events.go`` (which changes an update makes) and
 ``backend/queue/active_queue.go`` (``inFlightPods``, ``inFlightEvents``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntFlag, auto
 from typing import NamedTuple
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.events import (
+    ASSIGNED_POD,
+    NODE,
+    UNSCHEDULABLE_POD,
+    WILD_CARD,
+    Action,
+    ClusterEvent,
+)
 from kpreempt.schedulers.kube.framework.resources import pod_requests
-from kpreempt.schedulers.queues.nominated import identity
-
-WILD_CARD = "*"
-POD = "Pod"
-ASSIGNED_POD = "AssignedPod"
-UNSCHEDULABLE_POD = "UnschedulablePod"
-NODE = "Node"
-
-
-class Action(IntFlag):
-    """What was done, in upstream's order, which counts: a general update matches no plugin that wants a special one."""
-
-    ADD = auto()
-    DELETE = auto()
-    UPDATE_NODE_ALLOCATABLE = auto()
-    UPDATE_NODE_LABEL = auto()
-    UPDATE_NODE_TAINT = auto()
-    UPDATE_NODE_CONDITION = auto()
-    UPDATE_NODE_ANNOTATION = auto()
-    UPDATE_NODE_DECLARED_FEATURE = auto()
-    UPDATE_POD_LABEL = auto()
-    UPDATE_POD_SCALE_DOWN = auto()
-    UPDATE_POD_TOLERATION = auto()
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
-    UPDATE = (1 << 13) - 1 - 0b11
-    ALL = (1 << 13) - 1
-
-
-class ClusterEvent(NamedTuple):
-    """An event, or what a plugin waits for. ``label`` names special ones."""
-
-    resource: str
-    action: Action
-    label: str = ""
-
-    def __str__(self) -> str:
-        return self.label or f"{self.resource}{name_of(self.action)}"
-
-    @property
-    def is_wild_card(self) -> bool:
-        """Whether it concerns all pods, whatever refused them."""
-        return self.resource == WILD_CARD and self.action == Action.ALL
-
-    def awaits(self, event: ClusterEvent) -> bool:
-        """Whether who waits for this gets ``event`` (``MatchClusterEvents``)."""
-        is_same = self.resource in (WILD_CARD, event.resource) or (
-            self.resource == POD and event.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
-        )
-        return self.is_wild_card or (is_same and bool(self.action & event.action) and event.action <= self.action)
-
 
 ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
@@ -76,13 +31,6 @@ UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILD_CARD, Action.ALL, "UnschedulableTimeou
 FORCE_ACTIVATE = ClusterEvent(WILD_CARD, Action.ALL, "ForceActivate")
 # A move request by nothing in particular, as the tests of the real queue make it.
 MOVE_ALL = ClusterEvent(WILD_CARD, Action.ALL, "MoveAll")
-
-
-def name_of(action: Action) -> str:
-    """The action as upstream prints it; several are joined."""
-    if action in (Action.UPDATE, Action.ALL):
-        return str(action.name).capitalize()
-    return "|".join("".join(word.capitalize() for word in str(each.name).split("_")) for each in action)
 
 
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
@@ -139,7 +87,7 @@ class InFlight:
         self._entries: list[str | Happening] = []
 
     def __contains__(self, pod: Pod) -> bool:
-        return identity(pod) in self._entries
+        return pod.identity in self._entries
 
     def __bool__(self) -> bool:
         return any(isinstance(entry, str) for entry in self._entries)
@@ -152,7 +100,7 @@ class InFlight:
 
     def begin(self, pod: Pod) -> None:
         """The pod was popped."""
-        self._entries.append(identity(pod))
+        self._entries.append(pod.identity)
 
     def record(self, happenings: Iterable[Happening]) -> None:
         """Something happened; nobody needs to know where no pod is in flight."""
@@ -161,12 +109,12 @@ class InFlight:
 
     def since(self, pod: Pod) -> list[Happening]:
         """What happened since the pod was popped."""
-        start = self._entries.index(identity(pod))
+        start = self._entries.index(pod.identity)
         return [entry for entry in self._entries[start:] if isinstance(entry, Happening)]
 
     def end(self, pod: Pod) -> None:
         """The pod is not in flight any more; what only it needed to know is forgotten."""
         if pod in self:
-            self._entries.remove(identity(pod))
+            self._entries.remove(pod.identity)
         first = next((index for index, entry in enumerate(self._entries) if isinstance(entry, str)), len(self._entries))
         del self._entries[:first]

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     DEFAULT_INITIAL_BACKOFF,
     DEFAULT_MAX_BACKOFF,
@@ -17,21 +19,16 @@ from kpreempt.schedulers.kube.queue.backoff import (
     QueuedPodInfo,
 )
 from kpreempt.schedulers.kube.queue.events import (
-    ASSIGNED_POD,
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     MOVE_ALL,
-    NODE,
     NODE_ADD,
     NODE_DELETE,
-    POD,
-    Action,
-    ClusterEvent,
     Happening,
     node_changes,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.hints import SCHEDULING_GATES, registrations_of
+from kpreempt.schedulers.kube.queue.hints import awaited_by
 from kpreempt.schedulers.kube.queue.queue import PriorityQueue
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.queues.interface import Attempt
@@ -221,8 +218,8 @@ def _awaited_events(plugins: set[str]) -> dict[str, list[str]]:
     """The events that plugins wait for, by name, each with its plugins; the pod's own updates are left out."""
     awaited: dict[str, list[str]] = {}
     for plugin in sorted(plugins):
-        for registration in registrations_of(plugin):
-            for name in _names(registration.event):
+        for each in awaited_by(plugin):
+            for name in _names(each.event):
                 waiting = awaited.setdefault(name, [])
                 if plugin not in waiting:
                     waiting.append(plugin)
@@ -256,14 +253,14 @@ def _queued(
         attempts=info.attempts,
         backoff_until=end if end > NO_BACKOFF else None,
         rejected_by=sorted(info.rejector_plugins),
-        held_by=info.gating_plugin if place == Place.GATED and info.gating_plugin != SCHEDULING_GATES else "",
+        held_by=info.gating_plugin if place == Place.GATED and info.gating_plugin != SchedulingGates.name else "",
         moved_by=movers,
     )
 
 
 def _movers_of_gated(info: QueuedPodInfo) -> list[Mover]:
     """What may change the mind of the plugin that holds the pod back; no timer does."""
-    if info.gating_plugin == SCHEDULING_GATES:
+    if info.gating_plugin == SchedulingGates.name:
         return [Mover(MoverKind.GATES_REMOVED)]
     return [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
 
@@ -276,9 +273,9 @@ def _movers_of_backoff(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]
 def _movers(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:
     awaited = _awaited_events(info.rejector_plugins)
     own = any(
-        registration.event.resource == POD and registration.event.action & Action.UPDATE
+        each.event.resource == POD and each.event.action & Action.UPDATE
         for plugin in info.rejector_plugins
-        for registration in registrations_of(plugin)
+        for each in awaited_by(plugin)
     )
     return [
         Mover(MoverKind.FLUSH, queue.leftover_flush_time(info)),

@@ -5,7 +5,7 @@ queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes
 plugin waits for moves the pod, and what happens while it is in flight is known by its cycle alone.
 
 Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
-claims that do not exist yet and pod groups hold no pod back here. Those from outside are in the queue's rules.
+claims that do not exist yet and pod groups hold no pod back here. Those out-of-tree are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
 """
 
@@ -19,6 +19,8 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.events import NODE, Action, Awaited, ClusterEvent
+from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     BackoffQueue,
     QueuedPodInfo,
@@ -26,20 +28,17 @@ from kpreempt.schedulers.kube.queue.backoff import (
 )
 from kpreempt.schedulers.kube.queue.events import (
     FORCE_ACTIVATE,
-    NODE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_UPDATE,
-    Action,
-    ClusterEvent,
     Happening,
     InFlight,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.hints import SCHEDULING_GATES, Registration, is_of_interest, registrations_of
+from kpreempt.schedulers.kube.queue.hints import awaited_by, is_of_interest
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues.heap import Heap
-from kpreempt.schedulers.queues.nominated import Nominator, identity
+from kpreempt.schedulers.queues.nominated import Nominator
 from kpreempt.schedulers.queues.ticks import Ticker
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
@@ -78,7 +77,7 @@ class PriorityQueue:
     ) -> None:
         """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
 
-        ``rules`` are what plugins from outside make of the queue, ``asks_hints`` is the gate SchedulerQueueingHints.
+        ``rules`` are what out-of-tree plugins make of the queue, ``asks_hints`` is the gate SchedulerQueueingHints.
         ``counts_attempts`` is as for ``BackoffQueue``.
         """
         self._rules = rules
@@ -236,7 +235,7 @@ class PriorityQueue:
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         for info in infos:
             is_gated_for_it = info.gating_plugin and not any(
-                each.event.awaits(happening.event) for each in registrations_of(info.gating_plugin)
+                each.event.awaits(happening.event) for each in awaited_by(info.gating_plugin)
             )
             strategy = Strategy.SKIP if is_gated_for_it else self._strategy(info, happening)
             if strategy != Strategy.SKIP:
@@ -260,28 +259,28 @@ class PriorityQueue:
         if not info.rejector_plugins:
             return Strategy.AFTER_BACKOFF
         if event.is_wild_card:
-            is_of_other = isinstance(new, Node) or (new is not None and identity(new) != identity(info.pod))
+            is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
         for plugin in sorted(info.rejector_plugins):
-            for registration in registrations_of(plugin):
-                if not self._awaits(registration, event):
+            for each in awaited_by(plugin):
+                if not self._awaits(each, event):
                     continue
-                if self._asks_hints and registration.hint is not None and not registration.hint(info.pod, old, new):
+                if self._asks_hints and each.hint is not None and not each.hint(info.pod, old, new):
                     continue
                 # Without hints the scheduler looks whether the pod fits on a node that changed, which is not done here.
-                if not registration.is_modelled if self._asks_hints else event.resource == NODE:
+                if not each.is_modelled if self._asks_hints else event.resource == NODE:
                     self.unmodelled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
                 strategy = Strategy.AFTER_BACKOFF
         return strategy
 
-    def _awaits(self, registration: Registration, event: ClusterEvent) -> bool:
+    def _awaits(self, awaited: Awaited, event: ClusterEvent) -> bool:
         """Whether a plugin waits for the event; without hints those that wait for nodes wait for labels and taints."""
-        if registration.event.awaits(event):
+        if awaited.event.awaits(event):
             return True
-        is_of_nodes = registration.event.resource == NODE and event.resource == NODE
+        is_of_nodes = awaited.event.resource == NODE and event.resource == NODE
         return not self._asks_hints and is_of_nodes and event.action in _INSTEAD_OF_ADD
 
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
@@ -329,9 +328,9 @@ class PriorityQueue:
         return min(timers, key=lambda timer: timer[0], default=None)
 
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
-        """Hold the pod back while it has scheduling gates, and then as long as a plugin from outside does."""
+        """Hold the pod back while it has scheduling gates, and then as long as an out-of-tree plugin does."""
         if info.pod.spec.scheduling_gates:
-            info.gating_plugin = SCHEDULING_GATES
+            info.gating_plugin = SchedulingGates.name
         else:
             info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
         if info.gating_plugin:

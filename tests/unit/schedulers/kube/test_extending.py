@@ -25,9 +25,10 @@ from kpreempt.schedulers.kube.configuration.loading import scheduler_from_config
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
+from kpreempt.schedulers.kube.plugin_table import EnabledPlugin
 from kpreempt.schedulers.kube.profile import PointConfig, Profile
 from kpreempt.schedulers.kube.scheduler import MIN_PODS_OF_TABLE, KubeScheduler
-from kpreempt.schedulers.kube.versions import EnabledPlugin, behaviour
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import Code, Outcome, Status, Verdict
 from tests.conformance.made_up_extenders import (
     PREDICATES,

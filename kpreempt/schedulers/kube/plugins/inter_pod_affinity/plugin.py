@@ -6,13 +6,15 @@ Follows ``plugins/interpodaffinity`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import BOOL, INT32
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -35,11 +37,15 @@ from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 PRE_FILTER_KEY = TreeKey("PreFilterInterPodAffinity")
 PRE_SCORE_KEY = TreeKey("PreScoreInterPodAffinity")
 
 
-class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
     """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
 
     name = "InterPodAffinity"
@@ -97,6 +103,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Check the pod's affinity, then its anti-affinity, then that of existing pods."""
         return check_node(filter_state_of(state), node_info)
 
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """None of the pods that may not be beside each other."""
+        from kpreempt.schedulers.kube.bulk.affinity_limits import affinity_limits  # noqa: PLC0415
+
+        return affinity_limits(self.name, filter_state_of(state), table, nodes)
+
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Sum up preferences over all nodes of the cluster; Skip where none applies."""
         own = has_preferences(pod)
@@ -152,3 +164,18 @@ def filter_state_of(state: CycleState) -> FilterState:
     if not isinstance(counts, FilterState):
         raise PluginError(f'error reading "{PRE_FILTER_KEY}" from cycleState: not found')
     return counts
+
+
+def _awaits() -> Sequence[Awaited]:
+    from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import HINTS  # noqa: PLC0415
+
+    return HINTS
+
+
+PLUGIN = in_tree(
+    InterPodAffinity,
+    args={"hardPodAffinityWeight": INT32, "ignorePreferredTermsOfExistingPods": BOOL},
+    default_args=default_args,
+    arg_problems=arg_problems,
+    awaits=_awaits,
+)

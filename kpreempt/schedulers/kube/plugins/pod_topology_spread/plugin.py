@@ -6,16 +6,18 @@ Follows ``plugins/podtopologyspread`` of v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
+from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, STRING, STRING_MAP, STRINGS, ListOf, Struct
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.default_selector import default_selector
+from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.field_errors import child, duplicate, forbidden, invalid, required, unsupported
+from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
-    FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
@@ -39,13 +41,17 @@ from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.limits import PluginLimits
+    from kpreempt.schedulers.kube.bulk.pod_table import PodTable
+
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 PRE_FILTER_KEY = TreeKey("PreFilterPodTopologySpread")
 PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
-class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
     """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
 
     A pod without constraints gets the default ones for what its services and its controller select.
@@ -91,6 +97,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Check the constraints in their order."""
         return check_node(filter_state_of(state), node_info.node)
+
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+        """What each constraint allows in the domains of the nodes."""
+        from kpreempt.schedulers.kube.bulk.spread_limits import spread_limits  # noqa: PLC0415
+
+        return spread_limits(self.name, filter_state_of(state), table, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""
@@ -200,3 +212,36 @@ def _spread_constraint(path: str, constraint: Mapping[str, Any]) -> list[str]:
         detail = "constraint must not define a selector, as they deduced for each pod"
         problems.append(forbidden(child(path, "labelSelector"), detail))
     return problems
+
+
+_CONSTRAINT = Struct(
+    "TopologySpreadConstraint",
+    {
+        "maxSkew": INT32,
+        "topologyKey": STRING,
+        "whenUnsatisfiable": STRING,
+        "labelSelector": Struct(
+            "LabelSelector",
+            {"matchLabels": STRING_MAP, "matchExpressions": ListOf(Struct("LabelSelectorRequirement", REQUIREMENT))},
+        ),
+        "minDomains": INT32,
+        "nodeAffinityPolicy": STRING,
+        "nodeTaintsPolicy": STRING,
+        "matchLabelKeys": STRINGS,
+    },
+)
+
+
+def _awaits() -> Sequence[Awaited]:
+    from kpreempt.schedulers.kube.plugins.pod_topology_spread.hints import HINTS  # noqa: PLC0415
+
+    return HINTS
+
+
+PLUGIN = in_tree(
+    PodTopologySpread,
+    args={"defaultConstraints": ListOf(_CONSTRAINT), "defaultingType": STRING},
+    default_args=default_args,
+    arg_problems=arg_problems,
+    awaits=_awaits,
+)

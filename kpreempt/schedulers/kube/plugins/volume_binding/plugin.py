@@ -7,16 +7,21 @@ from typing import Any
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.arg_types import INT64, SHAPE
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
+from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, on, on_node
 from kpreempt.schedulers.kube.framework.field_errors import child, invalid
+from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
     Handle,
     PluginArgs,
     PluginError,
+    PreBindPlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    ReservePlugin,
     ScorePlugin,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -56,7 +61,7 @@ _STATE_KEY = TreeKey("VolumeBinding")
 _ORDER_KEY = TreeKey("VolumeBinding's order")
 
 
-class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
     """Claims must be bound to volumes that the node reaches, or such volumes must exist or be possible to make."""
 
     name = "VolumeBinding"
@@ -185,3 +190,20 @@ def _state_of(state: CycleState) -> BindingState:
     binding = state.read(_STATE_KEY)
     assert isinstance(binding, BindingState)
     return binding
+
+
+PLUGIN = in_tree(
+    VolumeBinding,
+    args={"bindTimeoutSeconds": INT64, "shape": SHAPE},
+    default_args=default_args,
+    arg_problems=arg_problems,
+    awaits=lambda: [
+        on("StorageClass", WRITTEN),
+        on("PersistentVolumeClaim", WRITTEN),
+        on("PersistentVolume", WRITTEN, is_modelled=True),
+        on_node(Action.ADD | Action.UPDATE_NODE_LABEL),
+        on("CSINode", WRITTEN),
+        on("CSIDriver", Action.UPDATE),
+        on("CSIStorageCapacity", WRITTEN),
+    ],
+)

@@ -1,4 +1,4 @@
-"""What each kube-scheduler from 1.29 to 1.37 decided on the same scenarios, and on some that are made for a difference."""
+"""What kube-scheduler 1.29 to 1.37 decided on the same scenarios, and on some that are made for one difference."""
 
 from __future__ import annotations
 
