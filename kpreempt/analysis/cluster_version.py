@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS, VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS, VOLCANO, Scheduler
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.schedulers.kube.dormant_gates import assume_of_pods
 from kpreempt.schedulers.kube.versions import (
     PREFIX,
+    behaviour,
     decide_alike,
     minor_of,
     modelled_version,
@@ -56,6 +58,14 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
         " server may be newer"
     )
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.TOLD)])
+
+
+def assume_of_gates(scheduler: Scheduler, cluster: ClusterSnapshot) -> list[Assumption]:
+    """That gates are off which are so by default, where pods of the cluster have what they are for."""
+    version = version_of(scheduler.algorithm)
+    if version is None:
+        return []
+    return assume_of_pods(cluster.pods, behaviour(version, scheduler.settings.gates))
 
 
 def _of_version(version: str, what: str) -> Chosen:

@@ -97,9 +97,7 @@ def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], n
     return compare_pods(cluster, questions, by_name, now=at, assumptions=assumptions, phases=run.stopwatch)
 
 
-def _on(
-    asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot
-) -> tuple[dict[str, Scheduler], list[Assumption]]:
+def _on(asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot) -> tuple[dict[str, Scheduler], list[Assumption]]:
     """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
     configured = {label: each.on(cluster) for label, each in asked.items()}
     assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]

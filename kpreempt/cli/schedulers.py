@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
-from kpreempt.analysis.cluster_version import AUTO, algorithm_for
+from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted
@@ -16,7 +16,7 @@ from kpreempt.verdict import Assumption
 class ConfiguredScheduler(NamedTuple):
     """A scheduler, its configuration as plain data where one was given, and the feature gates that were set.
 
-    ``assumptions`` are those about the version of the cluster that it is for.
+    ``assumptions`` are about the cluster that it is for: its version, and gates for which it has objects.
     """
 
     scheduler: Scheduler
@@ -44,6 +44,8 @@ class AskedScheduler:
         self._configuration = configuration
         self._feature_gates = feature_gates or {}
         self._made: dict[str, Scheduler] = {}
+        # Many lines of a batch are about one cluster.
+        self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
         self._first = self._of_any_version() if self.named == AUTO else self._of(self.named)
 
     @property
@@ -53,6 +55,11 @@ class AskedScheduler:
 
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
+        if self._last is None or self._last[0] is not cluster:
+            self._last = cluster, self._configured(cluster)
+        return self._last[1]
+
+    def _configured(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         chosen = algorithm_for(self.named, cluster)
         try:
             scheduler = self._of(chosen.algorithm)
@@ -61,7 +68,8 @@ class AskedScheduler:
                 raise
             why = f"{chosen.algorithm} is asked, by the cluster's version; --algorithm names another"
             raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
-        return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, chosen.assumptions)
+        assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
+        return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
 
     def _of(self, algorithm: str) -> Scheduler:
         if algorithm not in self._made:

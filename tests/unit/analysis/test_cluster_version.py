@@ -40,7 +40,9 @@ def test_a_version_that_is_known_and_modelled_is_asked_without_a_word(server: st
     ("kubelets", "algorithm", "said"),
     [
         pytest.param(["v1.33.5-eks-abc123"], "kube-1.33", "(v1.33.5-eks-abc123)", id="one"),
-        pytest.param(["v1.9.9", "v1.32.13", "v1.33.1", "v1.33.0"], "kube-1.33", "(v1.33.1)", id="the newest of several"),
+        pytest.param(
+            ["v1.9.9", "v1.32.13", "v1.33.1", "v1.33.0"], "kube-1.33", "(v1.33.1)", id="the newest of several"
+        ),
         pytest.param(["kwok-v0.7.0", "v1.31.2"], "kube-1.31", "(v1.31.2)", id="beside a node that only looks like one"),
         pytest.param(["v0.99.0", "v1.31.2"], "kube-1.31", "(v1.31.2)", id="beside one that numbers its own versions"),
     ],

@@ -103,7 +103,18 @@ def test_a_verdict_is_what_explain_prints_as_json(batch: Batch, kpreempt: Callab
     lines.write_text(json.dumps({"name": "a", "pod": manifest}) + "\n")
     (tmp_path / "pod.json").write_text(json.dumps(manifest))
     one = answers(batch(str(lines), "--snapshot", CLUSTER, *NOW))[0]["verdict"]
-    ask = ["explain", "--algorithm", "kube-1.36", "-f", str(tmp_path / "pod.json"), "--snapshot", CLUSTER, *NOW, "-o", "json"]
+    ask = [
+        "explain",
+        "--algorithm",
+        "kube-1.36",
+        "-f",
+        str(tmp_path / "pod.json"),
+        "--snapshot",
+        CLUSTER,
+        *NOW,
+        "-o",
+        "json",
+    ]
     other = json.loads(kpreempt(*ask).stdout)
     # Only explain fills in what the API server would.
     other.pop("admission")

@@ -129,9 +129,7 @@ def test_a_version_that_is_not_modelled_fails_the_gate(
         pytest.param(["explain", "pod/api-1", "-n", "shop"], id="explain"),
     ],
 )
-def test_every_command_goes_by_the_clusters_version(
-    kpreempt: Kpreempt, tmp_path: Path, arguments: list[str]
-) -> None:
+def test_every_command_goes_by_the_clusters_version(kpreempt: Kpreempt, tmp_path: Path, arguments: list[str]) -> None:
     snapshot = of_version("v1.31.14", ON_CALL / "cluster.yaml", tmp_path)
     now = [] if arguments == ["plugins"] else NOW
     ask = [*arguments, "--snapshot", snapshot, *now]

@@ -45,7 +45,12 @@ def test_a_feature_gate_takes_its_plugin_away(kpreempt: Kpreempt) -> None:
         "InPlacePodVerticalScalingInitContainers": False,
         "RestartAllContainersOnContainerExits": False,
     }
-    asked = ["--algorithm", "kube-1.36", "--feature-gates", ",".join(f"{name}={str(value).lower()}" for name, value in gates.items())]
+    asked = [
+        "--algorithm",
+        "kube-1.36",
+        "--feature-gates",
+        ",".join(f"{name}={str(value).lower()}" for name, value in gates.items()),
+    ]
     assert "NodeDeclaredFeatures" in kpreempt("plugins", "-o", "name").stdout.split()
     run = kpreempt("plugins", "-o", "name", *asked)
     assert (run.returncode, run.stderr) == (0, "")

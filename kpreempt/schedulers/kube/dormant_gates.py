@@ -1,0 +1,85 @@
+"""Feature gates that are off by default, where the input has what they are for: what they would change is told.
+
+An API server drops such fields where the gate is off there, so an object that has one comes from a cluster whose gate is
+likely on, or asks for it: the answer by the default is then no answer about that cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.versions import Behaviour, known_gates
+from kpreempt.verdict import Assumption, AssumptionKind
+
+_GROUPS = "GenericWorkload"
+_RESIZES = "InPlacePodVerticalScalingSchedulerPreemption"
+_COMPARING = frozenset({"Lt", "Gt"})
+
+
+def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
+    """What is assumed of the pod that is asked about: that no gate is on whose field it has."""
+    spec = pod.spec
+    found = []
+    if field := _group_field(pod):
+        found.append(_off(pod, field, _GROUPS, "the pods of its group are scheduled together, and not one by one"))
+    if spec.resource_claims and not behaviour.dynamic_resource_allocation:
+        message = "its devices have to be allocated on the node, which is not computed"
+        found.append(_off(pod, "spec.resourceClaims", "DynamicResourceAllocation", message))
+    if spec.resources is not None and not behaviour.pod_level_resources:
+        message = "what the pod requests as a whole takes the place of what its containers do"
+        found.append(_off(pod, "spec.resources", "PodLevelResources", message))
+    if not behaviour.taint_toleration_comparison_operators and any(
+        each.operator in _COMPARING for each in spec.tolerations
+    ):
+        message = "they tolerate taints by number; here they tolerate nothing"
+        found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
+    return found
+
+
+def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption]:
+    """What is assumed of all the pods of a cluster: that they are scheduled and evicted one by one, as by default."""
+    gates = known_gates(behaviour.version)
+    grouped: dict[str, list[str]] = {}
+    deferred: list[str] = []
+    may_resize = _RESIZES in gates
+    for pod in pods:
+        if field := _group_field(pod):
+            grouped.setdefault(field, []).append(pod.key)
+        if may_resize and pod.spec.node_name and _is_deferred(pod):
+            deferred.append(pod.key)
+    found = [
+        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled, and evicted, as groups"))
+        for field, keys in grouped.items()
+    ]
+    if deferred:
+        message = _message(_RESIZES, "they are tried again for the room that they lack, and may evict others")
+        # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
+        found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
+    return found
+
+
+def _group_field(pod: Pod) -> str:
+    if pod.spec.scheduling_group is not None:
+        return "spec.schedulingGroup"
+    return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
+
+
+def _is_deferred(pod: Pod) -> bool:
+    return any(
+        each.type == "PodResizePending" and each.reason == "Deferred" and each.status == "True"
+        for each in pod.status.conditions
+    )
+
+
+def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
+    return Assumption(f"Pod {pod.key}", field, _message(gate, effect))
+
+
+def _message(gate: str, effect: str) -> str:
+    return f"the feature gate {gate} is taken to be off, as it is by default; where it is on, {effect}"
+
+
+def _counted(keys: Sequence[str]) -> str:
+    first = min(keys)
+    return f"Pod {first}" if len(keys) == 1 else f"Pods {first} and {len(keys) - 1:,} more"
