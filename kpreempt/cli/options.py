@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, dataclass
 
 from typer import Argument, Option
 
-
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
     from kpreempt.snapshot.live.flags import ConnectionFlags

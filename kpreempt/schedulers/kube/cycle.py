@@ -23,8 +23,8 @@ from kpreempt.schedulers.kube.assumptions import (
     unprotected,
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
-from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
+from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState

@@ -1,7 +1,7 @@
 """Feature gates that are off by default, where the input has what they are for: what they would change is told.
 
-An API server drops such fields where the gate is off there, so an object that has one comes from a cluster whose gate is
-likely on, or asks for it: the answer by the default is then no answer about that cluster.
+An API server drops such fields where the gate is off there, so an object that has one comes from a cluster whose gate
+is likely on, or asks for it: the answer by the default is then no answer about that cluster.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def _group_field(pod: Pod) -> str:
 
 
 def _is_deferred(pod: Pod) -> bool:
-    return any(
-        each.type == "PodResizePending" and each.reason == "Deferred" and each.status == "True"
-        for each in pod.status.conditions
-    )
+    for each in pod.status.conditions:
+        if each.reason == "Deferred" and each.type == "PodResizePending" and each.status == "True":
+            return True
+    return False
 
 
 def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
