@@ -244,7 +244,8 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
 
 def _uncertain(verdict: Verdict) -> Phrase:
     unread = [each for each in verdict.assumptions if each.kind is AssumptionKind.UNREADABLE]
-    first = next(iter(verdict.assumptions), None)
+    # The cluster's version makes no outcome uncertain.
+    first = next((each for each in verdict.assumptions if each.subject != "cluster"), None)
     # What the scheduler seems to miss is there, perhaps.
     reason = (
         f"{unread[0].subject} {unread[0].message}" if unread else verdict.reason or (first.message if first else "")

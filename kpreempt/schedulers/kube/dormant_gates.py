@@ -14,6 +14,7 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 _GROUPS = "GenericWorkload"
 _RESIZES = "InPlacePodVerticalScalingSchedulerPreemption"
+_LABEL_KEYS = "MatchLabelKeysInPodAffinity"
 _COMPARING = frozenset({"Lt", "Gt"})
 
 
@@ -34,6 +35,12 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     ):
         message = "they tolerate taints by number; here they tolerate nothing"
         found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
+    if _has_label_keys(pod) and not _is_on(_LABEL_KEYS, behaviour):
+        message = (
+            f"the feature gate {_LABEL_KEYS}, which is off by default, is taken to be on: where it is off, the API"
+            " server drops these keys"
+        )
+        found.append(Assumption(f"Pod {pod.key}", "spec.affinity[].matchLabelKeys", message))
     return found
 
 
@@ -57,6 +64,23 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
         # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
         found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
     return found
+
+
+def _is_on(gate: str, behaviour: Behaviour) -> bool:
+    """Whether a gate of the API server is on by default in the version, or gone with what it guarded left on."""
+    known = known_gates(behaviour.version).get(gate)
+    return known is None or known.default
+
+
+def _has_label_keys(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(
+        term.match_label_keys or term.mismatch_label_keys
+        for each in rules
+        if each is not None
+        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+    )
 
 
 def _group_field(pod: Pod) -> str:
