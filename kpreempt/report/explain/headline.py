@@ -63,11 +63,12 @@ def pod_facts(verdict: Verdict) -> Phrase:
 def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
     """What the cluster is, and how old the picture of it."""
     cluster = verdict.cluster
-    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), verdict.algorithm]
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
     if cluster.version:
         facts.append(cluster.version)
     if cluster.age_seconds is not None:
         facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+    facts.append(verdict.algorithm)
     if options.verbose and cluster.skipped:
         skipped = ", ".join(f"{number:,} {kind}" for kind, number in sorted(cluster.skipped.items()))
         facts.append(f"not read: {skipped}")
