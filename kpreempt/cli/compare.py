@@ -19,7 +19,7 @@ class CompareRequest(
     pod: Pod = None
     algorithms: Annotated[
         str | None,
-        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: kube-1.13,{NEWEST_ALGORITHM}"),
+        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{NEWEST_ALGORITHM}"),
     ] = None
     files: Manifests = []
     select: Select = []
@@ -43,7 +43,7 @@ def compare(request: CompareRequest) -> int:
 
     The same: the pod lands, evicts or lands nowhere with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
-    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false.
+    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
     """
     from kpreempt.cli.compare_run import run_compare
 

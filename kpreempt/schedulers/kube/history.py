@@ -68,6 +68,23 @@ def changes_in(minor: str) -> list[ToldChange]:
     return [*_rules(minor), *_gates(before, minor), *_plugins(before, minor)]
 
 
+def known_changes(minor: str) -> list[str]:
+    """What is known to be otherwise in the oldest modelled version than in ``minor``, which is older, in sentences.
+
+    Nothing where nothing is known: for newer versions, and for those from before the tables begin.
+    """
+    oldest, number = next(iter(RELEASES)), int(minor.split(".")[1])
+    if not _FIRST_MINOR <= number < int(oldest.split(".")[1]):
+        return []
+    between = [f"1.{each}" for each in range(number + 1, int(oldest.split(".")[1]) + 1)]
+    rules = [change for each in between for change in _rules(each)]
+    return [each.sentence for each in (*rules, *_gates(minor, oldest), *_plugins(minor, oldest))]
+
+
+# The version from which on the tables of gates and plugins are whole.
+_FIRST_MINOR = 25
+
+
 def _rules(minor: str) -> Iterator[ToldChange]:
     for change in CHANGES.values():
         source = change.source if change.source.startswith(("pkg/", "k8s.io/")) else f"{_PLUGINS}/{change.source}"
