@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.queues.interface import SchedulingQueue
 
+# What a line of ``batch`` means that names none.
 DEFAULT_ALGORITHM = NEWEST_ALGORITHM
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pending.verdicts import decide_pending, pending_pods
@@ -78,6 +78,7 @@ def pods_at_risk(
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *(unread_of(cluster, [BUDGETS]) if items else ())]
     return PodsAtRisk(
+        algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),
         at=now,
         matching=len(asked),
@@ -85,9 +86,7 @@ def pods_at_risk(
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
-        assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
-        ),
+        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
 
 

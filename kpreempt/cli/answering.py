@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.scheduler_configs import read_scheduler_config
+from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -53,16 +54,18 @@ class Run:
         """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
-    def read_scheduler(self) -> ConfiguredScheduler:
+    def read_scheduler(self) -> AskedScheduler:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
         configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
         policy = read_document(request.policy_config) if request.policy_config else None
         gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
         plugins = extensions.found(configuration) if configuration or extensions.plugins else []
-        algorithm = request.algorithm or ""
-        scheduler = scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
-        return ConfiguredScheduler(scheduler, configuration, gates)
+
+        def make(algorithm: str) -> Scheduler:
+            return scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
+
+        return AskedScheduler(request.algorithm, make, configuration, gates)
 
     def connect(self) -> Connection | None:
         """The connection to the live cluster, unless there are snapshots. Raises what ``live_connection`` raises."""
@@ -123,14 +126,6 @@ class Run:
         what = f"{first.subject}: {first.field}: {first.message}{others}"
         complain(f"--strict: the answer rests on an assumption: {what}")
         return EXIT_GATE
-
-
-class ConfiguredScheduler(NamedTuple):
-    """A scheduler, its configuration as plain data where one was given, and the feature gates that were set."""
-
-    scheduler: Scheduler
-    configuration: Mapping[str, Any] | None
-    feature_gates: Mapping[str, bool]
 
 
 def time_of_answer(text: str | None) -> datetime:

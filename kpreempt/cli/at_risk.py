@@ -33,20 +33,21 @@ def at_risk(request: AtRiskRequest) -> int:
     selection = select_pods(request)
     single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
-    scheduler = run.read_scheduler().scheduler
+    asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
     if not request.namespace and not request.all_namespaces:
         selection = selection._replace(namespace=usual_namespace(live))
-    loaded = run.load(live, scheduler.wanted)
+    loaded = run.load(live, asked.wanted)
+    configured = asked.on(loaded.cluster)
     answer = pods_at_risk(
         loaded.cluster,
-        scheduler,
+        configured.scheduler,
         now=now,
         at=run.time_of(loaded.cluster, now),
         is_asked=selection.has,
         limit=request.limit,
-        assumptions=loaded.assumptions,
+        assumptions=[*configured.assumptions, *loaded.assumptions],
         phases=run.stopwatch,
     )
     run.write_once(answer, now)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.answering import time_of_answer
 from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster, single_use_of_stdin
@@ -28,6 +29,7 @@ from kpreempt.cli.scenarios import (
     unread_of,
     volcano_configuration_of,
 )
+from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError
@@ -140,8 +142,8 @@ class Answerer:
         self._now = now
         self._source = source
         self._phases = phases
-        self._scheduler_for = b""
-        self._scheduler: Scheduler | None = None
+        self._asked_for = b""
+        self._asked: AskedScheduler | None = None
         self._prepared_for: tuple[Scheduler, bool] | None = None
         self._prepared: Any = None
 
@@ -177,10 +179,12 @@ class Answerer:
         return Answer(_error_line(line, message), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        scheduler = self._scheduler_of(scenario)
+        asked = self._scheduler_of(scenario)
         with self._phases.phase("decode"):
-            situation = situation_of(scenario, source, self._base, scheduler.wanted)
+            situation = situation_of(scenario, source, self._base, asked.wanted)
         cluster = situation.cluster
+        configured = asked.on(cluster)
+        scheduler = configured.scheduler
         prepare = self._prepare_once if self._base and cluster is self._base.cluster else self._prepare
         prepared = prepare(cluster, scheduler, is_queued=scenario.queued)
         return explain_pod(
@@ -189,7 +193,7 @@ class Answerer:
             scheduler,
             prepared,
             now=self._now,
-            assumptions=[*situation.assumptions, *unread_of(scheduler.wanted, self._base)],
+            assumptions=[*configured.assumptions, *situation.assumptions, *unread_of(asked.wanted, self._base)],
             phases=self._phases,
         )
 
@@ -207,20 +211,21 @@ class Answerer:
             verdict = run_session(cluster, configuration, now=self._now)
         return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
 
-    def _scheduler_of(self, scenario: Scenario) -> Scheduler:
+    def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
         """The scheduler of a line; that of the line before, if both ask for the same."""
         asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates))
-        if self._scheduler is None or asked_for != self._scheduler_for:
+        if self._asked is None or asked_for != self._asked_for:
             configuration = configuration_of(scenario)
-            self._scheduler = scheduler_for(
-                scenario.algorithm or "",
-                configuration,
-                scenario.feature_gates,
+            make = partial(
+                scheduler_for,
+                configuration=configuration,
+                feature_gates=scenario.feature_gates,
                 plugins=self._extensions.found(configuration),
                 connect=self._extensions.connect,
             )
-            self._scheduler_for = asked_for
-        return self._scheduler
+            self._asked = AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
+            self._asked_for = asked_for
+        return self._asked
 
     def _prepare(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, is_queued: bool) -> Any:
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.

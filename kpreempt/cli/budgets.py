@@ -42,16 +42,17 @@ def budgets(request: BudgetsRequest) -> int:
     worst = _severity(request.fail_on)
     single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
-    scheduler = run.read_scheduler().scheduler
+    asked = run.read_scheduler()
     now = run.now()
-    loaded = run.load(run.connect(), scheduler.wanted)
+    loaded = run.load(run.connect(), asked.wanted)
+    configured = asked.on(loaded.cluster)
     answer = audit_budgets(
         loaded.cluster,
-        scheduler,
+        configured.scheduler,
         now=now,
         at=run.time_of(loaded.cluster, now),
         selection=selection,
-        assumptions=loaded.assumptions,
+        assumptions=[*configured.assumptions, *loaded.assumptions],
         spread=Spread(run.stopwatch, request.jobs),
         phases=run.stopwatch,
     )

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.algorithms import VOLCANO, Scheduler
+from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
@@ -20,6 +20,7 @@ from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input, usual_namespace
 from kpreempt.cli.gate_settings import gate_settings
+from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
@@ -38,7 +39,7 @@ def run_check(request: CheckRequest) -> int:
     stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
     live = run.connect()
-    scheduler = _scheduler(request, run, live)
+    asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
     documents = read_change(request.files)
@@ -53,9 +54,10 @@ def run_check(request: CheckRequest) -> int:
         phases=stopwatch,
         keeps=wanted_by([*documents, *base], namespace, deletions),
         with_cron_jobs=with_cron_jobs,
-        wanted=scheduler.wanted,
+        wanted=asked.wanted,
     )
-    decode = object_decoder(scheduler.wanted)
+    configured = asked.on(loaded.cluster)
+    decode = object_decoder(asked.wanted)
     with stopwatch.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
         plan = plan_change(
@@ -80,10 +82,10 @@ def run_check(request: CheckRequest) -> int:
             seed=request.seed,
             runs=request.runs,
             worst_of=request.max_plays if request.worst_case else 0,
-            assumptions=loaded.assumptions,
+            assumptions=[*configured.assumptions, *loaded.assumptions],
             is_live=live is not None,
         ),
-        scheduler,
+        configured.scheduler,
         decode,
         now=now,
         at=run.time_of(loaded.cluster, now),
@@ -122,9 +124,9 @@ def _refuse_contradictions(request: CheckRequest) -> None:
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
 
 
-def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Scheduler:
+def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> AskedScheduler:
     if request.algorithm != VOLCANO:
-        return run.read_scheduler().scheduler
+        return run.read_scheduler()
     from kpreempt.analysis.volcano.pods import VolcanoOfPods
     from kpreempt.cli.volcano_configuration import read_volcano_configuration
 
@@ -132,7 +134,8 @@ def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> Sche
         raise UsageError(f"{VOLCANO} has neither feature gates nor a Policy file")
     if any(request.extensions):
         raise UsageError(f"{VOLCANO} has neither plugins of one's own here nor extenders")
-    return VolcanoOfPods(read_volcano_configuration(request.scheduler_config, None, live), decode_object)
+    volcano = VolcanoOfPods(read_volcano_configuration(request.scheduler_config, None, live), decode_object)
+    return AskedScheduler(VOLCANO, lambda _: volcano)
 
 
 def _waivers_of(plan: Plan, documents: Sequence[ManifestDocument], namespace: str) -> list[Waiver]:

@@ -19,7 +19,7 @@ class CompareRequest(
     pod: Pod = None
     algorithms: Annotated[
         str | None,
-        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: kube-1.13,{NEWEST_ALGORITHM}"),
+        Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{NEWEST_ALGORITHM}"),
     ] = None
     upgrade_to: Annotated[
         str | None,
@@ -38,7 +38,9 @@ class CompareRequest(
     algorithm: Annotated[
         str | None,
         Option(
-            "--algorithm", metavar="kube-1.29...kube-1.37", help="With --upgrade-to: not the cluster's own version."
+            "--algorithm",
+            metavar="auto|kube-1.29...kube-1.37",
+            help="With --upgrade-to: not the cluster's own version.",
         ),
     ] = None
     scheduler_config: Annotated[
@@ -64,7 +66,7 @@ def compare(request: CompareRequest) -> int:
 
     The same: the pod lands, evicts or lands nowhere with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
-    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false.
+    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
 
     With --upgrade-to it is the cluster's own version and a newer one: which pending pods, pods of a manifest and next
     pods of workloads (--workloads) would then land elsewhere, evict others or land no longer, and which change of

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, VOLCANO, Scheduler, scheduler_for
+from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.compare.schedulers import compare_pods, comparison_of, prepare_anew
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
@@ -33,6 +36,7 @@ from kpreempt.cli.scenarios import (
     unread_of,
 )
 from kpreempt.cli.scheduler_configs import read_scheduler_config
+from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -44,6 +48,8 @@ from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
 if TYPE_CHECKING:
     from kpreempt.cli.compare import CompareRequest
+
+_OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
 def run_compare(request: CompareRequest) -> int:
@@ -85,13 +91,32 @@ def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], n
     live = run.connect()
     namespace = request.namespace or usual_namespace(live)
     templates = picked(read_subjects(request.files, namespace).templates, request.select, request.namespace)
-    schedulers = {each.label: each.scheduler() for each in compared}
-    wanted = all_wanted(each.wanted for each in schedulers.values())
+    asked = {each.label: each.asked() for each in compared}
+    wanted = all_wanted(each.wanted for each in asked.values())
     loaded = run.load(live, wanted)
+    schedulers, assumed = _on(asked, loaded.cluster)
     with run.stopwatch.phase("admission"):
         cluster, questions = _questions(request, loaded.cluster, templates, namespace, object_decoder(wanted))
     at = run.time_of(cluster, now)
-    return compare_pods(cluster, questions, schedulers, now=at, assumptions=loaded.assumptions, phases=run.stopwatch)
+    assumptions = [*assumed, *loaded.assumptions]
+    by_name = _by_version(schedulers)
+    return compare_pods(cluster, questions, by_name, now=at, assumptions=assumptions, phases=run.stopwatch)
+
+
+def _on(asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot) -> tuple[dict[str, Scheduler], list[Assumption]]:
+    """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
+    configured = {label: each.on(cluster) for label, each in asked.items()}
+    assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
+    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
+
+
+def _by_version(schedulers: Mapping[str, Scheduler]) -> dict[str, Scheduler]:
+    """The schedulers by their labels, in which the version stands for ``auto``, unless another has that label."""
+    named: dict[str, Scheduler] = {}
+    for label, scheduler in schedulers.items():
+        shown = _OF_AUTO.sub(scheduler.algorithm, label)
+        named[label if shown in schedulers or shown in named else shown] = scheduler
+    return named
 
 
 def _questions(
@@ -142,16 +167,17 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
 def _compare_scenario(
     scenario: Scenario, ready: _Ready, source: str, now: datetime, stopwatch: Stopwatch
 ) -> Comparison:
-    schedulers = ready.schedulers(scenario)
-    wanted = all_wanted(each.wanted for each in schedulers.values())
+    asked = ready.asked(scenario)
+    wanted = all_wanted(each.wanted for each in asked.values())
     situation = situation_of(scenario, source, ready.loaded, wanted)
+    schedulers, assumed = _on(asked, situation.cluster)
     return compare_pods(
         situation.cluster,
         [Question(pod=situation.asked)],
         schedulers,
         now=now,
         is_queued=scenario.queued,
-        assumptions=[*situation.assumptions, *unread_of(wanted, ready.loaded)],
+        assumptions=[*assumed, *situation.assumptions, *unread_of(wanted, ready.loaded)],
         prepare=ready.prepare,
         phases=stopwatch,
     )
@@ -165,22 +191,22 @@ class _Ready:
         self.base = loaded.cluster if loaded else None
         self._compared = compared
         self._kept_for = b""
-        self._schedulers: dict[str, Scheduler] = {}
+        self._asked: dict[str, AskedScheduler] = {}
         self._prepared: dict[int, Any] = {}
 
-    def schedulers(self, scenario: Scenario) -> dict[str, Scheduler]:
+    def asked(self, scenario: Scenario) -> dict[str, AskedScheduler]:
         """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
         asked_for = msgspec.json.encode((scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued))
         if asked_for != self._kept_for:
             configuration = configuration_of(scenario)
-            self._schedulers = {
-                each.label: each.scheduler(configuration, scenario.feature_gates)
+            self._asked = {
+                each.label: each.asked(configuration, scenario.feature_gates)
                 if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
-                else each.scheduler()
+                else each.asked()
                 for each in self._compared
             }
             self._kept_for, self._prepared = asked_for, {}
-        return self._schedulers
+        return self._asked
 
     def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
         """The cluster made ready for one of the schedulers."""
@@ -200,24 +226,28 @@ class Compared(NamedTuple):
     feature_gates: Mapping[str, bool]
     extensions: Extensions = Extensions()
 
-    def scheduler(
+    def asked(
         self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
-    ) -> Scheduler:
+    ) -> AskedScheduler:
         """The scheduler; what is given here counts where the algorithm brings nothing of its own.
 
         A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
         """
         own = self.configuration or configuration
         if self.algorithm == VOLCANO:
-            return _volcano(self)
+            volcano = _volcano(self)
+            return AskedScheduler(VOLCANO, lambda _: volcano)
         plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
         both = {**(gates or {}), **self.feature_gates}
-        return scheduler_for(self.algorithm, own, both, plugins=plugins, connect=self.extensions.connect)
+        make = partial(
+            scheduler_for, configuration=own, feature_gates=both, plugins=plugins, connect=self.extensions.connect
+        )
+        return AskedScheduler(self.algorithm, make)
 
 
 def wanted_of(compared: Sequence[Compared]) -> Wanted:
     """What the plugins of any of them read beyond what every snapshot has."""
-    return all_wanted(each.scheduler().wanted for each in compared)
+    return all_wanted(each.asked().wanted for each in compared)
 
 
 def parse_compared(text: str, extensions: Extensions = Extensions()) -> list[Compared]:
@@ -251,5 +281,5 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
     compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Now rather than after the cluster was read: most mistakes are made here.
-    compared.scheduler()
+    compared.asked()
     return compared

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.compare.cluster_version import algorithm_for
+from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
 from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
 from kpreempt.analysis.compare.version_pair import parse_version, versions_between
 from kpreempt.analysis.compare.workloads import keeps_workloads, next_pods
@@ -71,12 +71,13 @@ def _answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComp
     keeps = keeps_workloads if request.workloads else None
     # What plugins read is the same in all versions.
     loaded = run.load(live, newer.wanted, keeps=keeps, with_cron_jobs=request.workloads)
-    base, said = algorithm_for(request.algorithm or "", loaded.cluster)
+    base, said = algorithm_for(request.algorithm or AUTO, loaded.cluster)
     versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
     at = run.time_of(loaded.cluster, now)
     with run.stopwatch.phase("admission"):
         asked, untold = _asked(request, loaded, templates, namespace, at)
-    said = [*said, *loaded.assumptions, *untold]
+    gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
+    said = [*said, *gates_off, *loaded.assumptions, *untold]
     return compare_upgrade(asked, versions, now=at, assumptions=said, phases=run.stopwatch), now
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, VOLCANO
+from kpreempt.analysis.algorithms import ALGORITHMS, QUEUE_ALGORITHMS, VOLCANO
+from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
@@ -49,33 +50,37 @@ def run_explain(request: ExplainRequest) -> int:
     now = run.now()
     _check(request)
     if request.aftermath:
-        _check_queue(request.algorithm or DEFAULT_ALGORITHM)
+        _check_queue(request.algorithm or AUTO)
     overrides = _overrides(request)
-    scheduler = run.read_scheduler().scheduler
-    overrides = msgspec.structs.replace(overrides, any_annotation=scheduler.wanted.pod_annotations)
+    asked = run.read_scheduler()
+    overrides = msgspec.structs.replace(overrides, any_annotation=asked.wanted.pod_annotations)
     live = run.connect()
     usual = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, usual)
-    loaded = run.load(live, scheduler.wanted, additions=request.additions, with_events=False)
+    loaded = run.load(live, asked.wanted, additions=request.additions, with_events=False)
+    configured = asked.on(loaded.cluster)
+    scheduler = configured.scheduler
+    if request.aftermath:
+        _check_queue(scheduler.algorithm)
     with run.stopwatch.phase("admission"):
         namespace = request.namespace or usual
         cluster = _overridden(loaded.cluster, request, namespace)
         decode = object_decoder(scheduler.wanted)
         if request.pod:
             found = pod_in_cluster(cluster, request.pod, namespace or DEFAULT_NAMESPACE)
-            asked = question_in_cluster(found, overrides, decode)
+            situation = question_in_cluster(found, overrides, decode)
         else:
-            asked = questions_of(cluster, templates, overrides, decode)
+            situation = questions_of(cluster, templates, overrides, decode)
     # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
-    ages = None if request.now is None and asked.cluster.taken_at is not None else now
+    ages = None if request.now is None and situation.cluster.taken_at is not None else now
     verdicts = explain_pods(
-        asked.cluster,
-        asked.questions,
+        situation.cluster,
+        situation.questions,
         scheduler,
         now=now,
-        at=ages or asked.cluster.taken_at,
-        assumptions=loaded.assumptions,
+        at=ages or situation.cluster.taken_at,
+        assumptions=[*configured.assumptions, *loaded.assumptions],
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
         simulates_on=request.aftermath,

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, dataclass
 
 from typer import Argument, Option
 
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
-
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -70,8 +68,8 @@ Without = Annotated[
 Additions = Annotated[
     list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
-_DIFFERENCES = f"(default: {NEWEST_ALGORITHM}); kpreempt algorithms says how they differ."
-_ALGORITHMS = "kube-1.8|kube-1.13|kube-1.18|kube-1.29...kube-1.37"
+_DIFFERENCES = "(default: auto, that of the cluster's own version); kpreempt algorithms says how they differ."
+_ALGORITHMS = "auto|kube-1.8|kube-1.13|kube-1.18|kube-1.29...kube-1.37"
 Algorithm = Annotated[
     _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]

@@ -39,7 +39,7 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     selection = select_pods(request)
     _check(request)
     run = Run(request)
-    configured = run.read_scheduler()
+    asked = run.read_scheduler()
     # Kept until a look fails.
     live: list[Connection | None] = []
 
@@ -48,7 +48,8 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
         if not live:
             live.append(run.connect())
         now = run.now()
-        loaded = run.load(live[0], configured.scheduler.wanted)
+        loaded = run.load(live[0], asked.wanted)
+        configured = asked.on(loaded.cluster)
         return explain_pending(
             loaded.cluster,
             configured.scheduler,
@@ -56,7 +57,7 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
             at=run.time_of(loaded.cluster, now),
             is_asked=selection.has,
             namespace=selection.namespace,
-            assumptions=loaded.assumptions,
+            assumptions=[*configured.assumptions, *loaded.assumptions],
             max_backoff=max_backoff_of(configured.configuration),
             spread=Spread(run.stopwatch, request.jobs),
             phases=run.stopwatch,

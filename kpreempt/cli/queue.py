@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from kpreempt.cli.options import After, AnswerRequest
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kpreempt.cli.answering import ConfiguredScheduler, Run
+    from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import LoadedCluster
+    from kpreempt.cli.schedulers import ConfiguredScheduler
     from kpreempt.model.wanted import Wanted
     from kpreempt.schedulers.queue_rules import QueueRules
     from kpreempt.schedulers.queues import SchedulingQueue
@@ -23,8 +23,12 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     """What the options of ``kpreempt queue`` ask for."""
 
     algorithm: Annotated[
-        str, Option(metavar="kube-1.8|kube-1.13|kube-1.29...kube-1.37", help="The queue of this scheduler.")
-    ] = NEWEST_ALGORITHM
+        str | None,
+        Option(
+            metavar="auto|kube-1.8|kube-1.13|kube-1.29...kube-1.37",
+            help="The queue of this scheduler (default: auto, that of the cluster's own version).",
+        ),
+    ] = None
     events: Annotated[
         str | None,
         After("snapshots"),
@@ -42,24 +46,27 @@ def queue(request: QueueRequest) -> int:
     """
     from functools import partial
 
-    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, has_queue, is_kube_algorithm
+    from kpreempt.analysis.algorithms import is_kube_algorithm
+    from kpreempt.analysis.cluster_version import AUTO
     from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin
     from kpreempt.cli.queue_events import read_events
     from kpreempt.cli.workers import Spread
-    from kpreempt.errors import UsageError
     from kpreempt.snapshot import object_decoder
 
-    algorithm = request.algorithm or DEFAULT_ALGORITHM
-    if not has_queue(algorithm):
-        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+    named = request.algorithm or AUTO
+    if named != AUTO:
+        _check_modelled(named)
     run = Run(request)
-    configured = run.read_scheduler()
+    asked = run.read_scheduler()
     single_use_of_stdin({"--snapshot": request.snapshots, "--events": [request.events] if request.events else []})
     now = run.now()
+    loaded = _load(request, run, asked.wanted)
+    configured = asked.on(loaded.cluster)
     scheduler = configured.scheduler
-    loaded = _load(request, run, scheduler.wanted)
+    algorithm = scheduler.algorithm
+    _check_modelled(algorithm)
     at = run.time_of(loaded.cluster, now)
     question = QueueQuestion(
         algorithm=algorithm,
@@ -75,12 +82,21 @@ def queue(request: QueueRequest) -> int:
         # Read after the cluster, whose time is that of a first event which says none.
         read_events(request.events, at) if request.events else [],
         object_decoder(scheduler.wanted),
-        assumptions=loaded.assumptions,
+        assumptions=[*configured.assumptions, *loaded.assumptions],
         spread=Spread(run.stopwatch, request.jobs),
         phases=run.stopwatch,
     )
     run.write_once(answer, answer.at)
     return run.exit_code(answer.assumptions)
+
+
+def _check_modelled(algorithm: str) -> None:
+    """Raise ``UsageError`` for an algorithm whose queue is not modelled."""
+    from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS, has_queue
+    from kpreempt.errors import UsageError
+
+    if not has_queue(algorithm):
+        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
 
 
 def _load(request: QueueRequest, run: Run, wanted: Wanted) -> LoadedCluster:

@@ -10,7 +10,7 @@ from kpreempt.cli.options import AnswerRequest
 
 
 class WhoPreemptedRequest(
-    AnswerRequest, without=["all_namespaces", "selector", "algorithm", "policy_config", "verbose", "strict", "jobs"]
+    AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
 ):
     """What the options of ``kpreempt who-preempted`` ask for."""
 
@@ -38,20 +38,30 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     name = pod_name(request.pod)
     single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
     run = Run(request)
-    scheduler = run.read_scheduler().scheduler
+    asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
-    cluster = run.load(live, scheduler.wanted).cluster
+    cluster = run.load(live, asked.wanted).cluster
     answer = events.who_preempted(cluster, request.namespace or usual_namespace(live), name)
     if request.before:
         earlier = load_cluster(
             request.before,
             skip_bad_objects=request.skip_bad_objects,
             phases=run.stopwatch,
-            wanted=scheduler.wanted,
+            wanted=asked.wanted,
         )
+        # It was decided by the version of that time.
+        configured = asked.on(earlier.cluster)
         # What plugins miss in a dump is part of the answer.
-        assumptions = earlier.assumptions if scheduler.wanted else ()
-        answer = reconstruct(answer, cluster, earlier.cluster, scheduler, now=now, assumptions=assumptions)
+        assumptions = earlier.assumptions if asked.wanted else ()
+        answer = reconstruct(
+            answer,
+            cluster,
+            earlier.cluster,
+            configured.scheduler,
+            now=now,
+            version=configured.assumptions,
+            assumptions=assumptions,
+        )
     run.write_once(answer, run.time_of(cluster, now))
     return 0

@@ -216,6 +216,13 @@ class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", omit_defau
     pod_group_name: str | None = None
 
 
+class PodWorkloadReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """The workload and its group that a pod belongs to (alpha in 1.35, and gone since)."""
+
+    name: str = ""
+    pod_group: str = ""
+
+
 class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
 
@@ -242,6 +249,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: PodSchedulingGroup | None = None
+    workload_ref: PodWorkloadReference | None = None
 
     @property
     def grace_seconds(self) -> int:

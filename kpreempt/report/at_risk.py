@@ -28,6 +28,9 @@ def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
     """A sentence, who is threatened now, from which priority on, and the order on each node."""
     page = Page(options.width)
     page.paragraph(*_headline(answer))
+    if answer.matching:
+        facts = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
+        page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=2)
     _add_threats(page, answer, options)
     _add_thresholds(page, answer)
     _add_budgets(page, answer)

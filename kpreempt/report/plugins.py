@@ -28,6 +28,7 @@ _OWN_SOURCE = "kube-scheduler"
 def render_plugins(listed: SchedulerPlugins, options: RenderOptions) -> str:
     """The plugins of each profile by extension point, then where the out-of-tree ones are from, and the extenders."""
     page = Page(options.width)
+    page.paragraph("The plugins of ", strong(listed.algorithm))
     for profile in listed.profiles:
         page.blank()
         _add_profile(page, profile)

@@ -140,7 +140,8 @@ def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) 
     when = f" of {format_time(found.taken_at)}" if found.taken_at else ""
     label = Span("BEFORE", "heading")
     there = " (it was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
-    page.labelled(label, f"in the snapshot{when}", there, ": ", *_result(found), column=LABEL_COLUMN)
+    by = f", by {found.algorithm}" if found.algorithm else ""
+    page.labelled(label, f"in the snapshot{when}", there, f"{by}: ", *_result(found), column=LABEL_COLUMN)
     if found.refusal is not None and not found.refusal.is_success:
         evidence = describe(found.refusal.detail)
         words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"

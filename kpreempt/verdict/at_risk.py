@@ -109,6 +109,7 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
 
     api_version: str = API_VERSION
     kind: str = "PodsAtRisk"
+    algorithm: str = ""
     cluster: ClusterSummary = ClusterSummary()
     at: datetime | None = None
     matching: int = 0

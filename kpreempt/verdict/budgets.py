@@ -189,6 +189,7 @@ class BudgetAudit(Record, frozen=True, kw_only=True):
 
     api_version: str = API_VERSION
     kind: str = "BudgetAudit"
+    algorithm: str = ""
     cluster: ClusterSummary = ClusterSummary()
     at: datetime | None = None
     pending: int = 0

@@ -141,6 +141,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
 
     api_version: str = API_VERSION
     kind: str = "PendingPods"
+    algorithm: str = ""
     at: datetime | None = None
     cluster: ClusterSummary = ClusterSummary()
     in_queue: int = 0

@@ -73,7 +73,8 @@ class AssumptionKind(StrEnum):
 
     ``NotModelled``: something that is not evaluated, and could change who lands or leaves. ``Unreadable``: objects of a
     kind could not be read. ``SetAside``: a bad object was left out. ``Uncertain``: one of several things may happen,
-    and one was taken. ``Told``: only how something is told rests on it, not what happens.
+    and one was taken. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
+    input is as it says.
     """
 
     NOT_MODELLED = "NotModelled"

@@ -69,6 +69,7 @@ class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     result: ReconstructionResult
+    algorithm: str = ""
     taken_at: datetime | None = None
     outcome: Outcome | None = None
     node: str = ""

@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import yaml
 
 from tests.live.patience import until
-from tests.live.plane import ControlPlane, Object, RefusedError
+from tests.live.plane import ControlPlane, Object, RefusedError, Watch
 from tests.live.plugin import environment
 from tests.live.resting import PATIENCE_SECONDS, RESOURCES, Objects, at_rest, condition, objects_of
 from tests.live.standings import WORKLOADS, Standings, standings, tops_of, workload_of
@@ -28,6 +29,8 @@ DUMPED = (
     "namespaces,nodes,priorityclasses,poddisruptionbudgets,services,deployments,replicasets,statefulsets,daemonsets,"
     "controllerrevisions,jobs,pods"
 )
+# A pod of the test's own, which marks the end of a rollout.
+_MARK = "mark"
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,19 @@ class Stage:
     def play(self, change: list[Object], before: Objects) -> Rollout:
         """Apply the change to the cluster, and wait for the end of what it brings about."""
         version = self._plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
-        self._apply(change)
-        after = at_rest(self._plane)
+        # Read while it happens: a server that is busy forgets the first changes before the last have come.
+        watch = self._plane.watch(RESOURCES["Pod"], version)
+        with ThreadPoolExecutor(1) as reader:
+            preempted = reader.submit(_preempted, watch)
+            try:
+                self._apply(change)
+                after = at_rest(self._plane)
+                self._plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
+                gone = preempted.result(PATIENCE_SECONDS)
+            finally:
+                watch.close()
         tops = tops_of(before) | tops_of(after)
-        victims = [
-            (workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"])
-            for pod in self._preempted(version)
-        ]
+        victims = [(workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in gone]
         return Rollout(standings(before), standings(after), victims)
 
     def _kubectl(self, *words: str, **options: Any) -> None:
@@ -105,22 +114,6 @@ class Stage:
         except RefusedError:
             return False
         return bool(pod["spec"]["priority"] == priority_class["value"])
-
-    def _preempted(self, version: str) -> list[Object]:
-        """The pods that were preempted from that version on. A pod of the test's own marks the end."""
-        mark = self._plane.request("POST", PODS, _pod("mark", schedulingGates=[{"name": "test.example/mark"}]))
-        watch = self._plane.watch(RESOURCES["Pod"], version)
-        found: dict[str, Object] = {}
-        try:
-            for pod in watch.objects(PATIENCE_SECONDS):
-                assert pod["kind"] == "Pod", pod
-                if pod["metadata"]["uid"] == mark["metadata"]["uid"]:
-                    return list(found.values())
-                if condition(pod, "DisruptionTarget").get("reason") == "PreemptionByScheduler":
-                    found[pod["metadata"]["uid"]] = pod
-        finally:
-            watch.close()
-        raise AssertionError("the watch does not tell of a pod that is there")
 
     def _clear(self) -> None:
         def is_empty() -> bool:
@@ -167,3 +160,15 @@ def _groups(documents: list[Object]) -> Iterator[list[Object]]:
 
 def _pod(name: str, **spec: object) -> Object:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "main", "image": "main:1"}], **spec}}
+
+
+def _preempted(watch: Watch) -> list[Object]:
+    """The pods that were preempted, up to the mark."""
+    found: dict[str, Object] = {}
+    for pod in watch.objects(PATIENCE_SECONDS):
+        assert pod["kind"] == "Pod", pod
+        if pod["metadata"]["name"] == _MARK:
+            return list(found.values())
+        if condition(pod, "DisruptionTarget").get("reason") == "PreemptionByScheduler":
+            found[pod["metadata"]["uid"]] = pod
+    raise AssertionError("the watch does not tell of a pod that is there")

@@ -18,7 +18,7 @@ from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.budgets.breaches import breaches_of, search_priorities, with_breaches
 from kpreempt.analysis.budgets.protection import Protection, Workloads, find_near_misses
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
@@ -116,13 +116,14 @@ def audit_budgets(
     counted = decided[0][1].cluster if decided else _counted(cluster)
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
+        algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, now),
         at=at,
         pending=len(pending),
         items=list(items.values()),
         unprotected=unprotected,
         unsearched=unsearched,
-        assumptions=list(dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *said, *own])),
+        assumptions=list(dict.fromkeys([*said, *own])),
     )
 
 

@@ -23,7 +23,7 @@ from kpreempt.analysis.check.gate import (
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
@@ -182,7 +182,7 @@ def _facts(
 
 def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is simulated."""
-    found = version_assumptions(question.cluster.version, algorithm)
+    found: list[Assumption] = []
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
     if makes_pods and not question.is_live and not plan.cluster.resource_quotas:

@@ -44,7 +44,8 @@ def versions_between(
     if not base:
         raise UsageError(f"{_OPTION}: what comes after {algorithm} is not known here", hint="--algorithms")
     if number_of(target) <= number_of(base):
-        raise UsageError(f"{_OPTION} {target}: the cluster is at {base} already")
+        hint = f"--algorithm {PREFIX}{list(RELEASES)[-2]}, where that is not the version to start from"
+        raise UsageError(f"{_OPTION} {target}: that is not newer than {base}", hint=hint)
 
     def made(version: str) -> KubeScheduler:
         return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)

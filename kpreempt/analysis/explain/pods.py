@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, timed_by_part
+from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.explain.overrides import check_node
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.versions import RELEASES, decide_alike, modelled_version, version_of
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
 from kpreempt.verdict.unread import unread_of
-
-_MINOR = re.compile(r"v?(\d+\.\d+)\b")
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +149,6 @@ def explain_pod(
         cluster=described(verdict.cluster, cluster, now),
         admission=[*verdict.admission, *question.admission],
         assumptions=[
-            *version_assumptions(cluster.version, verdict.algorithm),
             *assumptions,
             *question.assumptions,
             *verdict.assumptions,
@@ -183,19 +178,3 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
         age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at else None,
         skipped=cluster.skipped,
     )
-
-
-def version_assumptions(version: str, algorithm: str = DEFAULT_ALGORITHM) -> list[Assumption]:
-    """A cluster of a version that decides otherwise; one that says nothing is taken for the algorithm's."""
-    modelled = algorithm.removeprefix("kube-")
-    minor = _MINOR.match(version)
-    own, stands = version_of(algorithm), modelled_version(version)
-    if not version or (minor and minor[1] == modelled and own is None):
-        return []
-    if own is not None and stands is not None and stands.fit == "exact":
-        its = version_of(stands.algorithm)
-        if its is not None and decide_alike(own, its):
-            return []
-        if minor and minor[1] == modelled:
-            modelled = RELEASES[modelled]
-    return [Assumption("cluster", "version", f"it is {version}; the scheduler that is modelled is that of {modelled}")]

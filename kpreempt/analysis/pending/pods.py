@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import described, version_assumptions
+from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
@@ -105,6 +105,7 @@ def explain_pending(
     unread = unread_events(cluster)
     items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
     return PendingPods(
+        algorithm=scheduler.algorithm,
         at=at,
         cluster=_summary(cluster, [each.verdict for each in placed], now),
         in_queue=len(positions),
@@ -113,9 +114,7 @@ def explain_pending(
         not_asked=dict(others.most_common()),
         groups=_groups(items),
         items=items,
-        assumptions=list(
-            dict.fromkeys([*version_assumptions(cluster.version, scheduler.algorithm), *assumptions, *unread, *own])
-        ),
+        assumptions=list(dict.fromkeys([*assumptions, *unread, *own])),
     )
 
 

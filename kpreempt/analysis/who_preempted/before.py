@@ -32,11 +32,13 @@ def reconstruct(
     scheduler: Scheduler,
     *,
     now: datetime,
+    version: Iterable[Assumption] = (),
     assumptions: Iterable[Assumption] = (),
 ) -> PreemptionsOfPod:
     """The answer with each eviction, whose preemptor is known, explained in the snapshot from ``before``.
 
     A preemptor that is not there yet is laid over it as it is in ``cluster`` now, as if it had just been created.
+    ``version`` is assumed of that snapshot's version.
     """
     preemptions = [
         msgspec.structs.replace(
@@ -49,8 +51,9 @@ def reconstruct(
         else each
         for each in answer.preemptions
     ]
-    unread = unread_of(before, [BUDGETS]) if any(each.reconstruction is not None for each in preemptions) else []
-    return msgspec.structs.replace(answer, preemptions=preemptions, assumptions=[*answer.assumptions, *unread])
+    is_any = any(each.reconstruction is not None for each in preemptions)
+    said = [*version, *unread_of(before, [BUDGETS])] if is_any else []
+    return msgspec.structs.replace(answer, preemptions=preemptions, assumptions=[*answer.assumptions, *said])
 
 
 def _reconstruction(
@@ -89,6 +92,7 @@ def _told(verdict: Verdict, victim: Pod, taken_at: datetime | None, *, is_laid_o
         result = ReconstructionResult.CONFIRMED if is_confirmed else ReconstructionResult.OTHER_VICTIMS
     return Reconstruction(
         result=result,
+        algorithm=verdict.algorithm,
         taken_at=taken_at,
         outcome=verdict.outcome,
         node=node,

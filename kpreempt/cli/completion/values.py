@@ -17,6 +17,7 @@ NO_FILES = 4
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
+_AUTO = {"auto": "that of the cluster's own version"}
 _COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
 
 
@@ -151,11 +152,20 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
     return Completion([Candidate(f"{earlier}{comma}{name}=", stage) for name, stage in gates], NO_FILES | NO_SPACE)
 
 
+def _algorithm(place: Place, _names: Names) -> Completion:
+    """What the option says that there is, every version on its own."""
+    from kpreempt.analysis.algorithms import KUBE_ALGORITHMS
+
+    every = "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1]))
+    named = [KUBE_ALGORITHMS if each == every else (each,) for each in _metavar(place).split("|")]
+    return Completion([Candidate(name, _AUTO.get(name, "")) for names in named for name in names])
+
+
 def _algorithms(place: Place, _names: Names) -> Completion:
     """A name after any number of others and commas."""
     from kpreempt.analysis.algorithms import ALL_ALGORITHMS
 
-    return _one_more(place, ALL_ALGORITHMS)
+    return _one_more(place, ("auto", *ALL_ALGORITHMS))
 
 
 def _versions(_place: Place, _names: Names) -> Completion:
@@ -196,6 +206,7 @@ def _one_more(place: Place, values: Iterable[str]) -> Completion:
 
 _SOURCES: dict[str, _Source] = {
     "--actions": _actions,
+    "--algorithm": _algorithm,
     "--algorithms": _algorithms,
     "--scheduler-config": _scheduler_configs,
     "--upgrade-to": _versions,

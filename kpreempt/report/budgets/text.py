@@ -77,7 +77,8 @@ def _add_headline(page: Page, audit: BudgetAudit) -> None:
     if audit.items:
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} asked"
-        page.paragraph(Span(f"{nodes} · {pods} · {pending}", "dim"), indent=_INDENT)
+        facts = filter(None, (nodes, pods, audit.algorithm, pending))
+        page.paragraph(Span(" · ".join(facts), "dim"), indent=_INDENT)
 
 
 def _add_findings(

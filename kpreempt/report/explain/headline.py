@@ -68,6 +68,7 @@ def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
         facts.append(cluster.version)
     if cluster.age_seconds is not None:
         facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+    facts.append(verdict.algorithm)
     if options.verbose and cluster.skipped:
         skipped = ", ".join(f"{number:,} {kind}" for kind, number in sorted(cluster.skipped.items()))
         facts.append(f"not read: {skipped}")
@@ -244,7 +245,8 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
 
 def _uncertain(verdict: Verdict) -> Phrase:
     unread = [each for each in verdict.assumptions if each.kind is AssumptionKind.UNREADABLE]
-    first = next(iter(verdict.assumptions), None)
+    # The cluster's version makes no outcome uncertain.
+    first = next((each for each in verdict.assumptions if each.subject != "cluster"), None)
     # What the scheduler seems to miss is there, perhaps.
     reason = (
         f"{unread[0].subject} {unread[0].message}" if unread else verdict.reason or (first.message if first else "")

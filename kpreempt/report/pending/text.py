@@ -191,7 +191,8 @@ def summary_lines(pending: PendingPods) -> list[str]:
 def _counts(pending: PendingPods) -> str:
     number = len(pending.items)
     at = f" at {format_time(pending.at)}" if pending.at else ""
-    return f"{count(number, 'pod')} {agree(number, 'is')} pending{at} ({count(pending.cluster.nodes, 'node')})"
+    by = f", {pending.algorithm}" if pending.algorithm else ""
+    return f"{count(number, 'pod')} {agree(number, 'is')} pending{at} ({count(pending.cluster.nodes, 'node')}{by})"
 
 
 def _evictions(pending: PendingPods) -> str:

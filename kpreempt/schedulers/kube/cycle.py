@@ -23,6 +23,7 @@ from kpreempt.schedulers.kube.assumptions import (
     unprotected,
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
+from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
@@ -264,6 +265,7 @@ class Cycle:
             restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
+                *assume_of_pod(self._pod, self._behaviour),
                 *nomination_assumptions(self._pod, self._cluster),
                 *asked_about_more(self._extending, self._passing_filters, self._search),
                 *unread,

@@ -156,6 +156,21 @@ def changes_between(before: Behaviour, after: Behaviour) -> list[ToldChange]:
     return [*_rules(before, after), *_gates(before, after), *_plugins(before, after)]
 
 
+def known_changes(minor: str) -> list[str]:
+    """What is known to be otherwise in the oldest modelled version than in ``minor``, which is older, in sentences.
+
+    Nothing where nothing is known: for newer versions, and for those from before the tables begin.
+    """
+    oldest, number = next(iter(RELEASES)), int(minor.split(".")[1])
+    if not _FIRST_MINOR <= number < int(oldest.split(".")[1]):
+        return []
+    return [each.sentence for each in changes_between(behaviour(minor), behaviour(oldest)) if each.sentence]
+
+
+# The version from which on the tables of gates and plugins are whole.
+_FIRST_MINOR = 25
+
+
 def partly(before: Behaviour, after: Behaviour, changes: Collection[ToldChange]) -> Behaviour:
     """The earlier version with some of the changes to the later one, and nothing else of it."""
     fields = {field for change in changes for field in change.facts}

@@ -28,6 +28,8 @@ RELEASES: Mapping[str, str] = {
     "1.36": "1.36.3",
     "1.37": "1.37.1",
 }
+# Releases of versions that are not modelled, and the minor version whose scheduler they have.
+_ALIKE = {"1.38.0-alpha.0": "1.37"}
 # The version that is asked where none is named.
 NEWEST = "1.36"
 NEWEST_RELEASE = f"v{RELEASES[NEWEST]}"
@@ -200,12 +202,12 @@ def told_gates(version: str = NEWEST) -> Mapping[str, Gate]:
 class Modelled(NamedTuple):
     """The algorithm that stands for a release, and how near it is.
 
-    ``exact``; or the release is of a minor version that is not modelled, and this is the ``nearest older`` one or,
-    where there is none, the ``nearest newer`` one.
+    ``exact``; or the release is of a minor version that is not modelled: known to decide as this one (``alike``), or
+    this is the ``nearest older`` one or, where there is none, the ``nearest newer`` one.
     """
 
     algorithm: str
-    fit: Literal["exact", "nearest older", "nearest newer"]
+    fit: Literal["exact", "alike", "nearest older", "nearest newer"]
 
 
 def modelled_version(server: str) -> Modelled | None:
@@ -221,10 +223,29 @@ def modelled_version(server: str) -> Modelled | None:
     if minor in RELEASES:
         is_release = patch is not None and not found[4]
         return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
+    if alike := next((its for release, its in _ALIKE.items() if _is_release(server, release)), ""):
+        return Modelled(f"{PREFIX}{alike}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
     if older:
         return Modelled(f"{PREFIX}{older[-1]}", "nearest older")
     return Modelled(f"{PREFIX}{next(iter(RELEASES))}", "nearest newer")
+
+
+def number_of_server(server: str) -> tuple[int, ...] | None:
+    """The numbers of a server's or a kubelet's version, two or three; ``None`` for a text that is none of Kubernetes'.
+
+    Nodes that only look like some report the version of what runs in their place (``kwok-v0.7.0``, ``v0.3.1``).
+    """
+    found = _SERVER.match(server.strip())
+    if found is None or int(found[1]) < 1:
+        return None
+    return tuple(int(each) for each in found.groups()[:3] if each is not None)
+
+
+def _is_release(server: str, release: str) -> bool:
+    """Whether a server's version is that release, with whatever a vendor adds to it."""
+    text = server.strip().removeprefix("v")
+    return text == release or text.startswith((f"{release}-", f"{release}+"))
 
 
 def version_of(algorithm: str) -> str | None:

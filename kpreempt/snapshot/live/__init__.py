@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection, connect
     from kpreempt.snapshot.live.failures import ClusterError
     from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
-    from kpreempt.snapshot.live.lists import Reading, read_cluster
+    from kpreempt.snapshot.live.lists import Reading, read_cluster, read_version
 
 __all__ = [
     "Api",
@@ -25,6 +25,7 @@ __all__ = [
     "Reading",
     "connect",
     "read_cluster",
+    "read_version",
 ]
 
 _MODULES = {
@@ -36,6 +37,7 @@ _MODULES = {
     "Reading": "lists",
     "connect": "connection",
     "read_cluster": "lists",
+    "read_version": "lists",
 }
 
 

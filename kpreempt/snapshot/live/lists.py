@@ -27,6 +27,7 @@ from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector, Keeps
 from kpreempt.snapshot.kinds import KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
+from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import (
     CRON_JOBS,
@@ -161,7 +162,8 @@ class _Reader:
 
     def _note_version(self, found: _Version, taken_at: datetime) -> None:
         if not found.git_version:
-            self.assumptions.append(Assumption("cluster", "version", "the server does not tell its version"))
+            message = "the server does not tell its version"
+            self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
         source = self._api.connection.server
         batch = Batch(source, [], _no_line, version=found.git_version, taken_at=taken_at.isoformat())
         self._collector.add(batch)
@@ -192,6 +194,15 @@ class _Reader:
 
 def _no_line(_: int) -> int:
     return 0
+
+
+def read_version(connection: Connection) -> str:
+    """The version of the cluster's server, empty where it does not let everybody know. Raises ``ClusterError``."""
+    api = Api(connection)
+    try:
+        return _server_version(api).git_version
+    finally:
+        api.close()
 
 
 def _server_version(api: Api) -> _Version:

@@ -331,6 +331,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "resource_claim_template_name": name_of(Space("claimtemplate")),
     },
     pod.PodSchedulingGroup: {"pod_group_name": _pod_group},
+    pod.PodWorkloadReference: {"name": name_of(Space("workload")), "pod_group": _pod_group},
     pod.PodSpec: {
         "node_name": _node,
         "priority_class_name": name_of(spaces.PRIORITY_CLASS),

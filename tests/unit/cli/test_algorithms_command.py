@@ -110,7 +110,7 @@ def test_a_policy_file_says_which_predicates_run(kpreempt: Kpreempt, algorithm: 
 
 
 def test_a_policy_file_is_wrong_usage_with_todays_scheduler(kpreempt: Kpreempt, policy: str) -> None:
-    run = kpreempt("at-risk", *SNAPSHOT, "--policy-config", policy)
+    run = kpreempt("at-risk", "--algorithm", "kube-1.36", *SNAPSHOT, "--policy-config", policy)
     assert run.returncode == 2
     assert "kube-1.36 reads no Policy file" in run.stderr
 

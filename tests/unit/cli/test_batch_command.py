@@ -103,7 +103,18 @@ def test_a_verdict_is_what_explain_prints_as_json(batch: Batch, kpreempt: Callab
     lines.write_text(json.dumps({"name": "a", "pod": manifest}) + "\n")
     (tmp_path / "pod.json").write_text(json.dumps(manifest))
     one = answers(batch(str(lines), "--snapshot", CLUSTER, *NOW))[0]["verdict"]
-    ask = ["explain", "-f", str(tmp_path / "pod.json"), "--snapshot", CLUSTER, *NOW, "-o", "json"]
+    ask = [
+        "explain",
+        "--algorithm",
+        "kube-1.36",
+        "-f",
+        str(tmp_path / "pod.json"),
+        "--snapshot",
+        CLUSTER,
+        *NOW,
+        "-o",
+        "json",
+    ]
     other = json.loads(kpreempt(*ask).stdout)
     # Only explain fills in what the API server would.
     other.pop("admission")
@@ -124,7 +135,7 @@ def test_nominated_pods_keep_their_room_where_the_cluster_has_a_queue(batch: Bat
 
 
 def test_strict_fails_after_all_answers_are_there(batch: Batch) -> None:
-    lines = scenario("a", featureGates={"SchedulerAsyncPreemption": False})
+    lines = scenario("a", featureGates={"PodTopologyLabelsAdmission": False})
     assert batch("-", lines=lines).returncode == 0
     run = batch("-", "--strict", lines=lines)
     assert run.returncode == 1

@@ -85,10 +85,10 @@ def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path:
     assert json.loads(run.stdout)["items"][0]["state"] == "NeverTried"
 
 
-def test_strict_fails_where_the_version_is_another(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_path: Path) -> None:
     assert kpreempt(*PENDING, "--strict", "-o", "name").returncode == 0
     other = tmp_path / "other.yaml"
-    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", "v1.30.0"))
+    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", "v1.38.0"))
     run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
     assert run.returncode == 1
     assert run.stderr.startswith("--strict: the answer rests on an assumption: cluster: version")

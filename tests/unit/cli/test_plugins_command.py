@@ -27,7 +27,7 @@ def listed(kpreempt: Kpreempt, *arguments: str) -> dict[str, Any]:
 
 def test_without_anything_the_default_plugins_are_listed_by_point(kpreempt: Kpreempt) -> None:
     document = listed(kpreempt)
-    assert (document["kind"], document["algorithm"]) == ("SchedulerPlugins", "kube-1.36")
+    assert (document["kind"], document["algorithm"]) == ("SchedulerPlugins", "kube-1.37")
     (profile,) = document["profiles"]
     by_point = {each["point"]: [plugin["name"] for plugin in each["plugins"]] for each in profile["points"]}
     assert by_point["queueSort"] == ["PrioritySort"]
@@ -45,7 +45,12 @@ def test_a_feature_gate_takes_its_plugin_away(kpreempt: Kpreempt) -> None:
         "InPlacePodVerticalScalingInitContainers": False,
         "RestartAllContainersOnContainerExits": False,
     }
-    asked = ["--feature-gates", ",".join(f"{name}={str(value).lower()}" for name, value in gates.items())]
+    asked = [
+        "--algorithm",
+        "kube-1.36",
+        "--feature-gates",
+        ",".join(f"{name}={str(value).lower()}" for name, value in gates.items()),
+    ]
     assert "NodeDeclaredFeatures" in kpreempt("plugins", "-o", "name").stdout.split()
     run = kpreempt("plugins", "-o", "name", *asked)
     assert (run.returncode, run.stderr) == (0, "")

@@ -318,4 +318,4 @@ def test_the_age_of_the_dump_and_the_version_are_shown() -> None:
         verdict.cluster, version="v1.36.3", taken_at=datetime(2026, 11, 20, tzinfo=UTC), age_seconds=3 * 3600
     )
     text = report(msgspec.structs.replace(verdict, cluster=cluster))
-    assert "2 nodes · 2 pods · v1.36.3 · as it was 3h ago" in text
+    assert "2 nodes · 2 pods · v1.36.3 · as it was 3h ago · kube-1.36" in text

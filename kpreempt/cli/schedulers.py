@@ -1,0 +1,90 @@
+"""The scheduler that options ask for: understood before a cluster is read, and made for it once it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kpreempt.analysis.algorithms import KUBE_ALGORITHMS, Scheduler
+from kpreempt.analysis.cluster_version import AUTO, algorithm_for, assume_of_gates
+from kpreempt.errors import ConfigurationError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import Wanted
+from kpreempt.verdict import Assumption
+
+
+class ConfiguredScheduler(NamedTuple):
+    """A scheduler, its configuration as plain data where one was given, and the feature gates that were set.
+
+    ``assumptions`` are about the cluster that it is for: its version, and gates for which it has objects.
+    """
+
+    scheduler: Scheduler
+    configuration: Mapping[str, Any] | None
+    feature_gates: Mapping[str, bool]
+    assumptions: list[Assumption]
+
+
+class AskedScheduler:
+    """The scheduler of an algorithm's name, which may be ``auto``: that of the version of each cluster it is for."""
+
+    def __init__(
+        self,
+        named: str | None,
+        make: Callable[[str], Scheduler],
+        configuration: Mapping[str, Any] | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> None:
+        """``make`` makes the scheduler of an algorithm, and raises what is wrong with the rest of the options.
+
+        That is raised here already where it holds for the algorithm, and for ``auto`` where it does for every version.
+        """
+        self.named = named or AUTO
+        self._make = make
+        self._configuration = configuration
+        self._feature_gates = feature_gates or {}
+        self._made: dict[str, Scheduler] = {}
+        # Many lines of a batch are about one cluster.
+        self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
+        self._first = self._of_any_version() if self.named == AUTO else self._of(self.named)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What its plugins read that a snapshot keeps only where it is asked for."""
+        return self._first.wanted
+
+    def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
+        """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
+        if self._last is None or self._last[0] is not cluster:
+            self._last = cluster, self._configured(cluster)
+        return self._last[1]
+
+    def _configured(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
+        chosen = algorithm_for(self.named, cluster)
+        try:
+            scheduler = self._of(chosen.algorithm)
+        except (UsageError, ConfigurationError) as error:
+            if self.named != AUTO:
+                raise
+            why = f"{chosen.algorithm} is asked, by the cluster's version; --algorithm names another"
+            raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
+        assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
+        return ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
+
+    def _of(self, algorithm: str) -> Scheduler:
+        if algorithm not in self._made:
+            self._made[algorithm] = self._make(algorithm)
+        return self._made[algorithm]
+
+    def _of_any_version(self) -> Scheduler:
+        """That of the newest version that takes the options; what keeps the newest from it where none does."""
+        newest, *older = reversed(KUBE_ALGORITHMS)
+        try:
+            return self._of(newest)
+        except (UsageError, ConfigurationError):
+            for algorithm in older:
+                try:
+                    return self._of(algorithm)
+                except (UsageError, ConfigurationError):
+                    continue
+            raise

@@ -1,0 +1,109 @@
+"""Feature gates that are off by default, where the input has what they are for: what they would change is told.
+
+An API server drops such fields where the gate is off there, so an object that has one comes from a cluster whose gate
+is likely on, or asks for it: the answer by the default is then no answer about that cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.versions import Behaviour, known_gates
+from kpreempt.verdict import Assumption, AssumptionKind
+
+_GROUPS = "GenericWorkload"
+_RESIZES = "InPlacePodVerticalScalingSchedulerPreemption"
+_LABEL_KEYS = "MatchLabelKeysInPodAffinity"
+_COMPARING = frozenset({"Lt", "Gt"})
+
+
+def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
+    """What is assumed of the pod that is asked about: that no gate is on whose field it has."""
+    spec = pod.spec
+    found = []
+    if field := _group_field(pod):
+        found.append(_off(pod, field, _GROUPS, "the pods of its group are scheduled together, and not one by one"))
+    if spec.resource_claims and not behaviour.dynamic_resource_allocation:
+        message = "its devices have to be allocated on the node, which is not computed"
+        found.append(_off(pod, "spec.resourceClaims", "DynamicResourceAllocation", message))
+    if spec.resources is not None and not behaviour.pod_level_resources:
+        message = "what the pod requests as a whole takes the place of what its containers do"
+        found.append(_off(pod, "spec.resources", "PodLevelResources", message))
+    if not behaviour.taint_toleration_comparison_operators and any(
+        each.operator in _COMPARING for each in spec.tolerations
+    ):
+        message = "they tolerate taints by number; here they tolerate nothing"
+        found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
+    if _has_label_keys(pod) and not _is_on(_LABEL_KEYS, behaviour):
+        message = (
+            f"the feature gate {_LABEL_KEYS}, which is off by default, is taken to be on: where it is off, the API"
+            " server drops these keys"
+        )
+        found.append(Assumption(f"Pod {pod.key}", "spec.affinity[].matchLabelKeys", message))
+    return found
+
+
+def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption]:
+    """What is assumed of all the pods of a cluster: that they are scheduled and evicted one by one, as by default."""
+    gates = known_gates(behaviour.version)
+    grouped: dict[str, list[str]] = {}
+    deferred: list[str] = []
+    may_resize = _RESIZES in gates
+    for pod in pods:
+        if field := _group_field(pod):
+            grouped.setdefault(field, []).append(pod.key)
+        if may_resize and pod.spec.node_name and _is_deferred(pod):
+            deferred.append(pod.key)
+    found = [
+        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled, and evicted, as groups"))
+        for field, keys in grouped.items()
+    ]
+    if deferred:
+        message = _message(_RESIZES, "they are tried again for the room that they lack, and may evict others")
+        # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
+        found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
+    return found
+
+
+def _is_on(gate: str, behaviour: Behaviour) -> bool:
+    """Whether a gate of the API server is on by default in the version, or gone with what it guarded left on."""
+    known = known_gates(behaviour.version).get(gate)
+    return known is None or known.default
+
+
+def _has_label_keys(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(
+        term.match_label_keys or term.mismatch_label_keys
+        for each in rules
+        if each is not None
+        for term in (*each.required, *(weighted.pod_affinity_term for weighted in each.preferred))
+    )
+
+
+def _group_field(pod: Pod) -> str:
+    if pod.spec.scheduling_group is not None:
+        return "spec.schedulingGroup"
+    return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
+
+
+def _is_deferred(pod: Pod) -> bool:
+    for each in pod.status.conditions:
+        if each.reason == "Deferred" and each.type == "PodResizePending" and each.status == "True":
+            return True
+    return False
+
+
+def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
+    return Assumption(f"Pod {pod.key}", field, _message(gate, effect))
+
+
+def _message(gate: str, effect: str) -> str:
+    return f"the feature gate {gate} is taken to be off, as it is by default; where it is on, {effect}"
+
+
+def _counted(keys: Sequence[str]) -> str:
+    first = min(keys)
+    return f"Pod {first}" if len(keys) == 1 else f"Pods {first} and {len(keys) - 1:,} more"

@@ -1,0 +1,90 @@
+"""Gates that are off by default, and objects that are there for them: what the gate would change is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.dormant_gates import assume_of_pod, assume_of_pods
+from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.snapshot import decode_object
+from kpreempt.verdict import AssumptionKind
+
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+
+def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **spec: Any) -> Pod:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {"containers": [{"name": "main"}], **spec},
+        "status": {"conditions": conditions or []},
+    }
+    found = decode_object("Pod", document, source="test")
+    assert isinstance(found, Pod)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "field", "gate"),
+    [
+        (pod(schedulingGroup={"podGroupName": "g"}), "1.36", "spec.schedulingGroup", "GenericWorkload"),
+        (pod(workloadRef={"name": "w", "podGroup": "g"}), "1.35", "spec.workloadRef", "GenericWorkload"),
+        (pod(resourceClaims=[{"name": "gpu"}]), "1.33", "spec.resourceClaims", "DynamicResourceAllocation"),
+        (pod(resources={"requests": {"cpu": "1"}}), "1.33", "spec.resources", "PodLevelResources"),
+        (
+            pod(tolerations=[{"key": "sla", "operator": "Gt", "value": "9"}]),
+            "1.37",
+            "spec.tolerations[].operator",
+            "TaintTolerationComparisonOperators",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, field: str, gate: str) -> None:
+    (assumption,) = assume_of_pod(asked, behaviour(version))
+    assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.NOT_MODELLED)
+    assert f"the feature gate {gate} is taken to be off" in assumption.message
+
+
+def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}
+    asked = pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    (assumption,) = assume_of_pod(asked, behaviour("1.30"))
+    assert "MatchLabelKeysInPodAffinity, which is off by default, is taken to be on" in assumption.message
+    assert [assume_of_pod(asked, behaviour(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "gates"),
+    [
+        pytest.param(pod(), "1.37", {}, id="nothing of the kind"),
+        pytest.param(pod(resourceClaims=[{"name": "gpu"}]), "1.34", {}, id="on by default"),
+        pytest.param(pod(resources={}), "1.33", {"PodLevelResources": True}, id="set"),
+    ],
+)
+def test_a_gate_that_is_on_is_no_assumption(asked: Pod, version: str, gates: dict[str, bool]) -> None:
+    assert assume_of_pod(asked, behaviour(version, gates)) == []
+
+
+def test_pods_of_groups_in_the_cluster_are_told_together() -> None:
+    pods = [pod(name, schedulingGroup={"podGroupName": "g"}) for name in ("b", "a", "c")]
+    (assumption,) = assume_of_pods([pod("x"), *pods], behaviour("1.37"))
+    assert assumption.subject == "Pods ns/a and 2 more"
+    assert assumption.kind == AssumptionKind.NOT_MODELLED
+
+
+def test_deferred_resizes_are_told_where_the_version_has_the_gate() -> None:
+    deferred = pod("r", conditions=[DEFERRED], nodeName="n")
+    (assumption,) = assume_of_pods([deferred], behaviour("1.37"))
+    assert "InPlacePodVerticalScalingSchedulerPreemption" in assumption.message
+    # A kubelet defers without it, too: that alone shuts no gate.
+    assert assumption.kind == AssumptionKind.TOLD
+    assert assume_of_pods([deferred], behaviour("1.36")) == []
+    assert (
+        assume_of_pods([pod("r", conditions=[DEFERRED | {"reason": "Infeasible"}], nodeName="n")], behaviour("1.37"))
+        == []
+    )
