@@ -10,13 +10,16 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kpreempt.analysis.algorithms import ALGORITHMS, scheduler_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.questions import question_in_cluster
 from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.snapshot import decode_object, load_snapshot
 from kpreempt.verdict import Outcome, Verdict
+
+# The old schedulers, and the usual one of those that share an engine.
+SHOWN = ("kube-1.8", "kube-1.13", "kube-1.18", DEFAULT_ALGORITHM)
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "algorithms"
 # A comment that names a fixture, and the table after it.
@@ -38,7 +41,7 @@ def verdicts_on(fixture: str) -> dict[str, Verdict]:
     asked = question_in_cluster(found, Overrides(), decode_object)
     return {
         algorithm: explain_pods(asked.cluster, asked.questions, scheduler_for(algorithm), now=_NOW)[0]
-        for algorithm in ALGORITHMS
+        for algorithm in SHOWN
     }
 
 
@@ -75,7 +78,7 @@ def with_answers(text: str) -> str:
     """A document with the table behind every ``<!-- answers: FIXTURE -->`` as the schedulers answer now."""
 
     def table(match: re.Match[str]) -> str:
-        rows = [[name.removeprefix("kube-") for name in ALGORITHMS], ["---"] * 4, answers_on(match["fixture"])]
+        rows = [[name.removeprefix("kube-") for name in SHOWN], ["---"] * len(SHOWN), answers_on(match["fixture"])]
         return match[1] + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
     return TABLE.sub(table, text)

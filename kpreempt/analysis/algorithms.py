@@ -13,7 +13,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, behaviour
+from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES, behaviour, version_of
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
@@ -26,12 +26,24 @@ if TYPE_CHECKING:
 DEFAULT_ALGORITHM = NEWEST_ALGORITHM
 # The old schedulers and the packages that hold them; each has a function ``scheduler``.
 _LEGACY = {"kube-1.8": "v1_8", "kube-1.13": "v1_13", "kube-1.18": "v1_18"}
-ALGORITHMS = (*_LEGACY, DEFAULT_ALGORITHM)
+# Those of one engine, which also go by their releases (``kube-1.34.1``).
+KUBE_ALGORITHMS = tuple(f"{PREFIX}{minor}" for minor in RELEASES)
+ALGORITHMS = (*_LEGACY, *KUBE_ALGORITHMS)
 # Runs sessions on whole jobs rather than to decide on a pod (``analysis.volcano``).
 VOLCANO = "volcano-1.8"
 ALL_ALGORITHMS = (*ALGORITHMS, VOLCANO)
 # Those whose scheduling queue is modelled.
-QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", DEFAULT_ALGORITHM)
+QUEUE_ALGORITHMS = ("kube-1.8", "kube-1.13", *KUBE_ALGORITHMS)
+
+
+def is_kube_algorithm(algorithm: str) -> bool:
+    """Whether it is one of ``KUBE_ALGORITHMS``, or a release of theirs."""
+    return version_of(algorithm) is not None
+
+
+def has_queue(algorithm: str) -> bool:
+    """Whether its scheduling queue is modelled."""
+    return algorithm in QUEUE_ALGORITHMS or is_kube_algorithm(algorithm)
 
 
 class Scheduler(Protocol):
@@ -121,8 +133,9 @@ def scheduler_for(
     """
     # Each is imported when it is asked for: a command needs one.
     algorithm = algorithm or DEFAULT_ALGORITHM
-    if algorithm != DEFAULT_ALGORITHM and (asked := next((each for each in plugins if each.is_asked_for), None)):
-        raise UsageError(f"{asked.source}: plugins are for {DEFAULT_ALGORITHM}, and {algorithm} takes none")
+    version = version_of(algorithm)
+    if version is None and (asked := next((each for each in plugins if each.is_asked_for), None)):
+        raise UsageError(f"{asked.source}: plugins are for {_of_kube()}, and {algorithm} takes none")
     if algorithm in _LEGACY:
         package = import_module(f"kpreempt.schedulers.legacy.{_LEGACY[algorithm]}")
         made: Scheduler = package.scheduler(configuration, feature_gates, policy=policy, connect=connect)
@@ -130,7 +143,7 @@ def scheduler_for(
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
-    if algorithm != DEFAULT_ALGORITHM:
+    if version is None:
         raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
@@ -138,10 +151,14 @@ def scheduler_for(
     if configuration is None and not feature_gates and not plugins:
         from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415
 
-        return KubeScheduler()
+        return KubeScheduler(behaviour=behaviour(version))
     from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
-    return scheduler_from_configuration(configuration, feature_gates, plugins, connect)
+    return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)
+
+
+def _of_kube() -> str:
+    return f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
 
 
 def timed_by_part(scheduler: Scheduler, phases: Phases) -> Scheduler:
@@ -184,17 +201,26 @@ def queue_for(
     """An empty queue of the algorithm, of a scheduler that started at ``started``.
 
     Of the gates PodPriority (in 1.13) and, later, SchedulerPopFromBackoffQ count. Backoff can be configured, and
-    ``rules`` made by out-of-tree plugins, in ``DEFAULT_ALGORITHM`` only. Raises ``UsageError`` for an algorithm whose
+    ``rules`` made by out-of-tree plugins, in ``KUBE_ALGORITHMS`` only. Raises ``UsageError`` for an algorithm whose
     queue is not modelled.
     """
     gates = feature_gates or {}
-    if algorithm not in QUEUE_ALGORITHMS:
+    if not has_queue(algorithm):
         raise UsageError(f"the queue of {algorithm} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
-    if algorithm == DEFAULT_ALGORITHM:
+    version = version_of(algorithm)
+    if version is not None:
         from kpreempt.schedulers.kube.queue.handlers import KubeQueue  # noqa: PLC0415
 
-        pops = behaviour(gates=gates).scheduler_pop_from_backoff_q
-        return KubeQueue(started, initial_backoff, max_backoff, pops_from_backoff=pops, rules=rules)
+        facts = behaviour(version, gates)
+        return KubeQueue(
+            started,
+            initial_backoff,
+            max_backoff,
+            pops_from_backoff=facts.scheduler_pop_from_backoff_q,
+            rules=rules,
+            asks_hints=facts.scheduler_queueing_hints,
+            counts_attempts=facts.backs_off_by_attempts,
+        )
     if algorithm == "kube-1.8" or not gates.get("PodPriority", True):
         from kpreempt.schedulers.queues.v1_8 import Queue18  # noqa: PLC0415
 

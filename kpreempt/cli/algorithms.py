@@ -25,8 +25,13 @@ def algorithms(request: AlgorithmsRequest) -> int:
     from kpreempt.report.algorithms import algorithms_with
     from kpreempt.report.answers import render_answer
     from kpreempt.report.options import RenderOptions
-    from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
+    from kpreempt.schedulers.kube.history import changes_in
+    from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
 
-    answer = algorithms_with(NEWEST_ALGORITHM, NEWEST_RELEASE)
+    kube = [
+        (f"{PREFIX}{minor}", f"v{release}", [each.sentence for each in changes_in(minor)])
+        for minor, release in RELEASES.items()
+    ]
+    answer = algorithms_with(NEWEST_ALGORITHM, kube)
     write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
     return 0

@@ -47,10 +47,10 @@ class Extensions(NamedTuple):
         named = dict.fromkeys(_names_in(configuration or {}))
         if not named:
             return found
-        from kpreempt.schedulers.kube.plugin_table import plugins_in_tree
+        from kpreempt.schedulers.kube.plugin_table import plugins_elsewhere, plugins_in_tree
 
         # To look for them takes its time.
-        installed = installed_plugins() if named.keys() - plugins_in_tree().keys() else {}
+        installed = installed_plugins() if named.keys() - plugins_in_tree().keys() - plugins_elsewhere().keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
     def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:

@@ -71,7 +71,7 @@ Additions = Annotated[
     list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
 _DIFFERENCES = f"(default: {NEWEST_ALGORITHM}); kpreempt algorithms says how they differ."
-_ALGORITHMS = f"kube-1.8|kube-1.13|kube-1.18|{NEWEST_ALGORITHM}"
+_ALGORITHMS = "kube-1.8|kube-1.13|kube-1.18|kube-1.29...kube-1.37"
 Algorithm = Annotated[
     _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]

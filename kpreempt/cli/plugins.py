@@ -36,7 +36,7 @@ def plugins(request: PluginsRequest) -> int:
     No plugin is started, no extender called, and no cluster read. Plugins that are installed, and that no profile
     enables, are listed, too; docs/writing-plugins.md says how to write one.
     """
-    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM
+    from kpreempt.analysis.algorithms import KUBE_ALGORITHMS
     from kpreempt.cli.answering import Run
     from kpreempt.cli.extensions import available_plugins
     from kpreempt.errors import UsageError
@@ -47,7 +47,7 @@ def plugins(request: PluginsRequest) -> int:
     scheduler = run.read_scheduler().scheduler
     if not isinstance(scheduler, KubeScheduler):
         raise UsageError(
-            f"--algorithm {request.algorithm}: plugins are listed for {DEFAULT_ALGORITHM} alone",
+            f"--algorithm {request.algorithm}: plugins are listed for {KUBE_ALGORITHMS[0]} and later alone",
             hint="kpreempt algorithms, for what the others do differently",
         )
     run.write(list_plugins(scheduler, available_plugins()), None)

@@ -23,7 +23,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     """What the options of ``kpreempt queue`` ask for."""
 
     algorithm: Annotated[
-        str, Option(metavar=f"kube-1.8|kube-1.13|{NEWEST_ALGORITHM}", help="The queue of this scheduler.")
+        str, Option(metavar="kube-1.8|kube-1.13|kube-1.29...kube-1.37", help="The queue of this scheduler.")
     ] = NEWEST_ALGORITHM
     events: Annotated[
         str | None,
@@ -42,7 +42,7 @@ def queue(request: QueueRequest) -> int:
     """
     from functools import partial
 
-    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS
+    from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, has_queue, is_kube_algorithm
     from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import single_use_of_stdin
@@ -52,7 +52,7 @@ def queue(request: QueueRequest) -> int:
     from kpreempt.snapshot import object_decoder
 
     algorithm = request.algorithm or DEFAULT_ALGORITHM
-    if algorithm not in QUEUE_ALGORITHMS:
+    if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
     run = Run(request)
     configured = run.read_scheduler()
@@ -66,7 +66,7 @@ def queue(request: QueueRequest) -> int:
         make=partial(_make, algorithm, configured),
         scheduler_names=scheduler.scheduler_names,
         # No other queue asks which plugins refused a pod.
-        scheduler=scheduler if algorithm == DEFAULT_ALGORITHM else None,
+        scheduler=scheduler if is_kube_algorithm(algorithm) else None,
         at=at,
     )
     answer = scheduling_queue(

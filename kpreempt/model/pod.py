@@ -285,7 +285,10 @@ class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defa
 
 
 class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod."""
+    """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod.
+
+    ``resize`` is how an in-place resize stood until 1.32; conditions tell it since.
+    """
 
     phase: str = ""
     start_time: Time | None = None
@@ -296,6 +299,7 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = NO_ENTRIES
     resource_claim_statuses: list[ResourceClaimStatus] = NO_ITEMS
+    resize: str = ""
 
 
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

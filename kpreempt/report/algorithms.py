@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import msgspec
 
@@ -66,7 +67,7 @@ _ALGORITHMS = (
             "Waiting victims are rejected; lower pods lose their nomination to the chosen node.",
         ],
     ),
-    # The newest kube-scheduler, whose name and release are handed in.
+    # The kube-schedulers of one engine, which are handed in; this is said of the usual one.
     Algorithm(
         "",
         "",
@@ -97,11 +98,21 @@ _ALGORITHMS = (
 )
 
 
-def algorithms_with(newest: str, release: str) -> Algorithms:
-    """All of them, with the ``newest`` kube-scheduler, which follows ``release``."""
-    return Algorithms(
-        [each if each.name else msgspec.structs.replace(each, name=newest, release=release) for each in _ALGORITHMS]
-    )
+def algorithms_with(newest: str, kube: Sequence[tuple[str, str, Sequence[str]]]) -> Algorithms:
+    """All of them, with those of ``kube``: name, release, and what is otherwise than in the one before.
+
+    ``newest`` is the one that is asked where none is named.
+    """
+    items: list[Algorithm] = []
+    for each in _ALGORITHMS:
+        if each.name:
+            items.append(each)
+            continue
+        first = f"As {newest}, without what has changed since: each of those below tells what it changed."
+        for name, release, changes in kube:
+            own = each.differences if name == newest else []
+            items.append(Algorithm(name, release, [*own, *changes] or [first]))
+    return Algorithms(items)
 
 
 def render_algorithms(algorithms: Algorithms, options: RenderOptions) -> str:

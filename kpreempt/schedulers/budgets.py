@@ -40,18 +40,22 @@ class SelectingBudgets:
         return selecting
 
 
-def taken_in_turn(covering: Iterable[Sequence[PodDisruptionBudget]]) -> list[list[BudgetUse]]:
+def taken_in_turn(
+    covering: Iterable[Sequence[PodDisruptionBudget]], *, stops_at_violated: bool = False
+) -> list[list[BudgetUse]]:
     """What evicting pods one after the other takes from the budgets that cover each.
 
-    Every budget of a pod is decremented, also when another one is violated already.
+    Every budget of a pod is decremented, also when another one is violated already, unless it ``stops_at_violated``.
     """
     left: dict[str, int] = {}
     taken = []
     for budgets in covering:
-        uses = []
+        uses: list[BudgetUse] = []
         for budget in budgets:
             allowed = left.get(budget.key, budget.allowed)
             left[budget.key] = allowed - 1
             uses.append(BudgetUse(budget.key, allowed, allowed - 1))
+            if allowed <= 0 and stops_at_violated:
+                break
         taken.append(uses)
     return taken

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS, VOLCANO, Scheduler
+from kpreempt.analysis.algorithms import VOLCANO, Scheduler, has_queue
 from kpreempt.analysis.check.gate import (
     Excuses,
     Facts,
@@ -193,7 +193,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
-    elif algorithm not in QUEUE_ALGORITHMS:
+    elif not has_queue(algorithm):
         message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
         found.append(Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN))
     return found

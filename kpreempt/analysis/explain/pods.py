@@ -15,6 +15,7 @@ from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.versions import RELEASES, decide_alike, modelled_version, version_of
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
 from kpreempt.verdict.unread import unread_of
 
@@ -185,9 +186,16 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
 
 
 def version_assumptions(version: str, algorithm: str = DEFAULT_ALGORITHM) -> list[Assumption]:
-    """A cluster of another minor version may decide otherwise; one that says nothing is taken for the algorithm's."""
+    """A cluster of a version that decides otherwise; one that says nothing is taken for the algorithm's."""
     modelled = algorithm.removeprefix("kube-")
     minor = _MINOR.match(version)
-    if not version or (minor and minor[1] == modelled):
+    own, stands = version_of(algorithm), modelled_version(version)
+    if not version or (minor and minor[1] == modelled and own is None):
         return []
+    if own is not None and stands is not None and stands.fit == "exact":
+        its = version_of(stands.algorithm)
+        if its is not None and decide_alike(own, its):
+            return []
+        if minor and minor[1] == modelled:
+            modelled = RELEASES[modelled]
     return [Assumption("cluster", "version", f"it is {version}; the scheduler that is modelled is that of {modelled}")]

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler
+from kpreempt.analysis.algorithms import Scheduler, is_kube_algorithm
 from kpreempt.analysis.pending.verdicts import Spread, decide_pending, one_by_one, pending_pods
 from kpreempt.analysis.queue.cluster import Decode, QueueCluster, TimedEvent
 from kpreempt.analysis.queue.events import QueueSimulation, Rejectors
@@ -181,7 +181,7 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
     if not tried:
         return
     subject = "scheduling queue"
-    if question.algorithm == DEFAULT_ALGORITHM:
+    if is_kube_algorithm(question.algorithm):
         yield Assumption(subject, "attempts", "how often a pod was tried is not known: its backoff is at most as told")
         yield Assumption(subject, "rejectedBy", "pods that were tried are taken to have been refused as they are now")
     recent = [pod for pod in tried if filling.start - filling.time_of(pod) < _MAX_BACKOFF_OF_FIFO]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
-from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, QUEUE_ALGORITHMS, Scheduler, queue_for
+from kpreempt.analysis.algorithms import DEFAULT_ALGORITHM, Scheduler, has_queue, queue_for
 from kpreempt.analysis.pending.verdicts import likeness_to
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
@@ -168,7 +168,7 @@ def _empty_queue(scheduler: Scheduler, started: datetime, rules: QueueRules) -> 
     """The scheduler's queue, as it is set up; for one whose own is not modelled that of today, which callers tell."""
     settings = scheduler.settings
     return queue_for(
-        scheduler.algorithm if scheduler.algorithm in QUEUE_ALGORITHMS else DEFAULT_ALGORITHM,
+        scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
         started,
         feature_gates=settings.gates,
         initial_backoff=settings.initial_backoff,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.kube.extending import Extending
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.interface import PreemptionEvidence
 from kpreempt.schedulers.kube.framework.runner import ProfilePlugins, is_same_pod
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.verdict import Assumption, AssumptionKind, Sampling, Victim
@@ -46,6 +47,66 @@ def unprotected(
             AssumptionKind.UNCERTAIN,
         )
     ]
+
+
+def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState) -> list[Assumption]:
+    """That budgets which protect one pod are taken in the order of the input, where another order leaves others."""
+    if evidence is None or not evidence.hangs_on_budget_order or cluster.cluster.has_scheduler_order:
+        return []
+    return [
+        Assumption(
+            "PodDisruptionBudgets",
+            "",
+            "several protect one pod, and what a violated one leaves of the others hangs on their order in the"
+            " scheduler's cache, which is not known: others may be evicted",
+            AssumptionKind.UNCERTAIN,
+        )
+    ]
+
+
+def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterState) -> list[Assumption]:
+    """That releases which patch the preemptor's status onto victims fail where the QoS class is another.
+
+    The API server refuses that class, and no pod is nominated (``prepareCandidate``,
+    ``framework/preemption/preemption.go`` of v1.29.8).
+    """
+    behaviour = cluster.behaviour
+    if not (behaviour.patches_status_of_preemptor and behaviour.pod_disruption_conditions):
+        return []
+    own = qos_class(pod)
+    pods = {info.key: info.pod for node in victims for info in cluster.by_name[node].pods}
+    others = [each.pod for of_node in victims.values() for each in of_node if qos_class(pods[each.pod]) != own]
+    if not others:
+        return []
+    return [
+        Assumption(
+            "scheduler",
+            "DisruptionTarget",
+            f"the API server may refuse the condition of {others[0]}, which is of another QoS class than the pod: this"
+            " release sends the pod's own with it, and ends the preemption then",
+            AssumptionKind.UNCERTAIN,
+        )
+    ]
+
+
+def qos_class(pod: Pod) -> str:
+    """How the kubelet ranks the pod: Guaranteed, Burstable or BestEffort, by CPU and memory (``GetPodQOS``)."""
+    containers = [*pod.spec.containers, *pod.spec.init_containers]
+    requests = [_positive(each.resources.requests) for each in containers]
+    limits = [_positive(each.resources.limits) for each in containers]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    is_guaranteed = all(
+        own.keys() == set(_QOS) and {**own, **asked} == own for asked, own in zip(requests, limits, strict=True)
+    )
+    return "Guaranteed" if is_guaranteed else "Burstable"
+
+
+def _positive(amounts: ResourceList) -> dict[str, int]:
+    return {name: amounts[name].nano for name in _QOS if name in amounts and amounts[name].nano > 0}
+
+
+_QOS = ("cpu", "memory")
 
 
 def asked_about_more(extending: Extending | None, num_passing: int, search: Sampling | None) -> list[Assumption]:

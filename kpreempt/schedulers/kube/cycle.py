@@ -18,6 +18,8 @@ from kpreempt.schedulers.kube.assumptions import (
     asked_about_more,
     nomination_assumptions,
     through_others,
+    unordered_budgets,
+    unpatched,
     unprotected,
 )
 from kpreempt.schedulers.kube.claims import claim_assumptions
@@ -120,8 +122,7 @@ class Cycle:
         """Every node's status, and the nodes that fit."""
         filtered = NodeToStatus()
         if node_names is not None:
-            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]"
-            filtered.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
+            filtered.absent = self._absent()
         evaluated: dict[str, Status] = {}
         feasible: list[NodeInfo] = []
         # A running scheduler looks at the nominated node even where PreFilter left it out.
@@ -185,7 +186,9 @@ class Cycle:
             len(by_name) if node_names is None else len(node_names & by_name.keys()),
             feasible,
             percentage=profile.percentage_of_nodes_to_score,
-            is_scoring=bool(self._framework.plugins.scores) or profile.has_extenders,
+            is_scoring=not self._behaviour.searches_one_node_without_scores
+            or bool(self._framework.plugins.scores)
+            or profile.has_extenders,
             is_restricted=node_names is not None,
         )
 
@@ -209,6 +212,8 @@ class Cycle:
             outcome,
             [
                 *unfollowed(evidence.alternatives if evidence else None),
+                *unordered_budgets(evidence, self._cluster),
+                *unpatched(self._pod, victims, self._cluster),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
                 *(through_others(self._framework.plugins, self._extending, error) if error else ()),
             ],
@@ -312,6 +317,17 @@ class Cycle:
                 # One that is refused without a word counts as beyond help.
                 self._evaluated[name] = filtered.absent.of_plugin(silent[name])
         return passing
+
+    def _absent(self) -> Status:
+        """The status of nodes that PreFilter leaves out."""
+        if self._behaviour.dry_runs_absent_nodes:
+            return Status(Code.UNSCHEDULABLE)
+        reasons = []
+        if self._behaviour.explains_absent_nodes:
+            reasons.append(f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]")
+        elif self._behaviour.tells_nodes_left_out:
+            reasons.append("node is filtered out by the prefilter result")
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
     def _is_extender(self, name: str) -> bool:
         extending = self._extending

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kpreempt.errors import UsageError
-from kpreempt.schedulers.kube.gates import NOT_MODELLED
-from kpreempt.schedulers.kube.versions import NEWEST, Behaviour, Gate, behaviour, gates_of, known_gates, needed_gates
+from kpreempt.schedulers.kube.versions import NEWEST, Behaviour, Gate, behaviour, known_gates, needed_gates, told_gates
 
 _OPTION = "--feature-gates"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
@@ -42,14 +41,15 @@ def behaviour_with(settings: Mapping[str, bool], version: str = NEWEST) -> tuple
     """
     if not settings:
         return behaviour(version), []
-    values = _applied(settings, known_gates(version))
-    not_modelled = gates_of(version, NOT_MODELLED)
+    values = _applied(settings, known_gates(version), needed_gates(version))
     return behaviour(version, values), sorted(
-        name for name, gate in not_modelled.items() if values[name] != gate.default
+        name for name, gate in told_gates(version).items() if values[name] != gate.default
     )
 
 
-def _applied(settings: Mapping[str, bool], gates: Mapping[str, Gate]) -> dict[str, bool]:
+def _applied(
+    settings: Mapping[str, bool], gates: Mapping[str, Gate], dependencies: Mapping[str, tuple[str, ...]]
+) -> dict[str, bool]:
     unknown = sorted(name for name in settings if name not in gates and name not in _ALL)
     if unknown:
         # A gate that differs in the letters' case only, if there is one.
@@ -67,7 +67,7 @@ def _applied(settings: Mapping[str, bool], gates: Mapping[str, Gate]) -> dict[st
     ]
     problems = locked or [
         f"{name} is enabled, but depends on features that are disabled: [{' '.join(disabled)}]"
-        for name, needed in needed_gates().items()
+        for name, needed in dependencies.items()
         if values.get(name) and (disabled := [other for other in needed if not values.get(other)])
     ]
     if problems:

@@ -7,6 +7,7 @@ plugin is and wants stands in its module; here is only when there is one, and it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.framework.in_tree import Registration
@@ -14,6 +15,7 @@ from kpreempt.schedulers.kube.plugins import (
     default_preemption,
     dynamic_resources,
     image_locality,
+    in_tree_volume_limits,
     node_affinity,
     node_declared_features,
     node_name,
@@ -59,28 +61,59 @@ class InTreePlugin(NamedTuple):
     points: str = ""
 
 
+_DEVICES = "dynamic_resource_allocation"
 _PLUGINS: tuple[InTreePlugin, ...] = (
-    InTreePlugin("SchedulingGates", scheduling_gates.PLUGIN),
+    InTreePlugin("SchedulingGates", scheduling_gates.PLUGIN, since="1.30"),
     InTreePlugin("PrioritySort", points="queueSort"),
-    InTreePlugin("NodeUnschedulable", node_unschedulable.PLUGIN),
+    InTreePlugin("NodeUnschedulable", node_unschedulable.PLUGIN, until="1.37"),
     InTreePlugin("NodeName", node_name.PLUGIN),
+    InTreePlugin("NodeUnschedulable", node_unschedulable.PLUGIN, since="1.37"),
     InTreePlugin("TaintToleration", taint_toleration.PLUGIN, 3),
     InTreePlugin("NodeAffinity", node_affinity.PLUGIN, 2),
     InTreePlugin("NodePorts", node_ports.PLUGIN),
-    InTreePlugin("NodeResourcesFit", node_resources_fit.PLUGIN),
+    InTreePlugin("DeferredPodScheduling", is_default=False, since="1.37", points="preFilter filter permit"),
+    InTreePlugin("NodeResourcesFit", node_resources_fit.PLUGIN, until="1.36", points="preFilter filter preScore score"),
+    InTreePlugin("NodeResourcesFit", node_resources_fit.PLUGIN, since="1.36"),
     InTreePlugin("VolumeRestrictions", volume_restrictions.PLUGIN),
+    InTreePlugin("EBSLimits", in_tree_volume_limits.EBS, until="1.31"),
+    InTreePlugin("EBSLimits", in_tree_volume_limits.EBS, is_default=False, since="1.31", until="1.32"),
+    InTreePlugin("GCEPDLimits", in_tree_volume_limits.GCE_PD, until="1.31"),
+    InTreePlugin("GCEPDLimits", in_tree_volume_limits.GCE_PD, is_default=False, since="1.31", until="1.32"),
     InTreePlugin("NodeVolumeLimits", node_volume_limits.PLUGIN),
-    InTreePlugin("VolumeBinding", volume_binding.PLUGIN),
+    InTreePlugin("AzureDiskLimits", in_tree_volume_limits.AZURE_DISK, until="1.31"),
+    InTreePlugin("AzureDiskLimits", in_tree_volume_limits.AZURE_DISK, is_default=False, since="1.31", until="1.32"),
+    InTreePlugin("CinderLimits", in_tree_volume_limits.CINDER, is_default=False, until="1.32"),
+    InTreePlugin("VolumeBinding", volume_binding.PLUGIN, until="1.30", points="preFilter filter reserve preBind score"),
+    InTreePlugin("VolumeBinding", volume_binding.PLUGIN, since="1.30"),
     InTreePlugin("VolumeZone", volume_zone.PLUGIN),
     InTreePlugin("PodTopologySpread", pod_topology_spread.PLUGIN, 2),
     InTreePlugin("InterPodAffinity", inter_pod_affinity.PLUGIN, 2),
-    InTreePlugin("DynamicResources", dynamic_resources.PLUGIN, 2, gate="dynamic_resource_allocation", since="1.26"),
-    InTreePlugin("DefaultPreemption", default_preemption.PLUGIN),
+    InTreePlugin(
+        "DynamicResources",
+        dynamic_resources.PLUGIN,
+        gate=_DEVICES,
+        since="1.26",
+        until="1.32",
+        points="preEnqueue preFilter filter postFilter preScore reserve postBind",
+    ),
+    InTreePlugin(
+        "DynamicResources",
+        dynamic_resources.PLUGIN,
+        gate=_DEVICES,
+        since="1.32",
+        until="1.35",
+        points="preEnqueue preFilter filter postFilter reserve preBind",
+    ),
+    InTreePlugin("DynamicResources", dynamic_resources.PLUGIN, 2, gate=_DEVICES, since="1.35"),
+    InTreePlugin("DefaultPreemption", default_preemption.PLUGIN, until="1.32", points="postFilter"),
+    InTreePlugin("DefaultPreemption", default_preemption.PLUGIN, since="1.32"),
     InTreePlugin("NodeResourcesBalancedAllocation", node_resources_balanced_allocation.PLUGIN),
     InTreePlugin("ImageLocality", image_locality.PLUGIN),
     InTreePlugin("DefaultBinder", points="bind"),
+    InTreePlugin("SchedulingGates", scheduling_gates.PLUGIN, since="1.26", until="1.30"),
     InTreePlugin("NodeDeclaredFeatures", node_declared_features.PLUGIN, gate="node_declared_features", since="1.35"),
-    InTreePlugin("GangScheduling", is_default=False, since="1.35", points="preEnqueue permit"),
+    InTreePlugin("GangScheduling", is_default=False, since="1.35", until="1.36", points="preEnqueue reserve permit"),
+    InTreePlugin("GangScheduling", is_default=False, since="1.36", points="preEnqueue permit"),
     InTreePlugin("TopologyPlacementGenerator", is_default=False, since="1.36", points="placementGenerate"),
     InTreePlugin("PodGroupPodsCount", is_default=False, since="1.36", points="placementScore"),
 )
@@ -88,17 +121,32 @@ _PLUGINS: tuple[InTreePlugin, ...] = (
 WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 Registry = Mapping[str, Registration]
-# The plugins of kube-scheduler itself that are modelled by a class.
+# The plugins of kube-scheduler itself that are modelled by a class, in any version.
 REGISTRY: Registry = {each.name: each.stated for each in _PLUGINS if each.stated is not None}
+
+
+@cache
+def registry_of(version: str) -> Registry:
+    """The version's plugins that are modelled by a class."""
+    in_tree = plugins_in_tree(version)
+    return {name: each._replace(points=in_tree[name]) for name, each in REGISTRY.items() if name in in_tree}
 
 
 def plugins_in_tree(version: str = NEWEST) -> dict[str, frozenset[str]]:
     """The extension points of every plugin that the version has."""
-    return {
-        each.name: each.stated.points if each.stated is not None and not each.points else frozenset(each.points.split())
-        for each in _PLUGINS
-        if holds(version, each.since, each.until)
-    }
+    return {each.name: _points(each) for each in _PLUGINS if holds(version, each.since, each.until)}
+
+
+def plugins_elsewhere(version: str = NEWEST) -> dict[str, frozenset[str]]:
+    """The plugins of other versions that this one does not have."""
+    own = plugins_in_tree(version)
+    return {each.name: _points(each) for each in _PLUGINS if each.name not in own}
+
+
+def _points(plugin: InTreePlugin) -> frozenset[str]:
+    if plugin.stated is not None and not plugin.points:
+        return plugin.stated.points
+    return frozenset(plugin.points.split())
 
 
 def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:

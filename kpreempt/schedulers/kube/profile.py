@@ -30,12 +30,13 @@ from kpreempt.schedulers.kube.plugin_table import (
     EnabledPlugin,
     Registry,
     default_plugins,
+    plugins_elsewhere,
     plugins_in_tree,
 )
 from kpreempt.schedulers.kube.versions import Behaviour, behaviour
 
-# The extension points that each plugin in the tree implements.
-IN_TREE = plugins_in_tree()
+# The extension points that each plugin in the tree implements; of plugins that only other versions have, too.
+IN_TREE = plugins_elsewhere() | plugins_in_tree()
 
 
 def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:

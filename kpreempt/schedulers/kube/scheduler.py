@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
-from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
+from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.standing import rank_victims
@@ -95,13 +95,15 @@ class KubeScheduler:
         behaviour: Behaviour | None = None,
         assumptions: Sequence[Assumption] = (),
         *,
-        registry: Registry = REGISTRY,
+        registry: Registry | None = None,
         wanted: Wanted = NOTHING_WANTED,
         extenders: Sequence[HttpExtender] = (),
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
-        """``registry`` has the plugins that there are, and ``wanted`` is what those out-of-tree read besides.
+        """``registry`` has the plugins that there are (``None``: the version's own).
+
+        ``wanted`` is what those out-of-tree read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -110,8 +112,8 @@ class KubeScheduler:
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
         self.behaviour = behaviour or versions.behaviour()
-        self.algorithm = f"kube-{self.behaviour.version}"
-        self.registry = registry
+        self.algorithm = f"{versions.PREFIX}{self.behaviour.version}"
+        self.registry = registry_of(self.behaviour.version) if registry is None else registry
         self.wanted = wanted
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
@@ -253,13 +255,16 @@ class KubeScheduler:
         Raises ``KeyError`` for a node that is not there.
         """
         cluster = prepared.cluster
-        budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets)
+        budgets = BudgetIndex(
+            cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behaviour.stops_at_violated_budget
+        )
         return rank_victims(
             cluster.by_name[node_name],
             priority,
             budgets,
             cluster.now,
             has_scheduler_order=cluster.cluster.has_scheduler_order,
+            reads_starts_once=self.behaviour.reads_start_times_once,
         )
 
 

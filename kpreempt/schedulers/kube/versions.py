@@ -1,20 +1,38 @@
 """What differs between versions of kube-scheduler; no other module compares versions.
 
-Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards. All
-others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
+Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards
+(``changes.py``). All others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
+
+A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
 
+# What each minor version stands for: the release whose decisions are recorded.
+RELEASES: Mapping[str, str] = {
+    "1.29": "1.29.6",
+    "1.30": "1.30.14",
+    "1.31": "1.31.14",
+    "1.32": "1.32.13",
+    "1.33": "1.33.13",
+    "1.34": "1.34.4",
+    "1.35": "1.35.4",
+    "1.36": "1.36.3",
+    "1.37": "1.37.1",
+}
+# The version that is asked where none is named.
 NEWEST = "1.36"
-NEWEST_RELEASE = "v1.36.3"
-NEWEST_ALGORITHM = f"kube-{NEWEST}"
+NEWEST_RELEASE = f"v{RELEASES[NEWEST]}"
+PREFIX = "kube-"
+NEWEST_ALGORITHM = f"{PREFIX}{NEWEST}"
 
 
 class Behaviour(NamedTuple):
@@ -34,70 +52,78 @@ class Behaviour(NamedTuple):
     min_domains_in_pod_topology_spread: bool
     node_declared_features: bool
     node_inclusion_policy_in_pod_topology_spread: bool
+    pod_disruption_conditions: bool
     pod_level_resources: bool
+    scheduler_async_preemption: bool
     scheduler_pop_from_backoff_q: bool
+    scheduler_queueing_hints: bool
     sidecar_containers: bool
     storage_capacity_scoring: bool
     taint_toleration_comparison_operators: bool
     volume_attributes_class: bool
+    volume_capacity_priority: bool
     volume_limit_scaling: bool
 
+    adds_sidecars_to_scored_requests: bool
+    backs_off_by_attempts: bool
+    checks_strategies_strictly: bool
+    compares_resizes_by_pod: bool
+    continues_after_a_rejection: bool
     counts_image_volumes: bool
+    counts_image_volumes_in_threshold: bool
     counts_images_of_init_containers: bool
     counts_pods_for_empty_selectors: bool
+    counts_ports_of_sidecars: bool
+    counts_spread_by_constraint: bool
     counts_volume_attachments: bool
+    deletes_terminating_victims: bool
+    dry_runs_absent_nodes: bool
+    explains_absent_nodes: bool
     finds_zones_under_stable_labels: bool
+    follows_actuated_resources_alone: bool
+    follows_allocated_resources_alone: bool
+    has_placement_points: bool
+    has_pod_group_points: bool
+    has_volume_capacity_priority: bool
+    infers_user_namespaces_on_host_network: bool
     keeps_namespace_selectors: bool
-    migrates_volumes_by_annotation: bool
+    keeps_nominated_pods_whole: bool
+    keeps_room_of_gated_pods: bool
+    lists_missing_features: bool
+    migrates_disks_by_annotation: bool
+    migrates_portworx_by_annotation: bool
     names_untolerated_taint: bool
+    needs_no_consent_of_csi_drivers: bool
+    patches_status_of_preemptor: bool
+    names_queue_sort_twice: bool
+    reads_resize_from_status: bool
+    reads_start_times_once: bool
     reads_volume_limits_of_allocatable: bool
+    refuses_in_tree_volume_limits: bool
     refuses_pods_for_missing_limited_claims: bool
     refuses_pods_for_zone_claims: bool
+    restricts_to_hosts_of_volumes: bool
     rounds_requests_by_container: bool
+    rules_out_conflicting_plugins: bool
+    rules_out_requests_above_allocatable: bool
     scores_change_of_balance: bool
+    searches_one_node_without_scores: bool
+    skips_balance_without_requests: bool
+    skips_idle_scores: bool
+    sorts_conflicting_plugins: bool
+    sorts_victims_again: bool
+    stops_at_violated_budget: bool
+    takes_args_of_dynamic_resources: bool
+    takes_binding_timeout: bool
+    tells_claims_to_deallocate: bool
+    tells_nodes_left_out: bool
+    tells_preemption: bool
+    tells_queue_sort_has_to_match: bool
+    tells_read_write_once_pod_by_name: bool
     tells_selectors_as_json: bool
+    tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
-
-
-class Change(NamedTuple):
-    """The versions in which a behaviour holds, the latter excluded, and where that is seen."""
-
-    since: str
-    until: str
-    source: str
-
-
-# Changes that no gate guards, seen in ``pkg/scheduler/framework/plugins``. An empty version is no bound.
-CHANGES: Mapping[str, Change] = {
-    "counts_image_volumes": Change("1.36", "", "imagelocality/image_locality.go: sumImageScores"),
-    "counts_images_of_init_containers": Change("1.30", "", "imagelocality/image_locality.go: sumImageScores"),
-    # A spread constraint's selector that matches everything counted every pod, and now counts none.
-    "counts_pods_for_empty_selectors": Change("", "1.27", "podtopologyspread/common.go: countPodsMatchSelector"),
-    "counts_volume_attachments": Change("1.32", "", "nodevolumelimits/csi.go: Filter"),
-    # A node lacks a volume's beta label, and has the stable one.
-    "finds_zones_under_stable_labels": Change("1.29", "", "volumezone/volume_zone.go: translateToGALabel"),
-    # A term's namespace selector is dropped on a copy, and goes on to match namespaces without labels.
-    "keeps_namespace_selectors": Change(
-        "1.34", "1.37", "interpodaffinity/plugin.go: mergeAffinityTermNamespacesIfNotEmpty"
-    ),
-    # In-tree volumes are CSI volumes where the node's CSINode lists their plugin, not on every node that has one.
-    "migrates_volumes_by_annotation": Change("", "1.36", "nodevolumelimits/utils.go: isCSIMigrationOn"),
-    "names_untolerated_taint": Change("", "1.34", "tainttoleration/taint_toleration.go: Filter"),
-    "reads_volume_limits_of_allocatable": Change("", "1.32", "nodevolumelimits/csi.go: getVolumeLimits"),
-    # Where a claim does not exist, the pod is refused rather than an error raised.
-    "refuses_pods_for_missing_limited_claims": Change("1.30", "", "nodevolumelimits/csi.go: Filter"),
-    # PreFilter looks at the claims; before, Filter did on each node that is in a zone.
-    "refuses_pods_for_zone_claims": Change("1.27", "", "volumezone/volume_zone.go: PreFilter"),
-    # Each container's request is rounded up by itself, and overhead counts in whole units, CPU too.
-    "rounds_requests_by_container": Change(
-        "", "1.27", "noderesources/resource_allocation.go: calculatePodResourceRequest"
-    ),
-    "scores_change_of_balance": Change("1.36", "", "noderesources/balanced_allocation.go: balancedResourceScorer"),
-    "tells_selectors_as_json": Change("1.34", "", "k8s.io/apimachinery/pkg/util/validation/field/errors.go: ErrorBody"),
-    "tells_volume_node_affinity_conflict": Change("", "1.33", "volumebinding/binder.go: ErrReasonNodeConflict"),
-    "tells_where_constraints_fail": Change("1.30", "", "podtopologyspread/filtering.go: calPreFilterState"),
-}
 
 
 class Gate(NamedTuple):
@@ -145,16 +171,78 @@ def gates_of(version: str, table: str) -> Mapping[str, Gate]:
 
 
 @cache
-def needed_gates() -> Mapping[str, tuple[str, ...]]:
-    """The gates that need others to be on, in the order of their names, and those others."""
-    needed = {name: tuple(others.split()) for others, names in _rows(DEPENDENCIES) for name in names}
+def needed_gates(version: str = NEWEST) -> Mapping[str, tuple[str, ...]]:
+    """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
+    needed: dict[str, tuple[str, ...]] = {}
+    for head, names in _rows(DEPENDENCIES):
+        first, *others = head.split()
+        since, hyphen, until = first.partition("-")
+        if not hyphen:
+            since, others = "", [first, *others]
+        if holds(version, since or _DEPENDENCIES_SINCE, until):
+            needed |= {name: tuple(others) for name in names}
     return dict(sorted(needed.items()))
 
 
-def holds(version: str, since: str, until: str = "") -> bool:
-    """Whether the version is one since ``since`` and before ``until``; an empty text is no bound."""
-    number = _number(version)
-    return (not since or _number(since) <= number) and (not until or number < _number(until))
+# Before, gates could be set without those that they need.
+_DEPENDENCIES_SINCE = "1.35"
+
+
+def told_gates(version: str = NEWEST) -> Mapping[str, Gate]:
+    """The gates of the version on which decisions may depend, and that are not modelled: who sets one is told."""
+    locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
+    return {**gates_of(version, NOT_MODELLED), **locked_later}
+
+
+class Modelled(NamedTuple):
+    """The algorithm that stands for a release, and how near it is.
+
+    ``exact``; or the release is of a minor version that is not modelled, and this is the ``nearest older`` one or,
+    where there is none, the ``nearest newer`` one.
+    """
+
+    algorithm: str
+    fit: Literal["exact", "nearest older", "nearest newer"]
+
+
+def modelled_version(server: str) -> Modelled | None:
+    """What stands for a server's version: ``v1.33.5-eks-abc`` is ``kube-1.33.5``; ``None`` for a text that is none.
+
+    Without a patch level, and for that of a version that is not released yet (``v1.36.0-alpha.1``), the minor version
+    stands.
+    """
+    found = _SERVER.match(server.strip())
+    if found is None:
+        return None
+    minor, patch = f"{int(found[1])}.{int(found[2])}", found[3]
+    if minor in RELEASES:
+        is_release = patch is not None and not found[4]
+        return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
+    older = [each for each in RELEASES if _number(each) < _number(minor)]
+    if older:
+        return Modelled(f"{PREFIX}{older[-1]}", "nearest older")
+    return Modelled(f"{PREFIX}{next(iter(RELEASES))}", "nearest newer")
+
+
+def version_of(algorithm: str) -> str | None:
+    """The version in an algorithm's name, ``1.34`` or ``1.34.1``; ``None`` where that is none of these."""
+    found = _ALGORITHM.fullmatch(algorithm)
+    return found[1] if found is not None and found[2] in RELEASES else None
+
+
+def decide_alike(one: str, other: str) -> bool:
+    """Whether two releases of one minor version have the same rules, with the gates as they are by default."""
+    return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)
+
+
+def minor_of(version: str) -> str:
+    """The minor version that a version belongs to."""
+    return ".".join(version.split(".")[:2])
+
+
+# What follows the number of a server's version is a vendor's (``-eks-1a2b``, ``+k3s1``), or says that it is none yet.
+_SERVER = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?(-(?:alpha|beta|rc)\b)?")
+_ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 
 
 @cache
@@ -188,6 +276,18 @@ def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
         head = following
 
 
+def holds(version: str, since: str, until: str = "") -> bool:
+    """Whether the version is one since ``since`` and before ``until``; an empty text is no bound."""
+    return (not since or _has_reached(version, since)) and (not until or not _has_reached(version, until))
+
+
 @cache
+def _has_reached(version: str, bound: str) -> bool:
+    """Whether a version is at a bound or after it; a bound of several is a change that was carried back."""
+    number = _number(RELEASES.get(version, version))
+    bounds = [_number(each) for each in bound.split()]
+    return number >= bounds[-1] or any(number[:2] == each[:2] and number >= each for each in bounds)
+
+
 def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))

@@ -342,7 +342,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     pod.PodCondition: {"type": _word, "status": _word, "reason": _word, "message": nothing},
     pod.ContainerStatus: {"name": _container},
     pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
-    pod.PodStatus: {"phase": _word, "nominated_node_name": _node},
+    pod.PodStatus: {"phase": _word, "nominated_node_name": _node, "resize": _word},
     policy.PodDisruptionBudgetSpec: {
         "min_available": Renamer.amount,
         "max_unavailable": Renamer.amount,

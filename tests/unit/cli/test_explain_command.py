@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.algorithms import QUEUE_ALGORITHMS
+
 ROOT = Path(__file__).parents[3]
 CLUSTER = str(ROOT / "fixtures/demo/cluster.yaml")
 API = str(ROOT / "fixtures/demo/api.yaml")
@@ -46,7 +48,7 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr == (
             "--aftermath simulates a scheduler's queue, and that of kube-1.18 is not modelled\n"
-            "  try: kube-1.8, kube-1.13, kube-1.36\n"
+            f"  try: {', '.join(QUEUE_ALGORITHMS)}\n"
         )
     else:
         assert (run.returncode, "AFTERMATH" in run.stdout or "THEN" in run.stdout) == (0, True)

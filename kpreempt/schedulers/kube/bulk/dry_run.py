@@ -58,6 +58,9 @@ def dry_run(
             is_left_out |= each.left_out
     uses = uses_of(table, victims, budgets)
     where = question[table.node[victims]]
+    if budgets.stops_at_violated:
+        # What is left of a budget hangs on those before it here.
+        is_left_out[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
     # Those that violate a budget are put back before all others.
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes), records_steps=state.records_steps)
@@ -115,6 +118,8 @@ def _outcomes(
     num_violations = np.bincount(where[violates[evicted]], minlength=len(nodes)).tolist()
     # Most important first, and ``ties`` orders equals.
     order = np.lexsort((ties[evicted], table.importance.rank[goes]))
+    if not table.cluster.behaviour.sorts_victims_again:
+        order = np.arange(len(goes))
     pods = [table.pods[position] for position in goes[order].tolist()]
     bounds = np.searchsorted(where[order], np.arange(len(nodes) + 1)).tolist()
     counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_left_out.tolist()

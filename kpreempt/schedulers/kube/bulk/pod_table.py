@@ -145,6 +145,8 @@ class PodTable:
         tied = np.flatnonzero(np.bincount(rank)[rank] > 1)
         updates = [update_of(self.pods[position]) for position in tied.tolist()]
         places[tied[np.argsort(np.array(updates, dtype=np.int64), kind="stable")]] = np.arange(len(tied))
+        if self.cluster.behaviour.reads_start_times_once:
+            return places
         return np.where(self.start == NO_START, -places, places)
 
     def resource(self, name: str) -> Integers:

@@ -19,8 +19,10 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import REASO
 from kpreempt.verdict import Code, Status
 
 
-def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
-    """One limit per constraint. Nodes that lack a topology label are left out."""
+def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
+    """One limit per constraint. Nodes that lack a topology label are left out; ``None`` where they share counts."""
+    if state.shares_counts:
+        return None
     left_out = [not has_all_keys(node_info.node.labels, state.constraints) for node_info in nodes]
     limits = [_limit(state, index, table, nodes) for index in range(len(state.constraints))]
 

@@ -13,15 +13,18 @@ from typing import Any
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.durations import parse_duration
+from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.configuration.schema import (
     API_VERSION,
-    CONFIGURATION,
     GROUP,
     KIND,
     PLUGIN_ARGS,
     VERSION,
+    args_of,
+    configuration_of,
 )
 from kpreempt.schedulers.kube.framework.arg_types import ListOf, Scalar, Struct, Type
+from kpreempt.schedulers.kube.versions import Behaviour
 
 _INTEGER_BITS = {"int32": 32, "int64": 64}
 _META_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -36,8 +39,8 @@ class _StrictError(Exception):
         self.problems = problems
 
 
-def decode_configuration(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Decode a configuration with its plugins' arguments.
+def decode_configuration(document: Mapping[str, Any], behaviour: Behaviour | None = None) -> dict[str, Any]:
+    """Decode a configuration with its plugins' arguments, as the version (``None``: the usual one) has them.
 
     Raises ``ConfigurationError`` for a document of another kind or version, a wrong type or an unknown field.
     """
@@ -48,14 +51,15 @@ def decode_configuration(document: Mapping[str, Any]) -> dict[str, Any]:
     _check_registered(kind, version)
     if kind != KIND:
         raise ConfigurationError(f"couldn't decode as {KIND}, got {version}, Kind={kind}: ")
+    behaviour = behaviour or versions.behaviour()
     problems: list[str] = []
-    decoded: dict[str, Any] = _Decoder(problems).decode(document, CONFIGURATION)
+    decoded: dict[str, Any] = _Decoder(problems).decode(document, configuration_of(behaviour))
     for profile_index, profile in enumerate(decoded.get("profiles", [])):
         for index, config in enumerate(profile.get("pluginConfig", [])):
             where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]"
             name = config.get("name", "")
             try:
-                _decode_args(config, name)
+                _decode_args(config, name, args_of(behaviour).get(name))
             except _StrictError as strictness:
                 problems.append(f"{where}: strict decoding error: decoding args for plugin {name}: {strictness}")
             except ConfigurationError as error:
@@ -65,9 +69,8 @@ def decode_configuration(document: Mapping[str, Any]) -> dict[str, Any]:
     return decoded
 
 
-def _decode_args(config: dict[str, Any], name: str) -> None:
+def _decode_args(config: dict[str, Any], name: str, args_type: Struct | None) -> None:
     """Put decoded arguments in the place of the given ones, where the plugin has a type for them."""
-    args_type = PLUGIN_ARGS.get(name)
     if args_type is None:
         return
     given = config.get("args", {})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.quantity import MAX_INT64, wrap_int64
 from kpreempt.schedulers.kube.configuration.defaults import ALL
 from kpreempt.schedulers.kube.configuration.schema import EXTENSION_POINTS, MULTI_POINT
-from kpreempt.schedulers.kube.configuration.validation import REMOVED_PLUGINS
 
 _MAX_SCORE = 100
 
@@ -17,16 +16,18 @@ Plugins = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 Points = Mapping[str, frozenset[str]]
 
 
-def check_plugins(plugins: Plugins, scheduler_name: str, points: Points) -> None:
+def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhere: Container[str] = ()) -> None:
     """Check where a profile's plugins are enabled; ``points`` are the extension points that each implements.
 
-    Plugins that are not among those are taken to be compiled in, and to implement what they are enabled for. Raises
-    ``ConfigurationError`` for what the framework refuses.
+    Plugins that are not among those are taken to be compiled in, and to implement what they are enabled for, but for
+    those that are there ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the framework
+    refuses.
     """
     for point, interface in EXTENSION_POINTS.items():
-        _check_own(plugins[point]["enabled"], point, interface, points)
+        _check_own(plugins[point]["enabled"], point, interface, points, elsewhere)
     enabled = {
-        point: [plugin["name"] for plugin in plugins[point]["enabled"]] + _expanded(plugins, point, interface, points)
+        point: [plugin["name"] for plugin in plugins[point]["enabled"]]
+        + _expanded(plugins, point, interface, points, elsewhere)
         for point, interface in EXTENSION_POINTS.items()
     }
     for_profile = f'for profile with scheduler name "{scheduler_name}"'
@@ -42,11 +43,13 @@ def check_plugins(plugins: Plugins, scheduler_name: str, points: Points) -> None
         _check_weights([*plugins[point]["enabled"], *plugins[MULTI_POINT]["enabled"]], point, kind, points)
 
 
-def _check_own(enabled: Sequence[Mapping[str, Any]], point: str, interface: str, points: Points) -> None:
+def _check_own(
+    enabled: Sequence[Mapping[str, Any]], point: str, interface: str, points: Points, elsewhere: Container[str]
+) -> None:
     seen = set()
     for plugin in enabled:
         name = plugin["name"]
-        _check_exists(name, interface)
+        _check_exists(name, interface, elsewhere)
         if name in points and point not in points[name]:
             raise ConfigurationError(f'plugin "{name}" does not extend {interface} plugin')
         if name in seen:
@@ -54,7 +57,7 @@ def _check_own(enabled: Sequence[Mapping[str, Any]], point: str, interface: str,
         seen.add(name)
 
 
-def _expanded(plugins: Plugins, point: str, interface: str, points: Points) -> list[str]:
+def _expanded(plugins: Plugins, point: str, interface: str, points: Points, elsewhere: Container[str]) -> list[str]:
     """The plugins that multiPoint adds to those that are enabled at the point itself."""
     own = {plugin["name"] for plugin in plugins[point]["enabled"]}
     disabled = {plugin["name"] for plugin in plugins[point]["disabled"]}
@@ -63,7 +66,7 @@ def _expanded(plugins: Plugins, point: str, interface: str, points: Points) -> l
         return added
     for plugin in plugins[MULTI_POINT]["enabled"]:
         name = plugin["name"]
-        _check_exists(name, interface)
+        _check_exists(name, interface, elsewhere)
         if point not in points.get(name, ()) or name in disabled or name in own:
             continue
         if name in added:
@@ -72,8 +75,8 @@ def _expanded(plugins: Plugins, point: str, interface: str, points: Points) -> l
     return added
 
 
-def _check_exists(name: str, interface: str) -> None:
-    if not name or name in REMOVED_PLUGINS:
+def _check_exists(name: str, interface: str, elsewhere: Container[str]) -> None:
+    if not name or name in elsewhere:
         raise ConfigurationError(f'{interface} "{name}" does not exist')
 
 

@@ -11,9 +11,8 @@ from kpreempt.errors import ConfigurationError
 from kpreempt.schedulers.kube.configuration.schema import API_VERSION, KIND, MULTI_POINT
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import NOT_RUN, Plugin, points_of
-from kpreempt.schedulers.kube.plugin_table import REGISTRY, Registry
+from kpreempt.schedulers.kube.plugin_table import Registry, plugins_in_tree, registry_of
 from kpreempt.schedulers.kube.preemption.plugin import PreemptionPlugin
-from kpreempt.schedulers.kube.profile import IN_TREE
 from kpreempt.verdict import Assumption
 
 
@@ -33,12 +32,13 @@ class FoundPlugin(msgspec.Struct, frozen=True):
         return self.plugin.name
 
 
-def registry_with(found: Iterable[FoundPlugin]) -> Registry:
-    """The plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
-    registry = dict(REGISTRY)
+def registry_with(found: Iterable[FoundPlugin], version: str) -> Registry:
+    """The version's plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
+    registry = dict(registry_of(version))
+    in_tree = plugins_in_tree(version)
     for each in found:
         known = registry.get(each.name)
-        if known is not None or each.name in IN_TREE:
+        if known is not None or each.name in in_tree:
             other = known.source if known is not None and known.source else "kube-scheduler itself"
             raise ConfigurationError(
                 f"a plugin named {each.name} has been registered already: by {other}, and by {each.source}",

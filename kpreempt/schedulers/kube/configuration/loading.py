@@ -16,7 +16,7 @@ from kpreempt.schedulers.extender_protocol import (
 )
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration
 from kpreempt.schedulers.kube.configuration.defaults import with_defaults
-from kpreempt.schedulers.kube.configuration.extension_points import Plugins, check_plugins
+from kpreempt.schedulers.kube.configuration.extension_points import Plugins, Points, check_plugins
 from kpreempt.schedulers.kube.configuration.foreign_plugins import (
     FoundPlugin,
     check_asked_for,
@@ -29,16 +29,23 @@ from kpreempt.schedulers.kube.configuration.schema import KIND, MULTI_POINT, PLU
 from kpreempt.schedulers.kube.configuration.validation import validate_configuration
 from kpreempt.schedulers.kube.feature_gates import behaviour_with
 from kpreempt.schedulers.kube.framework.field_errors import aggregate
-from kpreempt.schedulers.kube.plugin_table import REGISTRY, WITHOUT_CLASS, EnabledPlugin, Registry, default_plugins
+from kpreempt.schedulers.kube.plugin_table import (
+    REGISTRY,
+    WITHOUT_CLASS,
+    EnabledPlugin,
+    Registry,
+    default_plugins,
+    plugins_elsewhere,
+    plugins_in_tree,
+)
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.profile import (
-    IN_TREE,
     PointConfig,
     Profile,
     from_outside,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import NEWEST, Behaviour
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -51,8 +58,9 @@ def scheduler_from_configuration(
     feature_gates: Mapping[str, bool] | None = None,
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
+    version: str = NEWEST,
 ) -> KubeScheduler:
-    """The scheduler that a kube-scheduler with this configuration and these feature gates would be.
+    """The scheduler that a kube-scheduler of the version with this configuration and these feature gates would be.
 
     ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
     from outside that it may enable; without a configuration those that are asked for run, too. ``connect`` makes calls
@@ -60,21 +68,22 @@ def scheduler_from_configuration(
     outside the tree, gates. Raises ``ConfigurationError`` and, for gates, ``UsageError`` where kube-scheduler would
     refuse to start, with its reason.
     """
-    registry = registry_with(plugins)
-    behaviour, not_modelled = behaviour_with(feature_gates or {})
+    registry = registry_with(plugins, version)
+    behaviour, not_modelled = behaviour_with(feature_gates or {}, version)
     assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
     asked_for = [each for each in plugins if each.is_asked_for]
     if document is None and not asked_for:
         return KubeScheduler(behaviour=behaviour, assumptions=assumptions)
-    decoded = decode_configuration(configuration_running(asked_for) if document is None else document)
+    decoded = decode_configuration(configuration_running(asked_for) if document is None else document, behaviour)
     check_asked_for(asked_for, decoded.get("profiles", ()))
     configuration = with_defaults(decoded, default_plugins(behaviour), behaviour)
     validate_configuration(configuration, behaviour)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
-    profiles = [_profile(profile, configuration, registry, behaviour) for profile in configuration["profiles"]]
+    in_tree = plugins_in_tree(version)
+    profiles = [_profile(profile, configuration, registry, in_tree, behaviour) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
-        assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry)
+        assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry, in_tree)
     settings = read_settings(extenders)
     called: list[HttpExtender] = []
     if connect is None:
@@ -117,7 +126,11 @@ def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequ
 
 
 def _profile(
-    profile: Mapping[str, Any], configuration: Mapping[str, Any], registry: Registry, behaviour: Behaviour
+    profile: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+    registry: Registry,
+    in_tree: Points,
+    behaviour: Behaviour,
 ) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
@@ -127,7 +140,8 @@ def _profile(
         problems = REGISTRY[each].making_problems("", args[each], behaviour)
         aggregate(problems, f'{prefix}initializing plugin "{each}": ')
     try:
-        check_plugins(plugins, name, IN_TREE | {each: registry[each].points for each in registry})
+        points = {**in_tree, **{each: registry[each].points for each in registry}}
+        check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     percentage = profile.get("percentageOfNodesToScore")
@@ -160,7 +174,7 @@ def _enabled(plugins: Sequence[Mapping[str, Any]]) -> tuple[EnabledPlugin, ...]:
     return tuple(EnabledPlugin(plugin["name"], plugin["weight"] or 1) for plugin in plugins)
 
 
-def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry) -> list[Assumption]:
+def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry, in_tree: Points) -> list[Assumption]:
     """Enabled plugins that are not run, each with the first place where it is enabled."""
     places: dict[str, str] = {}
     for point in (MULTI_POINT, *(point for point in plugins if point != MULTI_POINT)):
@@ -172,7 +186,7 @@ def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry) -> list
             _SUBJECT,
             place,
             f"plugin {name} is not modelled, and left out"
-            if name in IN_TREE
+            if name in in_tree
             else f"plugin {name} is not one of kube-scheduler's own, and left out",
         )
         for name, place in places.items()

@@ -5,6 +5,9 @@ Follows ``k8s.io/kube-scheduler`` v0.36.3 ``config/v1`` and ``k8s.io/component-b
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cache
+
 from kpreempt.schedulers.kube.framework.arg_types import (
     BOOL,
     BYTES,
@@ -19,6 +22,7 @@ from kpreempt.schedulers.kube.framework.arg_types import (
     Type,
 )
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
+from kpreempt.schedulers.kube.versions import Behaviour
 
 GROUP = "kubescheduler.config.k8s.io"
 VERSION = "v1"
@@ -38,20 +42,23 @@ EXTENSION_POINTS: dict[str, str] = {
     point: f"{point[0].upper()}{point[1:]}Plugin"
     for point in (
         *("preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit"),
-        *("preEnqueue", "queueSort", "placementGenerate", "placementScore"),
+        *("preEnqueue", "queueSort", "placementGenerate", "placementScore", "podGroupPostFilter"),
     )
 }
 MULTI_POINT = "multiPoint"
 
-_PROFILE = Struct(
-    "KubeSchedulerProfile",
-    {
-        "schedulerName": STRING,
-        "percentageOfNodesToScore": INT32,
-        "plugins": Struct("Plugins", dict.fromkeys((*EXTENSION_POINTS, MULTI_POINT), _PLUGIN_SET)),
-        "pluginConfig": ListOf(Struct("PluginConfig", {"name": STRING, "args": ANY})),
-    },
-)
+
+def _profile_with(points: Iterable[str]) -> Struct:
+    return Struct(
+        "KubeSchedulerProfile",
+        {
+            "schedulerName": STRING,
+            "percentageOfNodesToScore": INT32,
+            "plugins": Struct("Plugins", dict.fromkeys((*points, MULTI_POINT), _PLUGIN_SET)),
+            "pluginConfig": ListOf(Struct("PluginConfig", {"name": STRING, "args": ANY})),
+        },
+    )
+
 
 _EXTENDER = Struct(
     "Extender",
@@ -85,7 +92,7 @@ _EXTENDER = Struct(
     },
 )
 
-CONFIGURATION = Struct(
+_CONFIGURATION = Struct(
     KIND,
     {
         **_TYPE_META,
@@ -117,7 +124,7 @@ CONFIGURATION = Struct(
         "percentageOfNodesToScore": INT32,
         "podInitialBackoffSeconds": INT64,
         "podMaxBackoffSeconds": INT64,
-        "profiles": ListOf(_PROFILE),
+        "profiles": ListOf(_profile_with(EXTENSION_POINTS)),
         "extenders": ListOf(_EXTENDER),
         "delayCacheUntilActive": BOOL,
     },
@@ -127,3 +134,27 @@ CONFIGURATION = Struct(
 PLUGIN_ARGS: dict[str, Struct] = {
     name: Struct(f"{name}Args", {**_TYPE_META, **each.args}) for name, each in REGISTRY.items() if each.args
 }
+
+
+@cache
+def configuration_of(behaviour: Behaviour) -> Struct:
+    """The configuration's type in a version."""
+    points = dict.fromkeys(EXTENSION_POINTS)
+    if not behaviour.has_placement_points:
+        del points["placementGenerate"], points["placementScore"]
+    if not behaviour.has_pod_group_points:
+        del points["podGroupPostFilter"]
+    return _CONFIGURATION._replace(fields={**_CONFIGURATION.fields, "profiles": ListOf(_profile_with(points))})
+
+
+@cache
+def args_of(behaviour: Behaviour) -> Mapping[str, Struct]:
+    """The types of the arguments in a version, by plugin."""
+    args = dict(PLUGIN_ARGS)
+    devices = dict(args["DynamicResources"].fields)
+    if not behaviour.takes_binding_timeout:
+        del devices["bindingTimeout"]
+    args["DynamicResources"] = args["DynamicResources"]._replace(fields=devices)
+    if not behaviour.takes_args_of_dynamic_resources:
+        del args["DynamicResources"]
+    return args

@@ -50,7 +50,7 @@ def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviou
             # Upstream hands the path of the other profile over as the value, which prints as an empty object.
             problems.append(duplicate(f"{path}.schedulerName", {}))
         seen[name] = index
-    problems += _common_queue_sort(profiles)
+    problems += _common_queue_sort(profiles, behaviour)
     problems += _percentage("percentageOfNodesToScore", configuration["percentageOfNodesToScore"])
     initial, longest = configuration["podInitialBackoffSeconds"], configuration["podMaxBackoffSeconds"]
     if initial <= 0:
@@ -91,13 +91,14 @@ def _percentage(path: str, percentage: int | None) -> list[str]:
 
 
 def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+    removed = REMOVED_PLUGINS if behaviour.refuses_in_tree_volume_limits else frozenset[str]()
     problems = [] if profile.get("schedulerName") else [required(f"{path}.schedulerName")]
     problems += _percentage(f"{path}.percentageOfNodesToScore", profile.get("percentageOfNodesToScore"))
     problems += [
         invalid(f"{path}.plugins.{point}.enabled[{index}]", plugin["name"], _REMOVED)
         for point in _CHECKED_POINTS
         for index, plugin in enumerate(profile["plugins"][point]["enabled"])
-        if plugin["name"] in REMOVED_PLUGINS
+        if plugin["name"] in removed
     ]
     seen: set[str] = set()
     for index, config in enumerate(profile["pluginConfig"]):
@@ -105,15 +106,20 @@ def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> lis
         if name in seen:
             problems.append(duplicate(where, name))
         seen.add(name)
-        if name in REMOVED_PLUGINS:
+        if name in removed:
             problems.append(invalid(where, name, _REMOVED))
         elif name in PLUGIN_ARGS:
             problems += REGISTRY[name].arg_problems(f"{where}.args", config["args"], behaviour)
     return problems
 
 
-def _common_queue_sort(profiles: Sequence[Mapping[str, Any]]) -> list[str]:
+def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behaviour: Behaviour) -> list[str]:
     first = profiles[0]["plugins"]["queueSort"]
+    words = words_of_args = "queueSort must be the same for all profiles"
+    if behaviour.tells_queue_sort_has_to_match:
+        words = words_of_args = "has to match for all profiles"
+    elif not behaviour.names_queue_sort_twice:
+        words = "must be the same for all profiles"
     problems = []
     if len(first["enabled"]) > 1:
         detail = "only one queue sort plugin can be enabled"
@@ -125,12 +131,12 @@ def _common_queue_sort(profiles: Sequence[Mapping[str, Any]]) -> list[str]:
         if other != first:
             shown = {key.capitalize(): _shown_plugins(other[key]) for key in ("enabled", "disabled")}
             path = f"profiles[{index}].plugins.queueSort"
-            problems.append(invalid(path, shown, "must be the same for all profiles"))
+            problems.append(invalid(path, shown, words))
         configured = any(config["name"] == name for config in profile["pluginConfig"])
         if name and configured and _args_of(profile, name) != args:
             # The arguments of an unknown plugin are not repeated: they could hold anything.
             path = f"profiles[{index}].pluginConfig.args"
-            problems.append(invalid(path, None, "queueSort must be the same for all profiles"))
+            problems.append(invalid(path, None, words_of_args))
     return problems
 
 

@@ -81,7 +81,7 @@ class ClusterState:
             return node_name if node_name in self.position else NOWHERE
         is_nominated = (
             pod.status.nominated_node_name
-            and not pod.spec.scheduling_gates
+            and (self.behaviour.keeps_room_of_gated_pods or not pod.spec.scheduling_gates)
             and pod.spec.scheduler_name in self.scheduler_names
         )
         return NOMINATED if is_nominated else NOWHERE
@@ -106,7 +106,7 @@ class ClusterState:
     def _nominate(self, pod: Pod) -> None:
         """Keep the pod's room on the node that it is nominated to."""
         node_name = pod.status.nominated_node_name
-        if not self.is_queued:
+        if not self.is_queued and not self.behaviour.keeps_nominated_pods_whole:
             self.nominated_outside_queue.append(pod)
             pod = _reference_to(pod)
         self.nominated_pods.setdefault(node_name, []).append(PodInfo(pod, self.behaviour))

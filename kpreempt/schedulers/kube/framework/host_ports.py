@@ -11,9 +11,10 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods ask for, not one to
 DEFAULT_PROTOCOL = "TCP"
 
 
-def host_ports_of(pod: Pod) -> list[ContainerPort]:
+def host_ports_of(pod: Pod, *, counts_sidecars: bool = True) -> list[ContainerPort]:
     """The ports that the pod takes on its node: those of its containers and sidecars."""
-    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
+    inits = pod.spec.init_containers if counts_sidecars else []
+    sidecars = [container for container in inits if container.restart_policy == "Always"]
     return [port for container in (*sidecars, *pod.spec.containers) for port in container.ports if port.host_port > 0]
 
 

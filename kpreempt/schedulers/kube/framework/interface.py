@@ -173,17 +173,20 @@ class PreemptionEvidence(NamedTuple):
     odds: Odds | None = None
     eviction_rule: str = ""
     alternatives: Alternatives | None = None
+    # Whether the order of budgets that protect one pod decides what is left of them.
+    hangs_on_budget_order: bool = False
 
 
 class PostFilterResult(NamedTuple):
     """What a PostFilter made of the pod.
 
     ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and
-    ``None`` leaves it alone.
+    ``None`` leaves it alone. ``told_node`` is the one that the message names, if it names one.
     """
 
     nominated_node_names: list[str] | None
     evidence: PreemptionEvidence | None = None
+    told_node: str = ""
 
 
 class PostFilterPlugin(Plugin, ABC):
@@ -296,6 +299,8 @@ class Victims(NamedTuple):
     steps: list[Reprieve]
     # What every order of equal pods leads to, where it is not known and may lead to other victims.
     outcomes: Outcomes[PodInfo] | None = None
+    # Whether the order of budgets that protect one pod decides what is left of them.
+    hangs_on_budget_order: bool = False
 
 
 class DryRunAtOnce(Protocol):

@@ -84,6 +84,10 @@ class PodInfo:
         """What the pod occupies, and how it counts in scores."""
         return resource_calculator(self._behaviour).of(self.pod)
 
+    def compute_host_ports(self) -> list[ContainerPort]:
+        """The ports that the pod takes."""
+        return host_ports_of(self.pod, counts_sidecars=self._behaviour.counts_ports_of_sidecars)
+
     @property
     def has_affinity(self) -> bool:
         """Whether the pod states any pod affinity or anti-affinity."""
@@ -136,7 +140,7 @@ def _preferred_anti_affinity(info: PodInfo) -> list[WeightedAffinityTerm]:
 _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "frozen_pod": lambda info: frozen(info.pod),
     "key": lambda info: info.pod.key,
-    "host_ports": lambda info: host_ports_of(info.pod),
+    "host_ports": PodInfo.compute_host_ports,
     "required_affinity_terms": _required_affinity,
     "required_anti_affinity_terms": _required_anti_affinity,
     "preferred_affinity_terms": _preferred_affinity,

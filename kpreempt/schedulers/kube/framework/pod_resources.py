@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from kpreempt.model.pod import Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import ceil_milli, ceil_units
+from kpreempt.schedulers.kube.framework.container_requests import Resizes, is_resize_infeasible
 from kpreempt.schedulers.kube.framework.resources import (
     CPU,
     MEMORY,
     Resource,
-    is_resize_infeasible,
     non_zero_requests,
+    non_zero_requests_without_sidecars,
     pod_requests,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -36,10 +37,14 @@ class ResourceCalculator:
     # Enough for any real cluster; forgotten when full, so that a long batch of many clusters stays small.
     _MOST_KEPT = 65536
 
-    def __init__(self, *, use_status: bool, pod_level: bool, pod_level_status: bool) -> None:
+    def __init__(
+        self, *, use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
+    ) -> None:
         self._use_status = use_status
         self._pod_level = pod_level
         self._pod_level_status = pod_level_status
+        self._resizes = resizes
+        self._adds_sidecars = adds_sidecars
         self._known: dict[Hashable, PodResource] = {}
 
     def of(self, pod: Pod) -> PodResource:
@@ -53,11 +58,22 @@ class ResourceCalculator:
         return known
 
     def _compute(self, pod: Pod) -> PodResource:
-        use_status, pod_level = self._use_status, self._pod_level
+        use_status, pod_level, pod_level_status = self._use_status, self._pod_level, self._pod_level_status
+        resizes = self._resizes
         requests = pod_requests(
-            pod, use_status=use_status, pod_level=pod_level, pod_level_status=self._pod_level_status
+            pod, use_status=use_status, pod_level=pod_level, pod_level_status=pod_level_status, resizes=resizes
         )
-        non_zero = non_zero_requests(pod, requests, use_status=use_status, pod_level=pod_level)
+        if not self._adds_sidecars:
+            counted = non_zero_requests_without_sidecars(pod, use_status=use_status, resizes=resizes)
+            return PodResource(Resource.from_nano(requests), *counted)
+        non_zero = non_zero_requests(
+            pod,
+            requests,
+            use_status=use_status,
+            pod_level=pod_level,
+            pod_level_status=pod_level_status,
+            resizes=resizes,
+        )
         return PodResource(
             Resource.from_nano(requests), ceil_milli(non_zero.get(CPU, 0)), ceil_units(non_zero.get(MEMORY, 0))
         )
@@ -69,12 +85,30 @@ def resource_calculator(behaviour: Behaviour) -> ResourceCalculator:
         behaviour.in_place_pod_vertical_scaling,
         behaviour.pod_level_resources,
         behaviour.in_place_pod_level_resources_vertical_scaling,
+        _resizes(behaviour),
+        behaviour.adds_sidecars_to_scored_requests,
     )
 
 
+def _resizes(behaviour: Behaviour) -> Resizes:
+    if behaviour.follows_allocated_resources_alone:
+        return Resizes.BY_ALLOCATION
+    if behaviour.follows_actuated_resources_alone:
+        return Resizes.BY_CGROUPS
+    return Resizes.BY_POD if behaviour.compares_resizes_by_pod else Resizes.BY_CONTAINER
+
+
 @cache
-def _calculator(use_status: bool, pod_level: bool, pod_level_status: bool) -> ResourceCalculator:
-    return ResourceCalculator(use_status=use_status, pod_level=pod_level, pod_level_status=pod_level_status)
+def _calculator(
+    use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
+) -> ResourceCalculator:
+    return ResourceCalculator(
+        use_status=use_status,
+        pod_level=pod_level,
+        pod_level_status=pod_level_status,
+        resizes=resizes,
+        adds_sidecars=adds_sidecars,
+    )
 
 
 def has_only_containers(pod: Pod) -> bool:
@@ -108,6 +142,7 @@ def _requests_key(pod: Pod) -> Hashable:
         _amounts(status.resources),
         _list_key(status.allocated_resources),
         is_resize_infeasible(pod),
+        status.resize,
     )
 
 

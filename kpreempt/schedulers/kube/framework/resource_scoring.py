@@ -251,8 +251,8 @@ def _shape_of(strategy: Mapping[str, object]) -> list[tuple[int, int]]:
     return [(int(point.get("utilization") or 0), int(point.get("score") or 0) * scale) for point in points]
 
 
-def shape_problems(path: str, shape: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with a configured shape at ``path``."""
+def shape_problems(path: str, shape: Sequence[Mapping[str, Any]], *, names_utilization: bool = False) -> list[str]:
+    """What is wrong with a configured shape at ``path``; of old the words name what must be sorted."""
     if not shape:
         return [required(path, "at least one point must be specified")]
     points = [(point.get("utilization", 0), point.get("score", 0)) for point in shape]
@@ -260,7 +260,8 @@ def shape_problems(path: str, shape: Sequence[Mapping[str, Any]]) -> list[str]:
     for index in range(1, len(points)):
         if points[index - 1][0] >= points[index][0]:
             where = f"{path}[{index}].utilization"
-            problems.append(invalid(where, points[index][0], "values must be sorted in increasing order"))
+            what = "utilization values" if names_utilization else "values"
+            problems.append(invalid(where, points[index][0], f"{what} must be sorted in increasing order"))
             break
     for index, (utilization, score) in enumerate(points):
         if not 0 <= utilization <= 100:

@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kpreempt.model.pod import Container, Pod, ResourceList
+from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
+from kpreempt.schedulers.kube.framework.container_requests import (
+    NanoRequests,
+    Resizes,
+    add,
+    container_requests,
+    is_resize_infeasible,
+    is_sidecar,
+    largest,
+    nano,
+    own_requests,
+)
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -22,9 +33,6 @@ ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
 # What a container without requests counts for when nodes are scored.
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
-
-# Exact amounts in 1e-9 units, by resource.
-NanoRequests = dict[str, int]
 
 NON_MISSING_REQUESTS: NanoRequests = {
     CPU: DEFAULT_CPU_MILLI * NANO_PER_MILLI,
@@ -65,17 +73,17 @@ class Resource:
     def from_nano(cls, requests: NanoRequests) -> Resource:
         """Amounts of exact requests, each rounded up."""
         resource = cls()
-        for name, nano in requests.items():
+        for name, amount in requests.items():
             if name == CPU:
-                resource.milli_cpu = ceil_milli(nano)
+                resource.milli_cpu = ceil_milli(amount)
             elif name == MEMORY:
-                resource.memory = ceil_units(nano)
+                resource.memory = ceil_units(amount)
             elif name == EPHEMERAL_STORAGE:
-                resource.ephemeral_storage = ceil_units(nano)
+                resource.ephemeral_storage = ceil_units(amount)
             elif name == PODS:
-                resource.allowed_pod_number = ceil_units(nano)
+                resource.allowed_pod_number = ceil_units(amount)
             elif is_scalar_resource(name):
-                resource.scalar[name] = ceil_units(nano)
+                resource.scalar[name] = ceil_units(amount)
         return resource
 
     def amount(self, name: str) -> int:
@@ -141,14 +149,6 @@ def has_pod_level_requests(pod: Pod) -> bool:
     return resources is not None and any(is_supported_pod_level(name) for name in resources.requests)
 
 
-def is_resize_infeasible(pod: Pod) -> bool:
-    """Whether the kubelet has refused an in-place resize for good."""
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
-
-
 def pod_requests(
     pod: Pod,
     *,
@@ -156,16 +156,17 @@ def pod_requests(
     pod_level: bool = True,
     pod_level_status: bool = True,
     non_missing: Mapping[str, int] | None = None,
+    resizes: Resizes = Resizes.BY_CONTAINER,
 ) -> NanoRequests:
     """What the pod asks for, in 1e-9 units by resource.
 
     ``use_status`` counts what running containers were given as well (in-place resize); the pod to be scheduled has
-    nothing yet. ``pod_level`` lets requests of the whole pod replace those of its containers, ``pod_level_status`` has
-    them follow a resize too. ``non_missing`` stands in for what a container does not ask for.
+    nothing yet; ``resizes`` says how. ``pod_level`` lets requests of the whole pod replace those of its containers,
+    ``pod_level_status`` has them follow a resize too. ``non_missing`` stands in for what a container does not ask for.
     """
-    requests = _container_requests(pod, use_status, non_missing)
+    requests = container_requests(pod, use_status, resizes, pod_level_status, non_missing)
     if pod_level and has_pod_level_requests(pod):
-        _replace_by_pod_level(requests, pod, use_status and pod_level_status)
+        _replace_by_pod_level(requests, pod, use_status and pod_level_status, resizes)
     for name, amount in pod.spec.overhead.items():
         requests[name] = requests.get(name, 0) + amount.nano
     return requests
@@ -173,10 +174,18 @@ def pod_requests(
 
 def requests_in_units(requests: NanoRequests) -> dict[str, int]:
     """Requests in milli-CPU, bytes and units, rounded up, by name."""
-    return {name: ceil_milli(nano) if name == CPU else ceil_units(nano) for name, nano in sorted(requests.items())}
+    return {name: ceil_milli(each) if name == CPU else ceil_units(each) for name, each in sorted(requests.items())}
 
 
-def non_zero_requests(pod: Pod, requests: NanoRequests, *, use_status: bool, pod_level: bool) -> NanoRequests:
+def non_zero_requests(
+    pod: Pod,
+    requests: NanoRequests,
+    *,
+    use_status: bool,
+    pod_level: bool,
+    pod_level_status: bool = True,
+    resizes: Resizes = Resizes.BY_CONTAINER,
+) -> NanoRequests:
     """The requests with which a running pod counts when nodes are scored (``getNonMissingContainerRequests``).
 
     With requests of the whole pod, only what neither level asks for is filled in.
@@ -187,70 +196,50 @@ def non_zero_requests(pod: Pod, requests: NanoRequests, *, use_status: bool, pod
             return requests
     else:
         non_missing = NON_MISSING_REQUESTS
-    return pod_requests(pod, use_status=use_status, pod_level=pod_level, non_missing=non_missing)
+    return pod_requests(
+        pod,
+        use_status=use_status,
+        pod_level=pod_level,
+        pod_level_status=pod_level_status,
+        non_missing=non_missing,
+        resizes=resizes,
+    )
 
 
-def _container_requests(pod: Pod, use_status: bool, non_missing: Mapping[str, int] | None) -> NanoRequests:
-    statuses = {}
-    if use_status:
-        statuses = {
-            status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        }
+def non_zero_requests_without_sidecars(pod: Pod, *, use_status: bool, resizes: Resizes) -> tuple[int, int]:
+    """Milli-CPU and bytes of memory with which a running pod counted in scores of old, as containers were summed up.
 
-    def effective(container: Container, follows_status: bool) -> NanoRequests:
-        spec = {name: amount.nano for name, amount in container.resources.requests.items()}
-        status = statuses.get(container.name) if follows_status else None
-        if status is not None and status.resources is not None:
-            spec = _largest(pod, spec, status.resources.requests, status.allocated_resources)
-        for name, nano in (non_missing or {}).items():
-            spec.setdefault(name, nano)
-        return spec
-
-    total: NanoRequests = {}
-    for container in pod.spec.containers:
-        _add(total, effective(container, follows_status=True))
-    sidecars: NanoRequests = {}
-    while_starting: NanoRequests = {}
+    Sidecars are not added to the containers, but only to each other and to the other init containers, as these start.
+    What a container or such a step lacks is filled in, and each is rounded up by itself.
+    """
+    own = own_requests(pod, use_status, resizes)
+    running: NanoRequests = {}
+    cpu, memory = map(sum, zip(*(_filled_in(own(each)) for each in pod.spec.containers), strict=True))
     for container in pod.spec.init_containers:
-        is_sidecar = container.restart_policy == "Always"
-        needs = effective(container, follows_status=is_sidecar)
-        if is_sidecar:
-            _add(total, needs)
-            _add(sidecars, needs)
-            needs = sidecars
-        else:
-            _add(needs, sidecars)
-        _raise_to(while_starting, needs)
-    _raise_to(total, while_starting)
-    return total
+        step = own(container)
+        add(step, running)
+        if is_sidecar(container):
+            running = step
+        step_cpu, step_memory = _filled_in(step)
+        cpu, memory = max(cpu, step_cpu), max(memory, step_memory)
+    overhead = {name: amount.nano for name, amount in pod.spec.overhead.items()}
+    return cpu + ceil_milli(overhead.get(CPU, 0)), memory + ceil_units(overhead.get(MEMORY, 0))
 
 
-def _replace_by_pod_level(requests: NanoRequests, pod: Pod, follows_status: bool) -> None:
+def _filled_in(requests: NanoRequests) -> tuple[int, int]:
+    filled = {**NON_MISSING_REQUESTS, **requests}
+    return ceil_milli(filled[CPU]), ceil_units(filled[MEMORY])
+
+
+def _replace_by_pod_level(requests: NanoRequests, pod: Pod, follows_status: bool, resizes: Resizes) -> None:
     resources = pod.spec.resources
     if resources is None:
         return
-    wanted = {name: amount.nano for name, amount in resources.requests.items()}
+    wanted = nano(resources.requests)
     if follows_status and pod.status.resources is not None:
-        wanted = _largest(pod, wanted, pod.status.resources.requests, pod.status.allocated_resources)
-    for name in resources.requests:
+        given = [pod.status.resources.requests, pod.status.allocated_resources]
+        wanted = largest(given, wanted, is_resize_infeasible(pod))
+    # Of old, only what the spec names was looked up there.
+    for name in wanted if resizes is Resizes.BY_POD else resources.requests:
         if is_supported_pod_level(name):
             requests[name] = wanted.get(name, 0)
-
-
-def _largest(pod: Pod, spec: NanoRequests, actuated: ResourceList, allocated: ResourceList) -> NanoRequests:
-    """The largest of spec, actuated and allocated; without spec where the resize is infeasible."""
-    result = {} if is_resize_infeasible(pod) else dict(spec)
-    for amounts in (actuated, allocated):
-        _raise_to(result, {name: amount.nano for name, amount in amounts.items()})
-    return result
-
-
-def _add(total: NanoRequests, more: NanoRequests) -> None:
-    for name, nano in more.items():
-        total[name] = total.get(name, 0) + nano
-
-
-def _raise_to(total: NanoRequests, least: NanoRequests) -> None:
-    for name, nano in least.items():
-        if name not in total or nano > total[name]:
-            total[name] = nano

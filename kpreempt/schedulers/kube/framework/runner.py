@@ -71,6 +71,7 @@ class Framework:
         self.plugins = plugins
         self.cluster = cluster
         self.memory = memory
+        self._behaviour = cluster.behaviour
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
         self.has_foreign_plugins = plugins.has_foreign
 
@@ -118,6 +119,8 @@ class Framework:
                 return None, status.of_plugin(plugin.name), []
             if status.code == Code.UNSCHEDULABLE:
                 rejected = status.of_plugin(plugin.name)
+                if not self._behaviour.continues_after_a_rejection:
+                    return None, rejected, []
                 continue
             if not status.is_success:
                 raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
@@ -125,8 +128,16 @@ class Framework:
                 restricting.append(plugin.name)
                 node_names = _merge(node_names, result)
                 if not node_names:
-                    return node_names, _no_node_left(restricting), sorted(restricting)
+                    return node_names, self._no_node_left(restricting), sorted(restricting)
         return node_names, rejected, sorted(restricting)
+
+    def _no_node_left(self, restricting: list[str]) -> Status:
+        names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+        if len(names) == 1:
+            reason = f"node(s) didn't satisfy plugin {names[0]}"
+        is_final = self._behaviour.rules_out_conflicting_plugins
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE, [reason])
 
     def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         for plugin in self._extended:
@@ -287,14 +298,6 @@ def is_same_pod(one: Pod, other: Pod) -> bool:
 
 def _merge(node_names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:
     return result.node_names if node_names is None else node_names & result.node_names
-
-
-def _no_node_left(restricting: list[str]) -> Status:
-    if len(restricting) == 1:
-        reason = f"node(s) didn't satisfy plugin {restricting[0]}"
-    else:
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason])
 
 
 def cloned(state: CycleState) -> CycleState:

@@ -19,7 +19,9 @@ from kpreempt.schedulers.kube.framework.field_errors import child, invalid
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
+    Handle,
     NodeToStatus,
+    PluginArgs,
     PluginError,
     PostFilterPlugin,
     PostFilterResult,
@@ -47,6 +49,9 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
     name = "DynamicResources"
     is_local = True
 
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._tells_claims = handle.behaviour.tells_claims_to_deallocate
+
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
@@ -65,7 +70,7 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
         """Nothing to deallocate; an error where PreFilter rejected the pod before this plugin's turn."""
         if state.read(_STATE_KEY) is None:
             return None, Status(Code.ERROR, [REASON_NO_STATE])
-        return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS])
+        return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._tells_claims else [])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """Every node is as good as any other; an error where PreFilter is not enabled."""
@@ -79,7 +84,9 @@ class DynamicResources(PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlu
 
 def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
-    problems = []
+    problems: list[str] = []
+    if not behaviour.takes_args_of_dynamic_resources:
+        return problems
     filter_timeout, binding_timeout = args.get("filterTimeout"), args.get("bindingTimeout")
     if filter_timeout is not None and filter_timeout < 0:
         shown = format_duration(filter_timeout)

@@ -28,7 +28,10 @@ class ImageLocality(ScorePlugin):
         total = 0
         if node_info.image_states:
             total = sum(self._scaled_size(name, node_info) for name in self.images_of(pod))
-        most = MAX_CONTAINER_THRESHOLD_BYTES * len(self.containers_of(pod))
+        counted = len(self.containers_of(pod))
+        if self._behaviour.counts_image_volumes_in_threshold:
+            counted += sum(volume.image is not None for volume in pod.spec.volumes)
+        most = MAX_CONTAINER_THRESHOLD_BYTES * counted
         total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
         return _divided(MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES)
 

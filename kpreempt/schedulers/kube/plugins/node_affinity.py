@@ -63,6 +63,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._skips_idle_score = handle.behaviour.skips_idle_scores
         added = args.get("addedAffinity")
         rules = msgspec.convert(added, NodeAffinityRules) if added else NodeAffinityRules()
         self._added_required = rules.required
@@ -110,7 +111,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferences; a preference that cannot be parsed is an error, as upstream."""
         preferred = _preferred_of(pod)
-        if not preferred and not self._added_preferred:
+        if not preferred and not self._added_preferred and self._skips_idle_score:
             return SKIP
         if not all(_is_valid_term(term.preference) for term in preferred if term.weight):
             return Status(Code.ERROR, ["a preferred node affinity term is invalid"])

@@ -24,6 +24,8 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 REASON_FEATURES = "node(s) didn't match Pod's required features"
+REASON_FEATURES_OLD = "node declared features check failed - unsatisfied requirements"
+USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
 RESTART_ALL_CONTAINERS = "RestartAllContainers"
 
 
@@ -45,7 +47,7 @@ FEATURES: Mapping[str, Callable[[Pod], bool] | None] = {
     "InPlacePodLevelResourcesVerticalScaling": None,
     "InPlacePodVerticalScalingInitContainers": None,
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
-    "UserNamespacesHostNetworkSupport": _uses_user_namespace_on_host_network,
+    USER_NAMESPACES: _uses_user_namespace_on_host_network,
 }
 
 
@@ -62,6 +64,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         self, args: PluginArgs, handle: Handle, features: Mapping[str, Callable[[Pod], bool] | None] = FEATURES
     ) -> None:
         self._is_enabled = handle.behaviour.node_declared_features
+        behaviour = handle.behaviour
+        self._lists_missing = behaviour.lists_missing_features
+        if not behaviour.infers_user_namespaces_on_host_network:
+            features = {name: each for name, each in features.items() if name != USER_NAMESPACES}
         self._features = features
         self._known = sorted(features)
 
@@ -86,7 +92,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         if not missing:
             return SUCCESS
         detail = details.MissingFeatures(missing)
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_FEATURES], detail=detail)
+        reason = f"{REASON_FEATURES_OLD}: {', '.join(missing)}" if self._lists_missing else REASON_FEATURES
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
 
 def known_features(known: Sequence[str], declared: Sequence[str]) -> frozenset[str]:

@@ -11,6 +11,8 @@ from kpreempt.schedulers.kube.framework.host_ports import HostPorts, host_ports_
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     FilterPlugin,
+    Handle,
+    PluginArgs,
     PluginError,
     PreFilterPlugin,
     PreFilterResult,
@@ -31,11 +33,14 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     name = "NodePorts"
     is_local = True
 
+    def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._counts_sidecars = handle.behaviour.counts_ports_of_sidecars
+
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Keep the host ports; skip pods that take none."""
-        ports = host_ports_of(pod)
+        ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
         if not ports:
             return None, SKIP
         state.write(_STATE_KEY, ports)

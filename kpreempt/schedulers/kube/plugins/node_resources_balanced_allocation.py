@@ -36,6 +36,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._skips_best_effort = handle.behaviour.skips_balance_without_requests
         self._scorer = ResourceScorer(
             resource_weights(args.get("resources")),
             balanced_allocation if handle.behaviour.scores_change_of_balance else balance_afterwards,
@@ -47,7 +48,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods that ask for none of the resources, so that they do not all go to one node."""
         requests = self._scorer.requests_of(pod)
-        if not any(requests):
+        if self._skips_best_effort and not any(requests):
             return SKIP
         state.write(_STATE_KEY, requests)
         return SUCCESS
@@ -58,7 +59,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         if not isinstance(requests, list):
             # A configuration may leave PreScore out: nobody has looked at the requests then.
             requests = self._scorer.requests_of(pod)
-            if not any(requests):
+            if self._skips_best_effort and not any(requests):
                 return 0
         return self._scorer.score(requests, node_info)
 

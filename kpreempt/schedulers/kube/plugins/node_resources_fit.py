@@ -67,6 +67,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._behaviour = handle.behaviour
+        self._rules_out_excess = handle.behaviour.rules_out_requests_above_allocatable
         self._device_resources = handle.cluster.extended_resources_of_device_classes
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
@@ -102,7 +103,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
 
     def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """The status of a node with ``num_pods`` pods on which these resources are short."""
-        is_hopeless = any(shortfall.exceeds_node for shortfall in shortfalls)
+        is_hopeless = self._rules_out_excess and any(shortfall.exceeds_node for shortfall in shortfalls)
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
             [_reason(shortfall.resource) for shortfall in shortfalls],
@@ -187,10 +188,10 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
         if "/" in group:
             problems.append(invalid(where, group, "resource group name can't contain '/'"))
         problems += [invalid(where, group, problem) for problem in label_key_problems(group)]
-    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"])
+    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"], behaviour)
 
 
-def _scoring_strategy(path: str, strategy: Mapping[str, Any]) -> list[str]:
+def _scoring_strategy(path: str, strategy: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
     kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
     problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
     for index, resource in enumerate(strategy["resources"]):
@@ -199,6 +200,11 @@ def _scoring_strategy(path: str, strategy: Mapping[str, Any]) -> list[str]:
             detail = f"resource weight of {name} not in valid range (0, 100]"
             problems.append(invalid(f"{path}.resources[{index}].weight", weight, detail))
     ratio = strategy.get("requestedToCapacityRatio")
+    names_utilization = behaviour.tells_utilization_values
+    if not behaviour.checks_strategies_strictly:
+        shape = (ratio or {}).get("shape", [])
+        of_shape = shape_problems(child(path, "shape"), shape, names_utilization=names_utilization)
+        return problems + (of_shape if ratio is not None else [])
     if kind != "RequestedToCapacityRatio":
         if ratio is not None:
             problems.append(forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio"))

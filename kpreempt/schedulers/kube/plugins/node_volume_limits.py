@@ -13,6 +13,7 @@ from functools import cached_property
 from kpreempt.model.pod import Pod, Volume
 from kpreempt.model.storage import CSINode, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.csi_translation import (
+    CINDER,
     DRIVERS,
     IN_TREE_PLUGINS,
     PORTWORX,
@@ -132,7 +133,11 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         """Whether an in-tree plugin's volumes are CSI volumes in truth on the node."""
         if csi_node is None or (plugin == PORTWORX and not self._behaviour.csi_migration_portworx):
             return False
-        if not self._behaviour.migrates_volumes_by_annotation:
+        if plugin == PORTWORX:
+            is_announced = self._behaviour.migrates_portworx_by_annotation
+        else:
+            is_announced = plugin != CINDER and self._behaviour.migrates_disks_by_annotation
+        if not is_announced:
             return True
         return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
 
@@ -216,7 +221,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
         for name in new.values():
             driver = self._cluster.csi_drivers.get(name)
-            if driver is not None and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
+            if driver is None or name in installed:
+                continue
+            if driver.spec.prevent_pod_scheduling_if_missing or self._behaviour.needs_no_consent_of_csi_drivers:
                 return name
         return None
 

@@ -28,6 +28,9 @@ REASON_DISK = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
+REASON_READ_WRITE_ONCE_POD_OLD = (
+    "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+)
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 _STATE_KEY = TreeKey("PreFilterVolumeRestrictions")
@@ -73,6 +76,8 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
+        is_old = handle.behaviour.tells_read_write_once_pod_by_name
+        self._reason_in_use = REASON_READ_WRITE_ONCE_POD_OLD if is_old else REASON_READ_WRITE_ONCE_POD
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -138,7 +143,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             keys = ", ".join(f"{pod.metadata.namespace}/{name}" for name in sorted(claims.claims))
             problem = f"{READ_WRITE_ONCE_POD}, for one pod at a time"
             claim = details.VolumeConflict(claim=keys, problem=problem, holders=list(claims.holders))
-            return Status(Code.UNSCHEDULABLE, [REASON_READ_WRITE_ONCE_POD], detail=claim)
+            return Status(Code.UNSCHEDULABLE, [self._reason_in_use], detail=claim)
         return SUCCESS
 
 

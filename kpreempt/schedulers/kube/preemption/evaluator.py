@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_all, select_nodes, usual_criteria
-from kpreempt.schedulers.equal_pods import Steps
+from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.kube.extending import Extending, extending_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -24,7 +24,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PreemptionEvidence,
     Victims,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
@@ -51,7 +51,8 @@ class Evaluator:
 
     @cached_property
     def _budgets(self) -> BudgetIndex:
-        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets)
+        stops = self._handle.behaviour.stops_at_violated_budget
+        return BudgetIndex(self._cluster.cluster.pod_disruption_budgets, stops_at_violated=stops)
 
     def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
         """Decide whom to evict.
@@ -106,11 +107,27 @@ class Evaluator:
         alternatives = None
         if open_ones:
             with state.phases.phase("choice"):
-                alternatives = alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_usual)
+                is_exact = is_usual and self._knows_first_victims(open_ones.values())
+                alternatives = alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
         evidence = PreemptionEvidence(
-            eligibility, names, dry_run, candidates, selection, odds, alternatives=alternatives
+            eligibility,
+            names,
+            dry_run,
+            candidates,
+            selection,
+            odds,
+            alternatives=alternatives,
+            hangs_on_budget_order=any(each.hangs_on_budget_order for each in helped.values()),
         )
-        return PostFilterResult(selection.tied, evidence), SUCCESS
+        # The message names one node. The recorded runs ended with the one in the middle of those that tie.
+        node = selection.tied[len(selection.tied) // 2] if self._handle.behaviour.tells_preemption else ""
+        return PostFilterResult(selection.tied, evidence, node), _told_success(node, victims) if node else SUCCESS
+
+    def _knows_first_victims(self, outcomes: Iterable[Outcomes[PodInfo]]) -> bool:
+        """Whether the victims of each outcome are sorted: else those that violate a budget come first, in any order."""
+        return self._handle.behaviour.sorts_victims_again or not any(
+            possible.num_violations for each in outcomes for possible in each.possible
+        )
 
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
@@ -233,3 +250,8 @@ def _reviewed(
         steps = found[node].steps if node in found and found[node].victims == keys else []
         reviewed.append(Candidate(node, keys, each.num_violations, steps))
     return left, reviewed
+
+
+def _told_success(node: str, victims: Mapping[str, CandidateVictims]) -> Status:
+    count = len(victims[node].pods)
+    return Status(Code.SUCCESS, [f"found a potential placement for pod on node {node}, preempting {count} victims"])

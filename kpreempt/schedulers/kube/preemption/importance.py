@@ -7,7 +7,7 @@ of equal pods is an artefact of the sorting algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kpreempt.schedulers.equal_pods import update_of
@@ -18,20 +18,31 @@ from kpreempt.schedulers.kube.framework.node_info import PodInfo
 NO_START = float("inf")
 
 
-def is_more_important(one: PodInfo, other: PodInfo, now: datetime) -> bool:
+def is_more_important(one: PodInfo, other: PodInfo, now: datetime, *, reads_starts_once: bool = False) -> bool:
     """Whether ``one`` is put back before ``other``: by priority, then by the earlier start.
 
-    Where both have no start time the answer is always yes, because upstream's clock moves on between its two readings.
+    Where both have no start time the answer is always yes, because upstream's clock moves on between its two readings;
+    unless it ``reads_starts_once``, when the pods are listed: then who was listed first is, which is not known here.
     """
     if one.priority != other.priority:
         return one.priority > other.priority
     if one.start is None and other.start is None:
-        return True
+        return not reads_starts_once
     return (one.start or now) < (other.start or now)
 
 
-def sort_by_importance(pods: Sequence[PodInfo], now: datetime, *, has_scheduler_order: bool) -> list[PodInfo]:
+def sort_by_importance(
+    pods: Sequence[PodInfo],
+    now: datetime,
+    *,
+    has_scheduler_order: bool,
+    reads_starts_once: bool = False,
+    listed: Mapping[str, int] | None = None,
+) -> list[PodInfo]:
     """The pods, most important first.
+
+    Where upstream ``reads_starts_once``, those without a start time are in the order in which they were ``listed``
+    (places by key; ``None``: as they stand here).
 
     Equals are in the order that Go's sort makes of the scheduler's own, where they stand in that one. Otherwise they
     are in the likely order: an update puts a pod at the end of its node's list, so that the last one updated comes
@@ -40,12 +51,21 @@ def sort_by_importance(pods: Sequence[PodInfo], now: datetime, *, has_scheduler_
     ordered = list(pods)
     if not has_scheduler_order:
         latest_last = sorted(ordered, key=lambda pod: update_of(pod.pod))
+        if reads_starts_once:
+            return sorted(latest_last, key=tie_of)
         without_start = [pod for pod in reversed(latest_last) if pod.start is None]
         return sorted([*(pod for pod in latest_last if pod.start is not None), *without_start], key=tie_of)
     keys = [(-pod.priority, pod.start) for pod in ordered]
     if all(start is not None for _, start in keys) and len(set(keys)) == len(keys):
         return sorted(ordered, key=lambda pod: (-pod.priority, pod.start or now))
-    return sorted_as_in_go(ordered, lambda one, other: is_more_important(one, other, now))
+    if not reads_starts_once:
+        return sorted_as_in_go(ordered, lambda one, other: is_more_important(one, other, now))
+    places = listed if listed is not None else {pod.key: place for place, pod in enumerate(ordered)}
+
+    def rank(pod: PodInfo) -> tuple[int, datetime, int]:
+        return -pod.priority, pod.start or now, -1 if pod.start is not None else places[pod.key]
+
+    return sorted_as_in_go(ordered, lambda one, other: rank(one) < rank(other))
 
 
 def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:

@@ -17,6 +17,7 @@ from kpreempt.schedulers.kube.framework.interface import NodeToStatus, Plugin, P
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.importance import is_more_important
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Eligibility, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
@@ -55,7 +56,7 @@ class PreemptionRules(Plugin):
             return Eligibility(True)
         node_info = self.handle.cluster.by_name.get(nominated)
         if node_info is not None and any(
-            is_terminating_by_preemption(info.pod) and self.may_evict(state, pod, info, node_info)
+            is_awaited(info.pod, self.handle.behaviour) and self.may_evict(state, pod, info, node_info)
             for info in node_info.pods
         ):
             return Eligibility(False, REASON_TERMINATING)
@@ -77,7 +78,8 @@ class PreemptionRules(Plugin):
 
     def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
         """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
-        return is_more_important(one, other, self.handle.cluster.now)
+        reads_once = self.handle.behaviour.reads_start_times_once
+        return is_more_important(one, other, self.handle.cluster.now, reads_starts_once=reads_once)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
         """What is said of a node from which no pod may go."""
@@ -124,6 +126,13 @@ def _criterion_of(rule: CandidateScore) -> Criterion:
         return integer(rule.score(node), f"score function {name}")
 
     return Criterion(name, score, score)
+
+
+def is_awaited(pod: Pod, behaviour: Behaviour) -> bool:
+    """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
+    if not behaviour.pod_disruption_conditions:
+        return pod.metadata.deletion_timestamp is not None
+    return is_terminating_by_preemption(pod)
 
 
 def is_terminating_by_preemption(pod: Pod) -> bool:

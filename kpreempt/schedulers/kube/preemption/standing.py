@@ -20,11 +20,19 @@ from kpreempt.verdict import Standing
 
 
 def rank_victims(
-    node_info: NodeInfo, priority: int, budgets: BudgetIndex, now: datetime, *, has_scheduler_order: bool
+    node_info: NodeInfo,
+    priority: int,
+    budgets: BudgetIndex,
+    now: datetime,
+    *,
+    has_scheduler_order: bool,
+    reads_starts_once: bool = False,
 ) -> list[Standing]:
     """The node's pods below ``priority``, the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
-    counted = budgets.count(sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order))
+    counted = budgets.count(
+        sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once)
+    )
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
     places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
     spans = {} if has_scheduler_order else _spans(counted, places)

@@ -7,7 +7,7 @@ before all others, and keep each that leaves room; the rest are the victims.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -59,27 +59,30 @@ def select_victims(
         message = rules.no_victims_message(pod, read_only_node(node_info))
         reason = readable(of_type(str, message, "no_victims_message"))
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
+    behaviour = rules.handle.behaviour
     potential, state, node_info = without
+    listed = {info.key: place for place, info in enumerate(potential)} if behaviour.reads_start_times_once else None
     status = _status(framework, rules, state, pod, node_info, None)
     if not status.is_success:
         return Victims(status, [], 0, [])
-    counted = budgets.count(_by_importance(rules, potential, now, orders))
+    counted = budgets.count(_by_importance(rules, potential, now, orders, listed))
     violating = [each for each in counted if each.violates]
     others = [each for each in counted if not each.violates]
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.kept]
-    if violating and others:
+    if violating and others and behaviour.sorts_victims_again:
         # Sorting them again would turn those without a start time round once more.
         gone = {info.key for info in victims}
         in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
-        victims = in_order if orders is not None else _by_importance(rules, victims, now, orders)
+        victims = in_order if orders is not None else _by_importance(rules, victims, now, orders, listed)
     num_violations = sum(step.violates_budget and not step.kept for step in steps)
     outcomes = None
     if orders is not None:
         gone = {info.key for info in victims}
         put = [Put(each, each.pod_info.key not in gone) for each in counted]
         outcomes = _in_other_orders(framework, rules, without, pod, put, budgets, num_violations, orders)
-    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes)
+    hangs_on_budget_order = any(each.passed_over for each in counted)
+    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes, hangs_on_budget_order)
 
 
 def without_potential_victims(
@@ -100,11 +103,17 @@ def without_potential_victims(
 
 
 def _by_importance(
-    rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime, orders: Steps | None
+    rules: PreemptionRules,
+    pods: Sequence[PodInfo],
+    now: datetime,
+    orders: Steps | None,
+    listed: Mapping[str, int] | None,
 ) -> list[PodInfo]:
-    """The pods, most important first."""
+    """The pods, most important first; ``listed`` has their places on the node where start times are read once."""
     if not rules.overrides("is_more_important"):
-        return sort_by_importance(pods, now, has_scheduler_order=orders is None)
+        return sort_by_importance(
+            pods, now, has_scheduler_order=orders is None, reads_starts_once=listed is not None, listed=listed
+        )
     return sorted_as_in_go(pods, lambda one, other: _is_more_important(rules, one, other))
 
 

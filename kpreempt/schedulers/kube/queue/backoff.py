@@ -19,15 +19,17 @@ NO_BACKOFF = datetime.min.replace(tzinfo=UTC)
 class QueuedPodInfo:
     """A pod with its attempts.
 
-    ``timestamp`` is when it came into the queue, or was last given back. ``unschedulable_count`` counts attempts in
-    which plugins refused it, ``consecutive_errors_count`` those since that ended with an error. ``gating_plugin`` keeps
-    it out of the active queue. ``backoff_expiration`` is set when it is first asked for, and cleared by an attempt.
+    ``timestamp`` is when it came into the queue, or was last given back; ``cycle`` is that of its last attempt.
+    ``unschedulable_count`` counts attempts in which plugins refused it, ``consecutive_errors_count`` those since that
+    ended with an error. ``gating_plugin`` keeps it out of the active queue. ``backoff_expiration`` is set when it is
+    first asked for, and cleared by an attempt.
     """
 
     def __init__(self, pod: Pod, timestamp: datetime) -> None:
         self.pod = pod
         self.timestamp = timestamp
         self.attempts = 0
+        self.cycle = 0
         self.unschedulable_count = 0
         self.consecutive_errors_count = 0
         self.backoff_expiration: datetime | None = None
@@ -65,8 +67,13 @@ class BackoffQueue:
         *,
         pops: bool,
         comes_first: Callable[[QueuedPodInfo, QueuedPodInfo], bool] = comes_first,
+        counts_attempts: bool = False,
     ) -> None:
-        """``comes_first`` is the order of the active queue."""
+        """``comes_first`` is the order of the active queue.
+
+        Where it ``counts_attempts``, every one lengthens the backoff, however the others ended.
+        """
+        self._counts_attempts = counts_attempts
         self.initial_backoff = initial_backoff
         self.max_backoff = max_backoff
         self._pops = pops
@@ -81,7 +88,8 @@ class BackoffQueue:
 
     def backoff_time(self, info: QueuedPodInfo) -> datetime:
         """When the pod's backoff ends; ``NO_BACKOFF`` for a pod that never failed, and where there is no backoff."""
-        count = info.consecutive_errors_count or info.unschedulable_count
+        failures = info.consecutive_errors_count or info.unschedulable_count
+        count = info.attempts if self._counts_attempts else failures
         if not self.max_backoff or not count:
             return NO_BACKOFF
         if info.backoff_expiration is None:

@@ -54,6 +54,8 @@ class KubeQueue:
         *,
         pops_from_backoff: bool = True,
         rules: QueueRules = NO_RULES,
+        asks_hints: bool = True,
+        counts_attempts: bool = False,
     ) -> None:
         """As for ``PriorityQueue``; without backoffs those that are usual."""
         self.queue = PriorityQueue(
@@ -62,6 +64,8 @@ class KubeQueue:
             max_backoff=DEFAULT_MAX_BACKOFF if max_backoff is None else max_backoff,
             pops_from_backoff=pops_from_backoff,
             rules=rules,
+            asks_hints=asks_hints,
+            counts_attempts=counts_attempts,
         )
         self._popped: dict[str, QueuedPodInfo] = {}
 

@@ -1,9 +1,11 @@
 """The scheduling queue: active, backing off, unschedulable.
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
-queueing hints (which cannot be turned off any more). Of the tree's own PreEnqueue plugins there is SchedulingGates
-alone: a preemption that is still deleting its victims, claims that do not exist yet and pod groups hold no pod back
-here. Those out-of-tree are in the queue's rules.
+queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes by that of v1.31.14: any event that a
+plugin waits for moves the pod, and what happens while it is in flight is known by its cycle alone.
+
+Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
+claims that do not exist yet and pod groups hold no pod back here. Those out-of-tree are in the queue's rules.
 Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
 """
 
@@ -13,9 +15,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from enum import IntEnum
 
+import msgspec
+
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.events import ClusterEvent
+from kpreempt.schedulers.kube.framework.events import NODE, Action, Awaited, ClusterEvent
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     BackoffQueue,
@@ -42,6 +46,8 @@ FLUSH_PERIOD = timedelta(seconds=30)
 # So many that any backoff has come to its limit.
 MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
+# A node that does not fit when it comes may do so when these change.
+_INSTEAD_OF_ADD = (Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_LABEL)
 
 
 class Strategy(IntEnum):
@@ -66,15 +72,21 @@ class PriorityQueue:
         max_backoff: timedelta,
         pops_from_backoff: bool,
         rules: QueueRules,
+        asks_hints: bool = True,
+        counts_attempts: bool = False,
     ) -> None:
         """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
 
-        ``rules`` are what out-of-tree plugins make of the queue.
+        ``rules`` are what out-of-tree plugins make of the queue, ``asks_hints`` is the gate SchedulerQueueingHints.
+        ``counts_attempts`` is as for ``BackoffQueue``.
         """
         self._rules = rules
+        self._asks_hints = asks_hints
         order = rules.comes_first or comes_first
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
-        self.backoff = BackoffQueue(initial_backoff, max_backoff, pops=pops_from_backoff, comes_first=order)
+        self.backoff = BackoffQueue(
+            initial_backoff, max_backoff, pops=pops_from_backoff, comes_first=order, counts_attempts=counts_attempts
+        )
         self.unschedulable: dict[str, QueuedPodInfo] = {}
         self.in_flight = InFlight()
         self.nominator = Nominator()
@@ -133,6 +145,7 @@ class PriorityQueue:
             info.attempts += 1
             self.in_flight.begin(info.pod)
             self.scheduling_cycle += 1
+            info.cycle = self.scheduling_cycle
         return info
 
     def done(self, pod: Pod) -> None:
@@ -186,7 +199,7 @@ class PriorityQueue:
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
         """Take a pod's new version. An unschedulable one moves if a plugin that refused it finds that it may help."""
         events = pod_changes(old, new)
-        if new in self.in_flight:
+        if self._asks_hints and new in self.in_flight:
             self.in_flight.record(Happening(event, old, new) for event in events)
             return
         info = self.active.get(old.key) or self.backoff.get(old.key) or self.unschedulable.get(new.key)
@@ -199,6 +212,9 @@ class PriorityQueue:
             self.active.add(info)
         elif info.key not in self.unschedulable:
             self.backoff.refresh(info)
+        elif not self._asks_hints:
+            if _is_updated(old, new):
+                self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
         else:
             for event in events:
                 self._requeue(info, self._strategy(info, Happening(event, old, new)), event, now)
@@ -231,6 +247,9 @@ class PriorityQueue:
     def _strategy_for_in_flight(self, info: QueuedPodInfo) -> Strategy:
         if not info.rejector_plugins or info.pod not in self.in_flight:
             return Strategy.AFTER_BACKOFF
+        if not self._asks_hints:
+            has_moved = self.move_request_cycle >= info.cycle
+            return Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
         happenings = self.in_flight.since(info.pod)
         return max((self._strategy(info, happening) for happening in happenings), default=Strategy.SKIP)
 
@@ -245,16 +264,24 @@ class PriorityQueue:
         strategy = Strategy.SKIP
         for plugin in sorted(info.rejector_plugins):
             for each in awaited_by(plugin):
-                if not each.event.awaits(event):
+                if not self._awaits(each, event):
                     continue
-                if each.hint is not None and not each.hint(info.pod, old, new):
+                if self._asks_hints and each.hint is not None and not each.hint(info.pod, old, new):
                     continue
-                if not each.is_modelled:
+                # Without hints the scheduler looks whether the pod fits on a node that changed, which is not done here.
+                if not each.is_modelled if self._asks_hints else event.resource == NODE:
                     self.unmodelled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
                 strategy = Strategy.AFTER_BACKOFF
         return strategy
+
+    def _awaits(self, awaited: Awaited, event: ClusterEvent) -> bool:
+        """Whether a plugin waits for the event; without hints those that wait for nodes wait for labels and taints."""
+        if awaited.event.awaits(event):
+            return True
+        is_of_nodes = awaited.event.resource == NODE and event.resource == NODE
+        return not self._asks_hints and is_of_nodes and event.action in _INSTEAD_OF_ADD
 
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
         if strategy == Strategy.SKIP:
@@ -308,3 +335,10 @@ class PriorityQueue:
             info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
         if info.gating_plugin:
             info.unschedulable_plugins.add(info.gating_plugin)
+
+
+def _is_updated(old: Pod, new: Pod) -> bool:
+    """Whether more than the pod's status is new (``isPodUpdated``)."""
+    before = msgspec.structs.replace(old.metadata, resource_version="")
+    after = msgspec.structs.replace(new.metadata, resource_version="")
+    return (before, old.spec) != (after, new.spec)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.schedulers.kube.gates import MODELLED
+from kpreempt.schedulers.kube.history import EFFECTS, changes_in
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     CHANGES,
     NEWEST,
+    RELEASES,
     Behaviour,
     Gate,
     behaviour,
+    decide_alike,
     gates_of,
     modelled_gates,
+    modelled_version,
+    version_of,
 )
 
 
@@ -63,3 +68,61 @@ def test_a_plugin_is_enabled_by_default_as_long_as_its_gate_is_on() -> None:
     names = [{each.name for each in default_plugins(facts)} for facts in (behaviour(), without)]
     assert names[0] - names[1] == {"NodeDeclaredFeatures"}
     assert "NodeDeclaredFeatures" not in plugins_in_tree("1.34")
+
+
+@pytest.mark.parametrize(
+    ("server", "algorithm", "fit"),
+    [
+        pytest.param("v1.33.5-eks-1a2b3c", "kube-1.33.5", "exact", id="a vendor's build"),
+        pytest.param("v1.34.1+k3s1", "kube-1.34.1", "exact", id="another vendor's"),
+        pytest.param("v1.30.5-gke.1014001", "kube-1.30.5", "exact", id="one with numbers"),
+        pytest.param("1.29+", "kube-1.29", "exact", id="a minor version as some servers tell it"),
+        pytest.param("v1.37.0-alpha.2", "kube-1.37", "exact", id="no release yet"),
+        pytest.param("v1.38.0", "kube-1.37", "nearest older", id="later than all"),
+        pytest.param("v1.28.15", "kube-1.29", "nearest newer", id="earlier than all"),
+    ],
+)
+def test_a_servers_version_is_modelled_by_an_algorithm(server: str, algorithm: str, fit: str) -> None:
+    assert modelled_version(server) == (algorithm, fit)
+
+
+@pytest.mark.parametrize("text", ["", "latest", "v1", "unknown.1"])
+def test_a_text_that_is_no_version_is_modelled_by_none(text: str) -> None:
+    assert modelled_version(text) is None
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "version"),
+    [
+        pytest.param("kube-1.34", "1.34", id="a minor version"),
+        pytest.param("kube-1.34.1", "1.34.1", id="a release"),
+        pytest.param("kube-1.28", None, id="too old"),
+        pytest.param("kube-1.38", None, id="too new"),
+        pytest.param("kube-1.034", None, id="another spelling"),
+        pytest.param("kube-1.18", None, id="another engine"),
+        pytest.param("kube-1.34.1.1", None, id="too long"),
+    ],
+)
+def test_the_version_in_an_algorithms_name(algorithm: str, version: str | None) -> None:
+    assert version_of(algorithm) == version
+
+
+def test_releases_of_a_minor_version_decide_alike_but_for_fixes_that_were_carried_back() -> None:
+    assert all(decide_alike(minor, release) for minor, release in RELEASES.items())
+    assert decide_alike("1.33.7", "1.33.13")
+    assert not decide_alike("1.33.5", "1.33.6")
+    assert not decide_alike("1.29", "1.29.14")
+
+
+def test_a_fix_holds_in_the_releases_that_it_was_carried_back_to() -> None:
+    releases = ("1.29.10", "1.29.14", "1.30.6", "1.30.7", "1.31.2", "1.31.3", "1.32.0")
+    assert [behaviour(each).sorts_victims_again for each in releases] == [False, True, False, True, False, True, True]
+
+
+def test_every_change_that_can_be_asked_for_is_told() -> None:
+    first, *later = RELEASES
+    assert changes_in(first) == []
+    assert all(changes_in(minor) for minor in later)
+    assert not [name for name in behaviour_gates() if name not in EFFECTS]
+    told = {each.source for minor in later for each in changes_in(minor)}
+    assert all(source.startswith(("pkg/", "k8s.io/")) for source in told)

@@ -115,6 +115,8 @@ class NodeInclusion:
         self._pod = pod
         self._reads_policies = behaviour.node_inclusion_policy_in_pod_topology_spread
         self._compares_numbers = behaviour.taint_toleration_comparison_operators
+        # Whether each constraint has counts of its own.
+        self.counts_by_constraint = behaviour.counts_spread_by_constraint
 
     def is_node_included(self, node: Node) -> bool:
         """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from heapq import nsmallest
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -64,20 +64,44 @@ class LowestCounts:
             self.first, self.second = self.second, self.first
 
 
-class FilterState:
-    """Matching pods per constraint and domain. Clones share all but the counts."""
+_T = TypeVar("_T")
 
-    __slots__ = ("_inclusion", "_shown_domains", "constraints", "counts", "lowest", "pod", "self_matches")
+
+class FilterState:
+    """Matching pods per constraint and domain. Clones share all but the counts.
+
+    Where constraints on one topology key share their counts (``shares_counts``), as they did of old, those on a node
+    are the last one's, and each that a pod matches counts it when it comes or goes.
+    """
+
+    __slots__ = (
+        "_inclusion",
+        "_shown_domains",
+        "_slots",
+        "constraints",
+        "counts",
+        "lowest",
+        "pod",
+        "self_matches",
+        "shares_counts",
+    )
 
     def __init__(self, pod: Pod, constraints: Sequence[SpreadConstraint], inclusion: NodeInclusion) -> None:
         self.pod = pod
         self.constraints = constraints
-        self.counts: list[dict[str, int]] = [{} for _ in constraints]
-        self.lowest = [LowestCounts() for _ in constraints]
+        keys = [constraint.topology_key for constraint in constraints]
+        self.shares_counts = not inclusion.counts_by_constraint and len(set(keys)) < len(keys)
+        # By constraint, the first with which it shares.
+        self._slots = [keys.index(key) if self.shares_counts else index for index, key in enumerate(keys)]
+        self.counts: list[dict[str, int]] = self._shared([{} for _ in constraints])
+        self.lowest = self._shared([LowestCounts() for _ in constraints])
         # By constraint whether the pod is one of those to spread itself: 1 or 0.
         self.self_matches = [int(constraint.matches(pod.metadata.labels)) for constraint in constraints]
         self._inclusion = inclusion
         self._shown_domains: dict[int, list[str]] = {}
+
+    def _shared(self, values: list[_T]) -> list[_T]:
+        return [values[slot] for slot in self._slots]
 
     def clone(self) -> FilterState:
         """A copy whose counts are independent of this one's."""
@@ -85,8 +109,9 @@ class FilterState:
         other.pod = self.pod
         other.constraints = self.constraints
         other.self_matches = self.self_matches
-        other.counts = [dict(counts) for counts in self.counts]
-        other.lowest = [LowestCounts(lowest.first, lowest.second) for lowest in self.lowest]
+        other.shares_counts, other._slots = self.shares_counts, self._slots
+        other.counts = self._shared([dict(counts) for counts in self.counts])
+        other.lowest = self._shared([LowestCounts(lowest.first, lowest.second) for lowest in self.lowest])
         other._inclusion = self._inclusion
         other._shown_domains = self._shown_domains
         return other
@@ -102,7 +127,7 @@ class FilterState:
         if findings is not None:
             self._add(chain.from_iterable(answers_on(findings.on("spread filter"), nodes, self._counts_on)))
             return
-        if table is None:
+        if table is None or self.shares_counts:
             self._add(chain.from_iterable(map(self._counts_on, nodes)))
             return
         namespace = self.pod.metadata.namespace
@@ -119,14 +144,15 @@ class FilterState:
     def _counts_on(self, node_info: NodeInfo) -> list[tuple[int, str, int]]:
         """The constraints for which a node counts, by index, each with the node's domain and its matching pods."""
         namespace = self.pod.metadata.namespace
-        return [
+        counts = [
             (
-                index,
+                self._slots[index],
                 node_info.node.labels[constraint.topology_key],
                 count_matching(node_info.pods, constraint, namespace),
             )
             for index, constraint in self._eligible(node_info.node)
         ]
+        return list({each[0]: each for each in counts}.values()) if self.shares_counts else counts
 
     def _add(self, counts_of_nodes: Iterable[tuple[int, str, int]]) -> None:
         for index, domain, count in counts_of_nodes:

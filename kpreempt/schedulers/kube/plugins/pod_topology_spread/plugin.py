@@ -98,7 +98,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sc
         """Check the constraints in their order."""
         return check_node(filter_state_of(state), node_info.node)
 
-    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
+    def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """What each constraint allows in the domains of the nodes."""
         from kpreempt.schedulers.kube.bulk.spread_limits import spread_limits  # noqa: PLC0415
 
@@ -114,7 +114,14 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sc
             return SKIP
         # The system's defaults score nodes that lack one of the labels too.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
-        scoring = ScoreState(pod, constraints, nodes, requires_all_keys=requires_all_keys, findings=state.findings)
+        scoring = ScoreState(
+            pod,
+            constraints,
+            nodes,
+            requires_all_keys=requires_all_keys,
+            counts_by_constraint=self._behaviour.counts_spread_by_constraint,
+            findings=state.findings,
+        )
         scoring.add_all(self._cluster.node_infos, NodeInclusion(pod, self._behaviour))
         state.write(PRE_SCORE_KEY, scoring)
         return SUCCESS

@@ -39,12 +39,17 @@ class ScoreState:
         fitting: Sequence[NodeInfo],
         *,
         requires_all_keys: bool,
+        counts_by_constraint: bool = True,
         findings: Findings | None = None,
     ) -> None:
         self.pod = pod
         self.constraints = constraints
         self.requires_all_keys = requires_all_keys
-        self.counts: list[dict[str, int]] = [{} for _ in constraints]
+        keys = [constraint.topology_key for constraint in constraints]
+        first = [index if counts_by_constraint else keys.index(key) for index, key in enumerate(keys)]
+        counts_of_keys: list[dict[str, int]] = [{} for _ in constraints]
+        # Of old, constraints on one topology key shared their counts, and only the first had a number of domains.
+        self.counts = [counts_of_keys[index] for index in first]
         self.ignored: set[str] = set()
         self._findings = findings
         for node_info in fitting:
@@ -57,8 +62,8 @@ class ScoreState:
                     counts[labels.get(constraint.topology_key, "")] = 0
         num_scored = len(fitting) - len(self.ignored)
         self.weights = [
-            natural_log(float((num_scored if constraint.topology_key == HOSTNAME else len(counts)) + 2))
-            for constraint, counts in zip(constraints, self.counts, strict=True)
+            natural_log(float((num_scored if constraint.topology_key == HOSTNAME else len(counts_of_keys[index])) + 2))
+            for index, constraint in enumerate(constraints)
         ]
 
     def add_all(self, nodes: Sequence[NodeInfo], inclusion: NodeInclusion) -> None:

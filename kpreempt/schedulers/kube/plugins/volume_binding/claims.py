@@ -6,10 +6,11 @@ of v1.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.volumes import (
@@ -19,7 +20,10 @@ from kpreempt.schedulers.kube.framework.volumes import (
     is_ephemeral,
     not_found,
     ownership_error,
+    required_nodes,
 )
+
+HOSTNAME = "kubernetes.io/hostname"
 
 
 class IllegalClaimError(Exception):
@@ -87,6 +91,33 @@ def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> P
         else:
             sorted_claims.immediate.append(claim)
     return sorted_claims
+
+
+def hosts_of(bound: Iterable[PersistentVolumeClaim], cluster: ClusterState) -> frozenset[str] | None:
+    """The hostnames to which local volumes of bound claims are tied, taken for names of nodes; ``None`` for any node.
+
+    Follows ``GetEligibleNodes`` (``binder.go``) and ``GetLocalPersistentVolumeNodeNames`` of v1.29.6. Where a volume
+    does not exist, nothing is restricted.
+    """
+    hosts: frozenset[str] | None = None
+    for claim in bound:
+        volume = cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return None
+        names = _hosts_of_volume(volume)
+        if names:
+            hosts = names if hosts is None else hosts & names
+    return hosts
+
+
+def _hosts_of_volume(volume: PersistentVolume) -> frozenset[str]:
+    selector = required_nodes(volume)
+    hosts: set[str] = set()
+    for term in selector.node_selector_terms if selector is not None else ():
+        named = [set(each.values) for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
+        if named:
+            hosts |= set.intersection(*named)
+    return frozenset(hosts)
 
 
 def _waits_for_node(claim: PersistentVolumeClaim, cluster: ClusterState) -> bool:

@@ -31,11 +31,12 @@ from kpreempt.schedulers.kube.plugins.volume_binding.claims import (
     IllegalClaimError,
     PodClaims,
     claims_of,
+    hosts_of,
     problem_of_immediate,
     sort_claims,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.orders import OtherOrders, VolumeChoices, other_orders
-from kpreempt.schedulers.kube.plugins.volume_binding.scoring import score, shape_of, storage_use
+from kpreempt.schedulers.kube.plugins.volume_binding.scoring import StorageUse, score, shape_of, storage_use
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
@@ -68,7 +69,11 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
         self._binder = VolumeBinder(handle.cluster, handle.behaviour)
-        self._shape = shape_of(args) if handle.behaviour.storage_capacity_scoring else None
+        behaviour = handle.behaviour
+        self._rates_new_volumes = behaviour.storage_capacity_scoring
+        self._shape = shape_of(args) if self._rates_new_volumes or behaviour.volume_capacity_priority else None
+        self._skips_idle_score = behaviour.skips_idle_scores
+        self._restricts_to_hosts = behaviour.restricts_to_hosts_of_volumes
         # Scores are made of what Filter found in this very cycle.
         self.is_local = self._shape is None
 
@@ -90,7 +95,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_UNBOUND_IMMEDIATE], detail=conflict)
         order = state.read(_ORDER_KEY)
         state.write(_STATE_KEY, BindingState(sorted_claims, order if isinstance(order, tuple) else ()))
-        return None, SUCCESS if claims else SKIP
+        if not claims:
+            return None, SKIP
+        hosts = hosts_of(sorted_claims.bound, self._cluster) if self._restricts_to_hosts else None
+        return None if hosts is None else PreFilterResult(hosts), SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node where a claim's volume is out of its reach, or none can be had there."""
@@ -108,15 +116,24 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, detail=found.conflicts[reasons[0]])
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip unless the gate StorageCapacityScoring is on."""
-        return SKIP if self._shape is None else SUCCESS
+        """Skip unless the gate StorageCapacityScoring is on, or its forerunner and there are volumes to bind."""
+        if not self._skips_idle_score:
+            return SUCCESS
+        if self._shape is None:
+            return SKIP
+        binding = _state_of(state)
+        has_static = any(found.bindings for found in binding.by_node.values())
+        return SUCCESS if self._rates_new_volumes or has_static else SKIP
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """The mean of the storage classes' scores; 0 where the pod takes no storage that can be rated."""
         found = _state_of(state).by_node.get(node_info.name)
         if self._shape is None or found is None:
             return 0
-        return score(self._shape, storage_use(found))
+        return score(self._shape, self._use(found))
+
+    def _use(self, found: PodVolumes) -> dict[str, StorageUse]:
+        return storage_use(found if self._rates_new_volumes else found._replace(provisions=[]))
 
     def other_orders(self, state: CycleState, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
         """What other orders of equal volumes make of these nodes, after a cycle with this state.
@@ -127,7 +144,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         if not isinstance(binding, BindingState):
             return None
         try:
-            choices = VolumeChoices(self._binder, binding.matches, storage_use if self._shape is not None else None)
+            choices = VolumeChoices(self._binder, binding.matches, self._use if self._shape is not None else None)
             return other_orders(choices, nodes, limit)
         except PluginError:
             # So ends the cycle, too, in every order.
@@ -144,6 +161,8 @@ def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any
     filled = {**args, "bindTimeoutSeconds": args.get("bindTimeoutSeconds", 600)}
     if behaviour.storage_capacity_scoring and not filled.get("shape"):
         filled["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+    if behaviour.volume_capacity_priority and not filled.get("shape"):
+        filled["shape"] = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
     return filled
 
 
@@ -154,13 +173,15 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
     if timeout < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         problems.append(invalid(child(path, "bindTimeoutSeconds"), timeout, detail))
-    if behaviour.storage_capacity_scoring:
-        return problems + shape_problems(shape_path, args.get("shape", []))
+    if behaviour.storage_capacity_scoring or behaviour.volume_capacity_priority:
+        names = behaviour.tells_utilization_values
+        return problems + shape_problems(shape_path, args.get("shape", []), names_utilization=names)
     if "shape" in args:
         shape = [
             {"Utilization": point.get("utilization", 0), "Score": point.get("score", 0)} for point in args["shape"]
         ]
-        detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+        gate = "VolumeCapacityPriority" if behaviour.has_volume_capacity_priority else "StorageCapacityScoring"
+        detail = f"unexpected field `shape`, remove it or turn on the feature gate {gate}"
         problems.append(invalid(shape_path, shape, detail))
     return problems
 

@@ -1,0 +1,40 @@
+"""What kube-scheduler 1.29 to 1.37 decided on the same scenarios, and on some that are made for one difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kpreempt.schedulers.kube.versions import RELEASES
+from tests.conformance.cases import read_lines
+from tests.conformance.comparison import batch_answers, disagreeing
+
+VERSIONS = Path(__file__).resolve().parents[2] / "fixtures" / "conformance" / "versions"
+# Where devices decide: allocating them is not modelled, and the verdict says that it is uncertain.
+UNCERTAIN = {"version-resource-claim"}
+
+
+@pytest.mark.parametrize("minor", RELEASES)
+def test_all_verdicts_of_a_version_agree(minor: str, tmp_path: Path) -> None:
+    scenarios = list(read_lines(VERSIONS / f"kube-{minor}.jsonl.gz"))
+    assert {each["algorithm"] for each in scenarios} == {f"kube-{minor}"}
+    assert disagreeing(scenarios, batch_answers(scenarios, tmp_path)) == {}
+
+
+def test_all_verdicts_on_single_differences_agree(tmp_path: Path) -> None:
+    scenarios = list(read_lines(VERSIONS / "extra.jsonl.gz"))
+    answers = batch_answers(scenarios, tmp_path)
+    wrong = {
+        f"{each['name']} {each['algorithm']}": lines
+        for each, answer in zip(scenarios, answers, strict=True)
+        if (lines := disagreeing([each], [answer]).get(each["name"]))
+    }
+    unexpected = {name: lines for name, lines in wrong.items() if name.split()[0] not in UNCERTAIN}
+    assert unexpected == {}
+    told = {
+        each["algorithm"]: answer["verdict"]["outcome"]
+        for each, answer in zip(scenarios, answers, strict=True)
+        if each["name"] in UNCERTAIN
+    }
+    assert set(told.values()) == {"Uncertain"}
