@@ -1,8 +1,8 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the completions, the
-table of rules in docs/gate.md, and the JSON Schema of a verdict.
+docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
+completions, the table of rules in docs/gate.md, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from tests.algorithm_answers import with_answers
 from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
+from tests.version_answers import DOCUMENT as VERSIONS
+from tests.version_answers import document as versions_document
 
 ROOT = Path(__file__).parent.parent
 # Files with examples.
@@ -80,6 +82,7 @@ def wanted() -> dict[Path, str]:
     files[GATE] = with_rules(GATE.read_text(encoding="utf-8"))
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
     files[fidelity.DOCUMENT] = fidelity.with_scores(fidelity.DOCUMENT.read_text(encoding="utf-8"), scores)
+    files[VERSIONS] = versions_document()
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files
 

@@ -25,13 +25,14 @@ def algorithms(request: AlgorithmsRequest) -> int:
     from kpreempt.report.algorithms import algorithms_with
     from kpreempt.report.answers import render_answer
     from kpreempt.report.options import RenderOptions
-    from kpreempt.schedulers.kube.history import changes_in
+    from kpreempt.schedulers.kube.history import Concern, changes_in
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
 
-    kube = [
-        (f"{PREFIX}{minor}", f"v{release}", [each.sentence for each in changes_in(minor)])
-        for minor, release in RELEASES.items()
-    ]
+    kube = []
+    for minor, release in RELEASES.items():
+        changes = changes_in(minor)
+        told = [each.sentence for each in changes if each.concern is Concern.DECISIONS]
+        kube.append((f"{PREFIX}{minor}", f"v{release}", told, len(changes) - len(told)))
     answer = algorithms_with(NEWEST_ALGORITHM, kube)
     write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
     return 0

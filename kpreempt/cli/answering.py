@@ -15,6 +15,7 @@ from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster
 from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
+from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
@@ -23,7 +24,7 @@ from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
-from kpreempt.snapshot import read_document
+from kpreempt.snapshot import Keeps, read_document
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import LIST
@@ -56,7 +57,7 @@ class Run:
     def read_scheduler(self) -> AskedScheduler:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
-        configuration = read_document(request.scheduler_config) if request.scheduler_config else None
+        configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
         policy = read_document(request.policy_config) if request.policy_config else None
         gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
         plugins = extensions.found(configuration) if configuration or extensions.plugins else []
@@ -77,8 +78,13 @@ class Run:
         *,
         additions: Sequence[str] = (),
         with_events: bool = True,
+        keeps: Keeps | None = None,
+        with_cron_jobs: bool = False,
     ) -> LoadedCluster:
-        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it."""
+        """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
+
+        ``keeps`` says of which objects the documents are wanted; CronJobs are read only ``with_cron_jobs``.
+        """
         return load_cluster(
             self.request.snapshots,
             additions,
@@ -86,6 +92,8 @@ class Run:
             with_events=with_events,
             skip_bad_objects=self.request.skip_bad_objects,
             phases=self.stopwatch,
+            keeps=keeps,
+            with_cron_jobs=with_cron_jobs,
             wanted=wanted,
         )
 

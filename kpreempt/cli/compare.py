@@ -12,7 +12,7 @@ from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 class CompareRequest(
     AnswerRequest,
-    without=["all_namespaces", "selector", "algorithm", "scheduler_config", "policy_config", "feature_gates", "jobs"],
+    without=["all_namespaces", "selector", "policy_config", "jobs"],
 ):
     """What the options of ``kpreempt compare`` ask for."""
 
@@ -21,6 +21,13 @@ class CompareRequest(
         str | None,
         Option(metavar="NAME,NAME,...", help=f"Two or more, the first to compare with: auto,{NEWEST_ALGORITHM}"),
     ] = None
+    upgrade_to: Annotated[
+        str | None,
+        Option("--upgrade-to", metavar="VERSION", help="What an upgrade of the cluster's Kubernetes changes: 1.35"),
+    ] = None
+    workloads: Annotated[
+        bool, Option("--workloads", help="With --upgrade-to, ask about the next pod of every workload, too.")
+    ] = False
     files: Manifests = []
     select: Select = []
     batch: Annotated[str | None, Option(metavar="FILE", help="Scenarios as JSON lines, as for kpreempt batch.")] = None
@@ -28,10 +35,26 @@ class CompareRequest(
         str | None,
         Option("-n", "--namespace", metavar="NS", help="Where the pod is; of pending pods, only those there."),
     ] = None
+    algorithm: Annotated[
+        str | None,
+        Option(
+            "--algorithm",
+            metavar="auto|kube-1.29...kube-1.37",
+            help="With --upgrade-to: not the cluster's own version.",
+        ),
+    ] = None
+    scheduler_config: Annotated[
+        str | None,
+        Option(metavar="FILE", help="With --upgrade-to, both versions have this KubeSchedulerConfiguration."),
+    ] = None
+    feature_gates: Annotated[
+        list[str],
+        Option(metavar="GATE=true,...", help="With --upgrade-to, both versions have these gates set. Repeatable."),
+    ] = []
     fail_on_difference: Annotated[
         bool,
         After("colour"),
-        Option("--fail-on-difference", help="Exit 1 where not all algorithms decide the same."),
+        Option("--fail-on-difference", help="Exit 1 where not all algorithms decide the same, or may not."),
     ] = False
 
 
@@ -44,7 +67,15 @@ def compare(request: CompareRequest) -> int:
     The same: the pod lands, evicts or lands nowhere with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
     kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
+
+    With --upgrade-to it is the cluster's own version and a newer one: which pending pods, pods of a manifest and next
+    pods of workloads (--workloads) would then land elsewhere, evict others or land no longer, and which change of
+    Kubernetes does it.
     """
+    if request.upgrade_to is not None:
+        from kpreempt.cli.compare_upgrade import run_upgrade
+
+        return run_upgrade(request)
     from kpreempt.cli.compare_run import run_compare
 
     return run_compare(request)

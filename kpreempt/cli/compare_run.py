@@ -35,6 +35,7 @@ from kpreempt.cli.scenarios import (
     source_of,
     unread_of,
 )
+from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError
@@ -42,7 +43,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
-from kpreempt.snapshot import decode_object, object_decoder, read_document
+from kpreempt.snapshot import decode_object, object_decoder
 from kpreempt.verdict import Assumption, ComparedPod, Comparison
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ def run_compare(request: CompareRequest) -> int:
 
 def _check(request: CompareRequest) -> None:
     """Raise ``UsageError`` where the options contradict each other."""
+    settings: dict[str, Any] = {"--algorithm": request.algorithm, "--scheduler-config": request.scheduler_config}
+    settings |= {"--feature-gates": request.feature_gates, "--workloads": request.workloads}
+    if alone := next((option for option, value in settings.items() if value), None):
+        hint = f"--algorithms kube-1.13,{NEWEST_ALGORITHM}@FILE:GATE=false"
+        raise UsageError(f"{alone} goes with --upgrade-to", hint=hint)
     ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
     given = [way for way, value in ways.items() if value]
     if len(given) > 1:
@@ -271,7 +277,7 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
     name, at, path = named.partition("@")
     if at and not path:
         raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
-    configuration = read_document(path) if path else None
+    configuration = read_scheduler_config(path) if path else None
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
     compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Now rather than after the cluster was read: most mistakes are made here.

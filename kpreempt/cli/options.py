@@ -194,7 +194,7 @@ class AnswerRequest(ClusterRequest):
     ] = None
     algorithm: Algorithm = None
     scheduler_config: Annotated[
-        _Text, Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration.")
+        _Text, Option(metavar="FILE", help="The scheduler has this KubeSchedulerConfiguration: FILE, or eks.")
     ] = None
     policy_config: Annotated[
         _Text,

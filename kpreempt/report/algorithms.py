@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kpreempt.report.amounts import count
 from kpreempt.report.options import RenderOptions
 
 _INDENT = "  - "
@@ -98,9 +99,10 @@ _ALGORITHMS = (
 )
 
 
-def algorithms_with(newest: str, kube: Sequence[tuple[str, str, Sequence[str]]]) -> Algorithms:
-    """All of them, with those of ``kube``: name, release, and what is otherwise than in the one before.
+def algorithms_with(newest: str, kube: Sequence[tuple[str, str, Sequence[str], int]]) -> Algorithms:
+    """All of them, with those of ``kube``: name, release, and what it decides otherwise than the one before.
 
+    Of changes that alter no decision there is the number.
     ``newest`` is the one that is asked where none is named.
     """
     items: list[Algorithm] = []
@@ -108,11 +110,20 @@ def algorithms_with(newest: str, kube: Sequence[tuple[str, str, Sequence[str]]])
         if each.name:
             items.append(each)
             continue
-        first = f"As {newest}, without what has changed since: each of those below tells what it changed."
-        for name, release, changes in kube:
+        for number, (name, release, changes, others) in enumerate(kube):
             own = each.differences if name == newest else []
-            items.append(Algorithm(name, release, [*own, *changes] or [first]))
+            items.append(Algorithm(name, release, [*own, *(_new(changes, others) if number else [_oldest(newest)])]))
     return Algorithms(items)
+
+
+def _oldest(newest: str) -> str:
+    return f"As {newest}, without what has changed since: each of those below tells what it decides otherwise."
+
+
+def _new(changes: Sequence[str], others: int) -> list[str]:
+    """What is new in a version; the changes that alter no decision are in ``docs/versions.md``."""
+    rest = f"{count(others, 'change')} of words, the queue, configurations and other things: docs/versions.md."
+    return [*(changes or ["Nothing that is modelled decides otherwise."]), *([rest] if others else [])]
 
 
 def render_algorithms(algorithms: Algorithms, options: RenderOptions) -> str:

@@ -130,6 +130,7 @@ ROWS = (
         {"text": "compare:render_comparison"},
         lambda comparison: [item.pod for item in comparison.items if not item.is_same],
     ),
+    Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(
         "verdict.plugins:SchedulerPlugins",
         {"text": "plugins:render_plugins"},

@@ -60,7 +60,7 @@ def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
     words = Span("all decide the same", "good") if item.is_same else Span("the algorithms part", "warn")
     page.paragraph(strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
     page.blank()
-    rows = [(_name(each, item), _decision(each)) for each in item.decisions]
+    rows = [(_name(each, item), decision_words(each)) for each in item.decisions]
     page.table(rows, aligns=("left", "left"), indent=_INDENT)
     _add_partings(page, item, options)
 
@@ -180,7 +180,7 @@ def _name(decision: Decision, item: ComparedPod) -> Phrase:
     return (Span(decision.algorithm, "warn" if is_other else ""),)
 
 
-def _decision(decision: Decision) -> Phrase:
+def decision_words(decision: Decision) -> Phrase:
     """What becomes of the pod in one line; who goes only where it is one node."""
     word, style = _OUTCOMES[decision.outcome]
     nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)

@@ -17,6 +17,10 @@ _EVENTS = ["--events", str(FIXTURES / "queue" / "events.yaml"), "--now", NOW]
 _API = ["-f", str(FIXTURES / "compare" / "api.yaml")]
 _FULL = ["--snapshot", str(FIXTURES / "compare" / "cluster.yaml"), "--now", NOW]
 _ALL = ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36"]
+_UPGRADE = [
+    *("compare", "--upgrade-to", "1.34", "--now", NOW),
+    *("--snapshot", str(FIXTURES / "compare" / "upgrade.yaml")),
+]
 _BUDGETS = ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW]
 _AFTER = FIXTURES / "aftermath"
 _AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
@@ -48,6 +52,8 @@ ANSWERS: dict[str, list[str]] = {
     "compare-all-differ-verbose.txt": [*_ALL, *_API, *_FULL, "--verbose"],
     "compare-all-differ.json": [*_ALL, *_API, *_FULL, "-o", "json"],
     "compare-many.txt": [*_ALL, *_SNAPSHOT],
+    "upgrade.txt": _UPGRADE,
+    "upgrade.json": [*_UPGRADE, "-o", "json"],
     "budgets.txt": _BUDGETS,
     "budgets-of-a-namespace.txt": [*_BUDGETS, "-n", "batch"],
     "budgets.json": [*_BUDGETS, "-o", "json"],

@@ -12,7 +12,7 @@ from kpreempt.analysis.compare.differences import differences_between, is_same_f
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, ComparedPod, Comparison, Decision, Pair, Verdict
+from kpreempt.verdict import Assumption, ComparedPod, Comparison, Decision, Difference, Pair, Verdict
 
 
 class Prepare(Protocol):
@@ -54,7 +54,7 @@ def compare_pods(
         for index, question in enumerate(questions)
     ]
     own = [each for question in questions for each in question.assumptions]
-    return comparison_of(list(schedulers), items, [*assumptions, *own, *_assumptions(verdicts)])
+    return comparison_of(list(schedulers), items, [*assumptions, *own, *assumptions_of(verdicts)])
 
 
 def comparison_of(
@@ -76,7 +76,10 @@ def comparison_of(
 
 def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPod:
     base = next(iter(verdicts.values()))
-    decisions = [_decision(name, verdict, base, verdicts) for name, verdict in verdicts.items()]
+    decisions = [
+        decision_of(name, verdict, verdicts, [] if is_same_fate(base, verdict) else differences_between(base, verdict))
+        for name, verdict in verdicts.items()
+    ]
     return ComparedPod(
         pod=question.pod.key,
         origin=question.origin,
@@ -86,7 +89,10 @@ def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPo
     )
 
 
-def _decision(name: str, verdict: Verdict, base: Verdict, verdicts: Mapping[str, Verdict]) -> Decision:
+def decision_of(
+    name: str, verdict: Verdict, verdicts: Mapping[str, Verdict], differences: list[Difference]
+) -> Decision:
+    """What an algorithm decides, beside what others do; ``differences`` are those to the first of them."""
     violations = [each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes]
     return Decision(
         algorithm=name,
@@ -97,11 +103,12 @@ def _decision(name: str, verdict: Verdict, base: Verdict, verdicts: Mapping[str,
         num_pdb_violations=max(violations, default=0),
         message=verdict.message,
         differs_from=[other for other, theirs in verdicts.items() if not is_same_fate(theirs, verdict)],
-        differences=[] if is_same_fate(base, verdict) else differences_between(base, verdict),
+        differences=differences,
     )
 
 
-def _assumptions(verdicts: Mapping[str, Sequence[Verdict]]) -> list[Assumption]:
+def assumptions_of(verdicts: Mapping[str, Sequence[Verdict]]) -> list[Assumption]:
+    """Those of all verdicts, with the name of the algorithm where not all algorithms make them."""
     made = {name: {each for verdict in own for each in verdict.assumptions} for name, own in verdicts.items()}
     shared = set.intersection(*made.values()) if made else set()
     found = []

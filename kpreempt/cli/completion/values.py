@@ -168,6 +168,21 @@ def _algorithms(place: Place, _names: Names) -> Completion:
     return _one_more(place, ("auto", *ALL_ALGORITHMS))
 
 
+def _versions(_place: Place, _names: Names) -> Completion:
+    """The versions of Kubernetes to which a cluster can be upgraded."""
+    from kpreempt.schedulers.kube.versions import RELEASES
+
+    return Completion([Candidate(minor, f"v{release}") for minor, release in RELEASES.items()])
+
+
+def _scheduler_configs(place: Place, _names: Names) -> Completion:
+    """The configurations that come with kpreempt, and files."""
+    from kpreempt.cli.scheduler_configs import SHIPPED
+
+    files = _by_metavar(place)
+    return Completion([Candidate(name, words) for name, words in SHIPPED.items()], files.directive)
+
+
 def _actions(place: Place, _names: Names) -> Completion:
     """One of Volcano's actions after any number of others and commas."""
     from kpreempt.schedulers.volcano.configuration import ACTIONS
@@ -193,6 +208,8 @@ _SOURCES: dict[str, _Source] = {
     "--actions": _actions,
     "--algorithm": _algorithm,
     "--algorithms": _algorithms,
+    "--scheduler-config": _scheduler_configs,
+    "--upgrade-to": _versions,
     "--namespace": _of_kind("namespaces"),
     "--node": _of_kind("nodes"),
     "--cordon": _of_kind("nodes"),

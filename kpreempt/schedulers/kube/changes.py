@@ -129,6 +129,7 @@ CHANGES: Mapping[str, Change] = {
         "1.32",
         "1.33",
         "k8s.io/component-helpers/resource/helpers.go: AggregateContainerRequests",
+        came="With InPlacePodVerticalScaling, sidecars' statuses do not count.",
         went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
         " are followed, too.",
     ),
@@ -201,6 +202,7 @@ CHANGES: Mapping[str, Change] = {
         "1.35",
         "1.36",
         "nodevolumelimits/csi.go: checkCSIDriverOnNode",
+        came="With VolumeLimitScaling, a node without a volume's CSI driver is refused.",
         went="With VolumeLimitScaling, a node without a CSI driver is refused only where the driver asks for it.",
     ),
     "patches_status_of_preemptor": Change(
@@ -213,6 +215,8 @@ CHANGES: Mapping[str, Change] = {
         "1.30",
         "1.34",
         "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
+        came="The error about profiles that sort the queue differently names the field twice.",
+        went="The error about profiles that sort the queue differently names the field once.",
     ),
     "reads_resize_from_status": Change(
         "",
@@ -346,7 +350,10 @@ CHANGES: Mapping[str, Change] = {
         came="The message of a preemption that succeeds names the node and how many victims there are.",
     ),
     "tells_queue_sort_has_to_match": Change(
-        "", "1.30", "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort"
+        "",
+        "1.30",
+        "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
+        went="The error about profiles that sort the queue differently says that they must be the same.",
     ),
     "tells_read_write_once_pod_by_name": Change(
         "",
@@ -361,7 +368,10 @@ CHANGES: Mapping[str, Change] = {
         came="An invalid selector is quoted as JSON in messages.",
     ),
     "tells_utilization_values": Change(
-        "", "1.34", "pkg/scheduler/apis/config/validation/validation_pluginargs.go: validateFunctionShape"
+        "",
+        "1.34",
+        "pkg/scheduler/apis/config/validation/validation_pluginargs.go: validateFunctionShape",
+        went="The error about the order of a shape's points does not say that it is about utilization.",
     ),
     "tells_volume_node_affinity_conflict": Change(
         "",

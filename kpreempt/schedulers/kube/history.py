@@ -1,25 +1,32 @@
-"""What changed from each minor version to the next, in sentences for documents and for ``kpreempt algorithms``."""
+"""What changed from one version of kube-scheduler to another: each change in a sentence, with the facts that it sets.
+
+With ``partly`` a version takes over some of the changes to another, which tells what decides where the two differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.changes import CHANGES
-from kpreempt.schedulers.kube.gates import MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import NOT_MODELLED
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
+    GATE_FIELDS,
     RELEASES,
+    Behaviour,
     Gate,
     behaviour,
     gates_of,
-    minor_of,
 )
 
 _FEATURES = "pkg/features/kube_features.go"
 _DEFAULT_PLUGINS = "pkg/scheduler/apis/config/v1/default_plugins.go"
 _PLUGINS = "pkg/scheduler/framework/plugins"
 _HOLDING = "SchedulingGates"
+# The version itself, by which plugins are looked up: the one fact that is no switch.
+_VERSION = "version"
 
 # What the gates that are modelled do where they are on.
 EFFECTS: Mapping[str, str] = {
@@ -47,12 +54,91 @@ EFFECTS: Mapping[str, str] = {
 }
 
 
-class ToldChange(NamedTuple):
-    """One change in a sentence, and where it is seen; ``also_in`` are older releases to which it was carried back."""
+class Concern(StrEnum):
+    """What a change is about. All but ``DECISIONS`` leave where a pod goes, and whom it evicts, as they were.
 
+    ``UNUSUAL`` is what nothing brings about in a cluster without settings of its own.
+    """
+
+    DECISIONS = "decisions"
+    WORDS = "words"
+    SCORES_TOLD = "scores told"
+    QUEUE = "queue"
+    EFFECTS = "effects"
+    CONTROLLERS = "controllers"
+    CONFIGURATION = "configuration"
+    UNUSUAL = "unusual"
+    NOT_MODELLED = "not modelled"
+
+
+# What the facts are about that no decision hangs on, or none in usual clusters.
+_CONCERNS: Mapping[Concern, Collection[str]] = {
+    Concern.WORDS: {
+        "explains_absent_nodes",
+        "lists_missing_features",
+        "names_untolerated_taint",
+        "sorts_conflicting_plugins",
+        "tells_claims_to_deallocate",
+        "tells_nodes_left_out",
+        "tells_preemption",
+        "tells_read_write_once_pod_by_name",
+        "tells_selectors_as_json",
+        "tells_volume_node_affinity_conflict",
+        "tells_where_constraints_fail",
+    },
+    Concern.SCORES_TOLD: {"skips_idle_scores"},
+    Concern.QUEUE: {"backs_off_by_attempts", "scheduler_pop_from_backoff_q", "scheduler_queueing_hints"},
+    Concern.EFFECTS: {"deletes_terminating_victims", "patches_status_of_preemptor", "scheduler_async_preemption"},
+    Concern.CONTROLLERS: {"max_unavailable_stateful_set"},
+    Concern.CONFIGURATION: {
+        "checks_strategies_strictly",
+        "has_placement_points",
+        "has_pod_group_points",
+        "has_volume_capacity_priority",
+        "names_queue_sort_twice",
+        "refuses_in_tree_volume_limits",
+        "takes_args_of_dynamic_resources",
+        "takes_binding_timeout",
+        "tells_queue_sort_has_to_match",
+        "tells_utilization_values",
+    },
+    # They decide, but by default nothing comes to them.
+    Concern.UNUSUAL: {
+        "continues_after_a_rejection",
+        "follows_actuated_resources_alone",
+        "follows_allocated_resources_alone",
+        "infers_user_namespaces_on_host_network",
+        "keeps_nominated_pods_whole",
+        "needs_no_consent_of_csi_drivers",
+        "reads_resize_from_status",
+        "refuses_pods_for_missing_limited_claims",
+        "rules_out_conflicting_plugins",
+        "searches_one_node_without_scores",
+    },
+}
+_CONCERN_OF = {field: concern for concern, fields in _CONCERNS.items() for field in fields}
+# With these a decision cannot be another; the others are tried where one is to be explained.
+_WITHOUT_DECISIONS = frozenset(Concern) - {Concern.DECISIONS, Concern.UNUSUAL}
+
+
+class ToldChange(NamedTuple):
+    """One change in a sentence, and where it is seen.
+
+    ``name`` is that of the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that
+    it sets; none for a gate of which nothing is modelled. ``also_in`` are older releases to which it was carried back.
+    """
+
+    name: str
     sentence: str
     source: str
+    concern: Concern = Concern.DECISIONS
+    facts: tuple[str, ...] = ()
     also_in: tuple[str, ...] = ()
+
+    @property
+    def decides(self) -> bool:
+        """Whether a decision may be another with it."""
+        return self.concern not in _WITHOUT_DECISIONS
 
 
 def changes_in(minor: str) -> list[ToldChange]:
@@ -62,10 +148,12 @@ def changes_in(minor: str) -> list[ToldChange]:
     """
     minors = list(RELEASES)
     place = minors.index(minor)
-    if place == 0:
-        return []
-    before = minors[place - 1]
-    return [*_rules(minor), *_gates(before, minor), *_plugins(before, minor)]
+    return changes_between(behaviour(minors[place - 1]), behaviour(minor)) if place else []
+
+
+def changes_between(before: Behaviour, after: Behaviour) -> list[ToldChange]:
+    """What is otherwise in a later version, with the gates that are set in each."""
+    return [*_rules(before, after), *_gates(before, after), *_plugins(before, after)]
 
 
 def known_changes(minor: str) -> list[str]:
@@ -76,49 +164,76 @@ def known_changes(minor: str) -> list[str]:
     oldest, number = next(iter(RELEASES)), int(minor.split(".")[1])
     if not _FIRST_MINOR <= number < int(oldest.split(".")[1]):
         return []
-    between = [f"1.{each}" for each in range(number + 1, int(oldest.split(".")[1]) + 1)]
-    rules = [change for each in between for change in _rules(each)]
-    return [each.sentence for each in (*rules, *_gates(minor, oldest), *_plugins(minor, oldest))]
+    return [each.sentence for each in changes_between(behaviour(minor), behaviour(oldest)) if each.sentence]
 
 
 # The version from which on the tables of gates and plugins are whole.
 _FIRST_MINOR = 25
 
 
-def _rules(minor: str) -> Iterator[ToldChange]:
-    for change in CHANGES.values():
-        source = change.source if change.source.startswith(("pkg/", "k8s.io/")) else f"{_PLUGINS}/{change.source}"
-        for bound, sentence in ((change.since, change.came), (change.until, change.went)):
-            *backports, main = bound.split() or [""]
-            if sentence and minor_of(main) == minor:
-                yield ToldChange(sentence, source, tuple(backports))
+def partly(before: Behaviour, after: Behaviour, changes: Collection[ToldChange]) -> Behaviour:
+    """The earlier version with some of the changes to the later one, and nothing else of it."""
+    fields = {field for change in changes for field in change.facts}
+    return before._replace(**{field: getattr(after, field) for field in fields})
 
 
-def _gates(before: str, minor: str) -> Iterator[ToldChange]:
-    was = {**gates_of(before, NOT_MODELLED), **gates_of(before, MODELLED)}
-    for name, gate in sorted({**gates_of(minor, NOT_MODELLED), **gates_of(minor, MODELLED)}.items()):
-        if gate.default == was.get(name, Gate("", False)).default:
+def _rules(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+    for field, change in CHANGES.items():
+        if getattr(before, field) == getattr(after, field):
             continue
-        effect = f": {EFFECTS[name]}" if name in EFFECTS else ""
-        yield ToldChange(f"{name} is {'on' if gate.default else 'off'} by default{effect}.", _FEATURES)
+        source = change.source if change.source.startswith(("pkg/", "k8s.io/")) else f"{_PLUGINS}/{change.source}"
+        sentence = change.came if getattr(after, field) else change.went
+        concern = _CONCERN_OF.get(field, Concern.DECISIONS)
+        *also_in, _ = (change.since if getattr(after, field) else change.until).split()
+        yield ToldChange(_name(field), sentence, source, concern, (field,), tuple(also_in))
 
 
-def _plugins(before: str, minor: str) -> Iterator[ToldChange]:
-    then = {each.name: each.weight for each in default_plugins(behaviour(before))}
-    now = {each.name: each.weight for each in default_plugins(behaviour(minor))}
-    for name in now.keys() - then.keys():
-        yield ToldChange(f"{name} is a default plugin.", _DEFAULT_PLUGINS)
-    gone = [name for name in then if name not in now]
-    if gone:
-        is_one = len(gone) == 1
-        yield ToldChange(
-            f"{', '.join(gone)} {'is no default plugin' if is_one else 'are no default plugins'} any more.",
-            _DEFAULT_PLUGINS,
-        )
-    removed = sorted(plugins_in_tree(before).keys() - plugins_in_tree(minor).keys())
-    if removed:
-        yield ToldChange(f"There {'is' if len(removed) == 1 else 'are'} no {', '.join(removed)}.", _PLUGINS)
+def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+    newly_there = plugins_in_tree(after.version).keys() - plugins_in_tree(before.version).keys()
+    was, is_now = (gates_of(each.version, NOT_MODELLED) for each in (before, after))
+    for name in sorted({*GATE_FIELDS, *is_now}):
+        field = GATE_FIELDS.get(name)
+        if field is None:
+            if is_now[name].default != was.get(name, Gate("", False)).default:
+                sentence = f"{name} is {_on(is_now[name].default)} by default; what it does is not modelled."
+                yield ToldChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
+        elif getattr(before, field) != getattr(after, field):
+            sentence = f"{name} is {_on(getattr(after, field))} by default: {EFFECTS[name]}."
+            concern = _CONCERN_OF.get(field, Concern.DECISIONS)
+            # The gate of a plugin that there was not before goes with the plugin.
+            facts = (field, _VERSION) if name in newly_there else (field,)
+            yield ToldChange(_name(field), sentence, _FEATURES, concern, facts)
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+    then, now = default_plugins(before), default_plugins(after)
+    names, later = ([each.name for each in plugins] for plugins in (then, now))
+    if gone := [name for name in names if name not in later]:
+        words = "is no default plugin" if len(gone) == 1 else "are no default plugins"
+        sentence = f"{_listed(gone)} {words} any more: in-tree volumes count only where they are CSI volumes."
+        yield ToldChange("default-plugins", sentence, _DEFAULT_PLUGINS, Concern.DECISIONS, (_VERSION,))
+    if removed := sorted(plugins_in_tree(before.version).keys() - plugins_in_tree(after.version).keys()):
+        sentence = f"A configuration cannot name {_listed(removed, 'or')} any more: there is no such plugin."
+        yield ToldChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
+    points = [plugins_in_tree(each.version) for each in (before, after)]
+    rating = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
+    if rating:
+        sentence = f"{_listed(rating)} {'rates' if len(rating) == 1 else 'rate'} nodes, too."
+        yield ToldChange("rating-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
     # The place of the first has no effect: it holds pods back before they are tried.
-    kept = [name for name in then if name in now and name != _HOLDING]
-    if kept != [name for name in now if name in then and name != _HOLDING]:
-        yield ToldChange("The default plugins run in another order.", _DEFAULT_PLUGINS)
+    kept = [name for name in names if name in later and name != _HOLDING]
+    if kept != [name for name in later if name in names and name != _HOLDING]:
+        sentence = "The default plugins run in another order, so that a node may be refused for another reason."
+        yield ToldChange("order-of-plugins", sentence, _DEFAULT_PLUGINS, Concern.WORDS, (_VERSION,))
+
+
+def _listed(names: list[str], last: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def _name(field: str) -> str:
+    return field.replace("_", "-")

@@ -137,7 +137,8 @@ class Gate(NamedTuple):
 
 # Gates whose name does not follow from the field's by joining capitalised words.
 _NAMES = {"csi_migration_portworx": "CSIMigrationPortworx", "dra_extended_resource": "DRAExtendedResource"}
-_FIELDS = {
+# The fact that each modelled gate sets, by the gate's name.
+GATE_FIELDS: Mapping[str, str] = {
     _NAMES.get(field, "".join(word.capitalize() for word in field.split("_"))): field
     for field in Behaviour._fields[1:]
     if field not in CHANGES
@@ -150,14 +151,16 @@ def behaviour(version: str = NEWEST, gates: Mapping[str, bool] | None = None) ->
     Whether the scheduler takes such settings is ``feature_gates.py``'s matter.
     """
     usual = _usual(version)
-    settings: dict[str, Any] = {_FIELDS[name]: value for name, value in (gates or {}).items() if name in _FIELDS}
+    settings: dict[str, Any] = {
+        GATE_FIELDS[name]: value for name, value in (gates or {}).items() if name in GATE_FIELDS
+    }
     return usual._replace(**settings) if settings else usual
 
 
 def modelled_gates(facts: Behaviour) -> dict[str, bool]:
     """The gates that are modelled and that there are in the version, as they are set."""
     known = gates_of(facts.version, MODELLED)
-    return {name: getattr(facts, field) for name, field in _FIELDS.items() if name in known}
+    return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
 
 
 def known_gates(version: str = NEWEST) -> dict[str, Gate]:
@@ -256,6 +259,11 @@ def decide_alike(one: str, other: str) -> bool:
     return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)
 
 
+def number_of(version: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are in order; a minor version is the release that it stands for."""
+    return _number(RELEASES.get(version, version))
+
+
 def minor_of(version: str) -> str:
     """The minor version that a version belongs to."""
     return ".".join(version.split(".")[:2])
@@ -269,7 +277,7 @@ _ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 @cache
 def _usual(version: str) -> Behaviour:
     defaults = {name: gate.default for name, gate, _ in _gates(version, MODELLED)}
-    gates = {field: defaults.get(name, False) for name, field in _FIELDS.items()}
+    gates = {field: defaults.get(name, False) for name, field in GATE_FIELDS.items()}
     changes = {field: holds(version, each.since, each.until) for field, each in CHANGES.items()}
     return Behaviour(version, **gates, **changes)
 
@@ -305,7 +313,7 @@ def holds(version: str, since: str, until: str = "") -> bool:
 @cache
 def _has_reached(version: str, bound: str) -> bool:
     """Whether a version is at a bound or after it; a bound of several is a change that was carried back."""
-    number = _number(RELEASES.get(version, version))
+    number = number_of(version)
     bounds = [_number(each) for each in bound.split()]
     return number >= bounds[-1] or any(number[:2] == each[:2] and number >= each for each in bounds)
 

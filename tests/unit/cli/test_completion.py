@@ -69,6 +69,7 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
         pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
         pytest.param(["explain", "--cpu", ""], [], id="nothing for an amount"),
+        pytest.param(["compare", "--upgrade-to", "1.36"], ["1.36"], id="a version to upgrade to"),
         pytest.param(["completion", "f"], ["fish"], id="a shell"),
         pytest.param(["nonsense", ""], [], id="nothing after an unknown command"),
         pytest.param(["explain", "--nonsense", "a"], ["api"], id="a pod after an unknown option"),
@@ -81,6 +82,10 @@ def offered(*words: str) -> tuple[list[str], int]:
 )
 def test_candidates_are_what_the_word_can_become(words: list[str], candidates: list[str]) -> None:
     assert offered(*words) == (candidates, NO_FILES)
+
+
+def test_a_configuration_is_one_that_is_shipped_or_a_file() -> None:
+    assert offered("pending", "--scheduler-config", "") == (["eks"], DEFAULT)
 
 
 @pytest.mark.parametrize(

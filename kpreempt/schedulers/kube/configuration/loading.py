@@ -59,8 +59,11 @@ def scheduler_from_configuration(
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
     version: str = NEWEST,
+    facts: Behaviour | None = None,
 ) -> KubeScheduler:
     """The scheduler that a kube-scheduler of the version with this configuration and these feature gates would be.
+
+    ``facts`` are those of a version that there is not, which hold instead of what the version and the gates say.
 
     ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
     from outside that it may enable; without a configuration those that are asked for run, too. ``connect`` makes calls
@@ -68,8 +71,9 @@ def scheduler_from_configuration(
     outside the tree, gates. Raises ``ConfigurationError`` and, for gates, ``UsageError`` where kube-scheduler would
     refuse to start, with its reason.
     """
+    version = facts.version if facts is not None else version
     registry = registry_with(plugins, version)
-    behaviour, not_modelled = behaviour_with(feature_gates or {}, version)
+    behaviour, not_modelled = (facts, []) if facts is not None else behaviour_with(feature_gates or {}, version)
     assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
     asked_for = [each for each in plugins if each.is_asked_for]
     if document is None and not asked_for:

@@ -1,0 +1,115 @@
+"""What an upgrade changes, for a terminal: the pods by the change of Kubernetes that makes the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.closing_section import add_assumptions_section
+from kpreempt.report.colour import finished
+from kpreempt.report.compare import decision_words
+from kpreempt.report.evidence import join_names
+from kpreempt.report.layout import Page, Phrase, Span, Style, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.upgrade import (
+    Certainty,
+    UpgradeComparison,
+    UpgradedPod,
+    UpgradeEffect,
+    UpgradeGroup,
+    VersionChange,
+)
+
+_INDENT = 2
+_ROWS_SHOWN = 20
+_GATES_SHOWN = 4
+_EFFECTS: dict[UpgradeEffect, tuple[str, str, Style]] = {
+    UpgradeEffect.NO_LONGER_LANDS: ("can no longer land", "may no longer land", "bad"),
+    UpgradeEffect.EVICTS: ("evicts otherwise", "may evict otherwise", "bad"),
+    UpgradeEffect.LANDS_ELSEWHERE: ("lands elsewhere", "may land elsewhere", "warn"),
+    UpgradeEffect.EVICTS_NOBODY: ("evicts nobody", "may evict nobody", "good"),
+    UpgradeEffect.LANDS_NOW: ("lands now", "may land now", "good"),
+    UpgradeEffect.ATTEMPT: ("is tried otherwise", "may be tried otherwise", "warn"),
+    UpgradeEffect.UNTOLD: ("not known", "not known", "warn"),
+}
+
+
+def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
+    """How many pods fare otherwise, then these by cause, and what is not known."""
+    page = Page(options.width)
+    _add_headline(page, answer)
+    changes = {change.name: change for change in answer.changes}
+    for group in answer.groups:
+        page.blank()
+        _add_cause(page, group, changes)
+        _add_pods(page, _of_group(answer.items, group), options)
+    unknown = [item for item in answer.items if item.certainty is Certainty.UNKNOWN]
+    if unknown:
+        page.blank()
+        page.paragraph(strong("What becomes of these is not known"), " to one of the versions:", hanging=_INDENT)
+        _add_pods(page, unknown, options)
+    if answer.not_modelled:
+        page.blank()
+        names = join_names(answer.not_modelled, limit=len(answer.not_modelled) if options.verbose else _GATES_SHOWN)
+        verb = "is a gate" if len(answer.not_modelled) == 1 else "are gates"
+        words = f"{names} {verb} with another default in {answer.target} that {agree(len(answer.not_modelled), 'is')}"
+        page.paragraph(Span("NOT SEEN", "heading"), f"  {words} not modelled.", hanging=_INDENT)
+    add_assumptions_section(page, answer.assumptions, options)
+    return finished(page, options)
+
+
+def _add_headline(page: Page, answer: UpgradeComparison) -> None:
+    title = strong(f"From {answer.base} to {answer.target}")
+    if not answer.asked:
+        page.paragraph(title, ": no pod is asked about.")
+        return
+    asked = count(answer.asked, "pod")
+    if answer.passes:
+        every = "the pod fares" if answer.asked == 1 else f"all {asked} fare"
+        page.paragraph(title, ": ", Span(f"{every} the same", "good"), ".")
+        return
+    parts: list[str] = []
+    if answer.differing:
+        parts.append(f"{answer.differing:,} of {asked} {agree(answer.differing, 'fares')} otherwise")
+    if answer.possibly_differing:
+        number = f"{answer.possibly_differing:,}"
+        parts.append(f"{number} more may" if parts else f"{number} of {asked} may fare otherwise")
+    if answer.undecided:
+        parts.append(f"of {answer.undecided:,} it is not known")
+    page.paragraph(title, ": ", Span(", ".join(parts), "warn"), ".", hanging=_INDENT)
+    if answer.possibly_differing:
+        chance = "chance, the order of equal pods, or the node at which a search ends"
+        page.paragraph(Span(f"Whether a pod does that “may” is decided by {chance}.", "dim"))
+
+
+def _add_cause(page: Page, group: UpgradeGroup, changes: dict[str, VersionChange]) -> None:
+    """The changes, each with its sentence and source."""
+    if not group.causes:
+        page.paragraph(strong("Several changes together"), ", of which none can be told alone.", hanging=_INDENT)
+        return
+    if len(group.causes) > 1:
+        page.paragraph(strong("These changes together:"))
+    for name in group.causes:
+        change = changes[name]
+        source = Span(f" ({change.source})", "dim")
+        page.paragraph(strong(change.sentence), source, hanging=_INDENT)
+
+
+def _add_pods(page: Page, items: Sequence[UpgradedPod], options: RenderOptions) -> None:
+    shown = items if options.verbose else items[:_ROWS_SHOWN]
+    rows: list[tuple[Phrase, ...]] = []
+    for item in shown:
+        certain, possible, style = _EFFECTS[item.effect]
+        words = certain if item.certainty is Certainty.CERTAIN else possible
+        fate = (*decision_words(item.base), Span(" → ", "dim"), *decision_words(item.target))
+        rows.append(((strong(item.origin or item.pod),), (Span(words, style),), fate))
+    page.table(rows, aligns=("left", "left", "left"), indent=_INDENT)
+    if rest := len(items) - len(shown):
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+
+
+def _of_group(items: Iterable[UpgradedPod], group: UpgradeGroup) -> list[UpgradedPod]:
+    """Its pods, those that fare worse first."""
+    order = list(UpgradeEffect)
+    own = [item for item in items if item.causes == group.causes and item.certainty is not Certainty.UNKNOWN]
+    return sorted(own, key=lambda item: (order.index(item.effect), item.certainty is not Certainty.CERTAIN))
