@@ -2,11 +2,12 @@
 
 For each version, the recorded verdicts are compared with kpreempt's, and random scenarios are put to both. The counts
 go into ``fixtures/fidelity.json``, from which ``docs/fidelity.md`` is written (``make generated``). Exit code 2 where
-the reference cannot be built.
+the reference of a version cannot be built: its random scenarios are missing then.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -21,11 +22,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
 from tests.conformance.cases import FIXTURES, read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
-from tests.parity import reference
 from tests.parity.answers import kpreempt_answer
 from tests.parity.differences import differences
 from tests.parity.kept import keep
-from tests.parity.reference import CHECKOUT, Answer, Genuine, Scenario, UnavailableError, program
+from tests.parity.reference import CHECKOUT, Answer, Genuine, Scenario, UnavailableError, program, version_of
 from tests.parity.searches import option_parser, seeds_of
 from tests.strategies_whole import whole_scenarios
 
@@ -88,12 +88,11 @@ def with_scores(text: str, scores: dict[str, Any]) -> str:
     before, head, rest = text.partition(_HEAD)
     _, tail, after = rest.partition(_TAIL)
     rows = [
-        "| Kubernetes | recorded verdicts | made for one difference | random scenarios |",
-        "|---|---|---|---|",
+        "| Kubernetes | recorded verdicts | made for one difference | random scenarios | from seed |",
+        "|---|---|---|---|---|",
         *(_row(each) for each in scores["versions"].values()),
     ]
-    told = f"Random scenarios are those of `make fidelity N={scores['examples']} SEED={scores['seed']}`."
-    return "".join([before, head, "\n".join([*rows, "", told, ""]), tail, after])
+    return "".join([before, head, "\n".join([*rows, ""]), tail, after])
 
 
 def main() -> int:
@@ -103,29 +102,30 @@ def main() -> int:
     asked = parser.parse_args()
     written = json.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {"versions": {}}
     rows = written["versions"] if asked.version else {}
-    try:
-        for minor in asked.version or RELEASES:
-            path = program("reference", minor)
-            release = reference.version_of(path)
-            sizes, seeds = seeds_of(asked.examples, asked.seed)
-            with ProcessPoolExecutor(asked.jobs) as pool:
-                drawn = sum(pool.map(partial(random_score, path, minor), sizes, seeds), Score(0, 0))
-            recorded = recorded_scores(minor)
-            rows[minor] = {"release": release, **{name: each.counts() for name, each in recorded.items()}}
-            rows[minor]["random"] = drawn.counts()
-            sys.stdout.write(f"{minor}: {json.dumps(rows[minor])}\n")
-            if drawn.apart:
-                sys.stdout.write(f"  one of them is kept as {keep(*drawn.apart, version=release)}\n")
-    except UnavailableError as reason:
-        sys.stderr.write(f"fidelity: {reason}\n")
-        return 2
-    scores = {
-        "seed": asked.seed,
-        "examples": asked.examples,
-        "versions": {each: rows[each] for each in RELEASES if each in rows},
-    }
+    code = 0
+    for minor in asked.version or RELEASES:
+        recorded = recorded_scores(minor)
+        rows[minor] = {"release": f"v{RELEASES[minor]}", **{name: each.counts() for name, each in recorded.items()}}
+        try:
+            rows[minor]["random"] = {"seed": asked.seed, **_drawn(asked, minor).counts()}
+        except UnavailableError as reason:
+            sys.stderr.write(f"fidelity: no random scenarios for {minor}: {reason}\n")
+            code = 2
+        sys.stdout.write(f"{minor}: {json.dumps(rows[minor])}\n")
+    scores = {"versions": {each: rows[each] for each in RELEASES if each in rows}}
     SCORES.write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return code
+
+
+def _drawn(asked: argparse.Namespace, minor: str) -> Score:
+    """The score of random scenarios; one that tells the two apart is kept."""
+    path = program("reference", minor)
+    sizes, seeds = seeds_of(asked.examples, asked.seed)
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        drawn = sum(pool.map(partial(random_score, path, minor), sizes, seeds), Score(0, 0))
+    if drawn.apart:
+        sys.stdout.write(f"{minor} differs: kept as {keep(*drawn.apart, version=version_of(path))}\n")
+    return drawn
 
 
 def _suites(minor: str) -> Iterator[tuple[str, list[Scenario]]]:
@@ -138,9 +138,10 @@ def _suites(minor: str) -> Iterator[tuple[str, list[Scenario]]]:
 
 
 def _recorded(scenarios: list[Scenario]) -> Score:
+    # A name may stand for several scenarios of a suite. Those that are recorded with an error are not compared.
+    compared = [each for each in scenarios if "error" not in each["expect"]]
+    named = [{**each, "name": str(number)} for number, each in enumerate(compared)]
     with tempfile.TemporaryDirectory() as folder:
-        # A name may stand for several scenarios of a suite.
-        named = [{**each, "name": str(number)} for number, each in enumerate(scenarios)]
         apart = disagreeing(named, batch_answers(named, Path(folder)))
     return Score(len(named), len(named) - len(apart))
 
@@ -150,7 +151,8 @@ def _row(of_version: dict[str, Any]) -> str:
         f"{each['equal']} of {each['scenarios']}" if each else "none"
         for each in (of_version.get(suite) for suite in ("recorded", "made", "random"))
     ]
-    return f"| {' | '.join([of_version['release'].removeprefix('v'), *cells])} |"
+    cells = [of_version["release"].removeprefix("v"), *cells, str(of_version.get("random", {}).get("seed", ""))]
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def _recipe(name: str, version: str) -> Recipe:
     pinned = [SOURCES / "go.mod", SOURCES / "go.sum"]
     target, options = MAKES[name], []
     if version != NEWEST:
-        pinned += [SOURCES / "versions" / f"{version}.{suffix}" for suffix in ("mod", "sum")]
+        pinned += sorted((SOURCES / "versions").glob(f"{version}.*"))
         pinned += sorted((SOURCES / "internals").iterdir())
         target, options = f"{target} VERSION={version}", ["--version", version]
     return Recipe(name, SOURCES, (SOURCES / "build", *pinned, *sources), "tests/reference", target, [name], options)
