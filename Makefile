@@ -11,7 +11,7 @@ BENCH_ARGS ?= --json docs/performance.json --plot docs/performance.svg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated lock dist clean parity volcano-parity controllers-parity record live
+.PHONY: help demo test quick lint golden conformance bench bench-reference bench-live generated lock dist clean parity reference parity-all fidelity volcano-parity controllers-parity record live
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -74,8 +74,8 @@ lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock fi
 PYTHONS ?=
 # Where the project and the files of its releases are, for the Krew manifest.
 HOMEPAGE ?=
-RELEASE_URL ?= $(HOMEPAGE)/releases/download/v$(VERSION)
-VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/__init__.py)
+RELEASE_URL ?= $(HOMEPAGE)/releases/download/v$(OWN_VERSION)
+OWN_VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/__init__.py)
 
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 dist: $(VENV)/.development ## Wheel, sdist and single file into dist/ (PYTHONS=3.12); the Krew manifest, too (HOMEPAGE=URL)
@@ -106,10 +106,24 @@ $(VENV)/.development: $(VENV)/.runtime requirements-dev.lock
 # Below here Go is needed, and the modules of tests/reference or tests/volcano_reference. The first build takes minutes.
 N ?= 2000
 SEED ?= 1
+# Of Kubernetes, such as 1.33; without one, the newest that is not ahead of the records.
+VERSION =
 
-parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code
-	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED)
+reference: ## Build the real scheduler's code as a program, of VERSION (into tests/reference/bin)
+	@tests/reference/build $(if $(VERSION),--version $(VERSION)) tests/reference/bin$(if $(VERSION),/$(VERSION)) reference
+
+parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code, of VERSION
+	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED) $(if $(VERSION),--version $(VERSION))
+ifeq ($(VERSION),)
 	@KPREEMPT_BUILD=1 $(PYTHON) -m pytest --quiet tests/parity/test_odds_of_reference.py $(PYTEST_ARGS)
+endif
+
+parity-all: $(VENV)/.development ## The same with each version since 1.29, one after the other
+	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED) --all-versions
+
+fidelity: $(VENV)/.development ## Count the equal verdicts of each version anew, for docs/fidelity.md
+	@$(PYTHON) -m tests.parity.fidelity --examples $(N) --seed $(SEED)
+	@$(PYTHON) -m tests.generated
 
 volcano-parity: $(VENV)/.development ## Compare N random sessions from SEED with the genuine Volcano scheduler's code
 	@$(PYTHON) -m tests.parity.volcano --examples $(N) --seed $(SEED)

@@ -1,8 +1,8 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
-docs/algorithms.md, docs/versions.md, outputs and tables in docs/writing-plugins.md, the completions, the table of rules
-in docs/gate.md, and the JSON Schema of a verdict.
+docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
+completions, the table of rules in docs/gate.md, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
+from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
 from tests.version_answers import DOCUMENT as VERSIONS
@@ -79,6 +80,8 @@ def wanted() -> dict[Path, str]:
     files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
     files[WRITING_PLUGINS] = with_outputs(WRITING_PLUGINS.read_text(encoding="utf-8"))
     files[GATE] = with_rules(GATE.read_text(encoding="utf-8"))
+    scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
+    files[fidelity.DOCUMENT] = fidelity.with_scores(fidelity.DOCUMENT.read_text(encoding="utf-8"), scores)
     files[VERSIONS] = versions_document()
     files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
     return files

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from hypothesis import strategies as st
 
+from kpreempt.schedulers.kube.gates import MODELLED
+from kpreempt.schedulers.kube.versions import NEWEST, gates_of, known_gates, needed_gates
 from tests.strategies import EXTENDED, HOSTNAME, ZONE, Object, maybe, node_affinities, without_none
 
 FILTERS = ("NodeResourcesFit", "PodTopologySpread", "TaintToleration", "InterPodAffinity", "NodePorts", "NodeAffinity")
@@ -18,24 +21,6 @@ SCORERS = (
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
 )
-# Gates whose other value changes a decision on objects that are modelled, with those that depend on them.
-GATES: tuple[dict[str, bool], ...] = (
-    {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False},
-    {"InPlacePodLevelResourcesVerticalScaling": False},
-    {"MatchLabelKeysInPodTopologySpread": False, "MatchLabelKeysInPodTopologySpreadSelectorMerge": False},
-    {
-        "NodeDeclaredFeatures": False,
-        "ExtendWebSocketsToKubelet": False,
-        "InPlacePodLevelResourcesVerticalScaling": False,
-        "InPlacePodVerticalScalingInitContainers": False,
-        "RestartAllContainersOnContainerExits": False,
-    },
-    {"TaintTolerationComparisonOperators": True},
-    {"StorageCapacityScoring": True},
-    {"VolumeLimitScaling": True},
-    {"DRAExtendedResource": False},
-)
-
 weights = st.integers(1, 5)
 
 
@@ -177,6 +162,43 @@ def configurations(draw: st.DrawFn) -> str:
     return json.dumps(configuration)
 
 
-feature_gates = st.lists(st.sampled_from(GATES), min_size=1, max_size=2).map(
-    lambda drawn: {name: value for gates in drawn for name, value in gates.items()}
-)
+@cache
+def gate_settings(version: str) -> tuple[dict[str, bool], ...]:
+    """Each modelled gate of the version with the value that it does not have by default, and what has to go with it."""
+    known = known_gates(version)
+    settings = [_turned(version, name) for name, gate in gates_of(version, MODELLED).items() if gate.stage != "locked"]
+    return tuple(
+        each
+        for each in settings
+        if not any(known[name].stage == "locked" and known[name].default != value for name, value in each.items())
+        # The API of devices was another one before it was there by default; it is not modelled.
+        and not each.get("DynamicResourceAllocation")
+    )
+
+
+def _turned(version: str, name: str) -> dict[str, bool]:
+    """A gate with its other value; gates that need it go off with it, and those that it needs go on."""
+    known, needed = known_gates(version), needed_gates(version)
+    setting = {name: not known[name].default}
+    pending = [name]
+    while pending:
+        each = pending.pop()
+        value = setting[each]
+        others = needed.get(each, ()) if value else [other for other, names in needed.items() if each in names]
+        added = [other for other in others if other not in setting and known[other].default != value]
+        setting |= dict.fromkeys(added, value)
+        pending += added
+    return setting
+
+
+def _is_consistent(version: str, setting: dict[str, bool]) -> bool:
+    known, needed = known_gates(version), needed_gates(version)
+    is_on = {name: gate.default for name, gate in known.items()} | setting
+    return all(is_on.get(other, True) for name, value in is_on.items() if value for other in needed.get(name, ()))
+
+
+def feature_gates(version: str = NEWEST) -> st.SearchStrategy[dict[str, bool]]:
+    """One or two modelled gates of the version with another value, and what has to go with them."""
+    drawn = st.lists(st.sampled_from(gate_settings(version)), min_size=1, max_size=2)
+    merged = drawn.map(lambda settings: {name: value for each in settings for name, value in each.items()})
+    return merged.filter(lambda setting: _is_consistent(version, setting))

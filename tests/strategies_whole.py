@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from kpreempt.schedulers.kube.versions import NEWEST, PREFIX
 from tests.strategies import (
     APPS,
     HOSTNAME,
@@ -303,9 +304,17 @@ def _pods_on_nodes(draw: st.DrawFn, num_nodes: int, max_pods: int, features: fro
 
 @st.composite
 def whole_scenarios(
-    draw: st.DrawFn, *, among: tuple[str, ...] = FEATURES, max_nodes: int = 5, max_pods: int = 5
+    draw: st.DrawFn,
+    *,
+    among: tuple[str, ...] = FEATURES,
+    max_nodes: int = 5,
+    max_pods: int = 5,
+    version: str = NEWEST,
 ) -> Object:
-    """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue."""
+    """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue.
+
+    It is for a minor ``version`` of kube-scheduler, whose gates it may set.
+    """
     features = frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
     num_nodes = min(draw(st.sampled_from([1, 2, 3, 4, 4, 5, 5])), max_nodes)
     objects = [draw(whole_nodes(index, features)) for index in range(num_nodes)]
@@ -329,7 +338,9 @@ def whole_scenarios(
         # The reference program does not look at a nominated node that PreFilter left out, as a running scheduler does.
         scenario["pod"]["status"].pop("nominatedNodeName", None)
     if "gates" in features:
-        scenario["featureGates"] = draw(feature_gates)
+        scenario["featureGates"] = draw(feature_gates(version))
     if "config" in features:
         scenario["config"] = draw(configurations())
+    if version != NEWEST:
+        scenario["algorithm"] = f"{PREFIX}{version}"
     return scenario

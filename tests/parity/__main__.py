@@ -1,16 +1,19 @@
 """Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
 
-A tenth as many scenarios have volumes of one size, of which the real scheduler takes any: there each of its answers has
-to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures``. Exit code 2 where
-the reference cannot be built.
+``--version 1.33`` compares with that version, and may be given more than once; ``--all-versions`` is each of them. Of
+the newest, a tenth as many scenarios have volumes of one size, of which the real scheduler takes any: there each of its
+answers has to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures``. Exit
+code 2 where the reference of a version cannot be built; the others are compared all the same.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from functools import partial
 from pathlib import Path
 
+from kpreempt.schedulers.kube.versions import NEWEST, RELEASES
 from tests.parity import volume_orders
 from tests.parity.kept import keep
 from tests.parity.reference import Genuine, UnavailableError, program, version_of
@@ -20,23 +23,36 @@ from tests.parity.searches import option_parser, run_searches
 
 def main() -> int:
     """Run as many searches as the number of examples asks for, and say what came of them."""
-    asked = option_parser("tests.parity", __doc__).parse_args()
+    parser = option_parser("tests.parity", __doc__)
+    parser.add_argument(
+        "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {NEWEST})"
+    )
+    parser.add_argument("--all-versions", action="store_true", help="one after the other")
+    asked = parser.parse_args()
+    versions = list(RELEASES) if asked.all_versions else asked.version or [NEWEST]
+    return max([_compare(asked, version) for version in versions])
+
+
+def _compare(asked: argparse.Namespace, version: str) -> int:
     try:
-        path = program("reference")
+        path = program("reference", version)
     except UnavailableError as reason:
-        sys.stderr.write(f"parity: {reason}\n")
+        sys.stderr.write(f"parity: {version} is not compared: {reason}\n")
         return 2
-    version = version_of(path)
-    code = run_searches(asked, partial(_search, path), partial(keep, version=version))
-    asked.examples = -(-asked.examples // 10)
-    search_orders = partial(volume_orders.volume_order_search, path)
-    what = f"scenarios of equal volumes, each asked {volume_orders.TIMES} times,"
-    return code | run_searches(asked, search_orders, partial(volume_orders.keep, version=version), what)
+    release = version_of(path)
+    what = "scenarios" if version == NEWEST else f"scenarios for {release}"
+    code = run_searches(asked, partial(_search, path, version), partial(keep, version=release), what)
+    if version == NEWEST:
+        fewer = argparse.Namespace(**{**vars(asked), "examples": -(-asked.examples // 10)})
+        search_orders = partial(volume_orders.volume_order_search, path)
+        what = f"scenarios of equal volumes, each asked {volume_orders.TIMES} times,"
+        code |= run_searches(fewer, search_orders, partial(volume_orders.keep, version=release), what)
+    return code
 
 
-def _search(path: Path, examples: int, start: int) -> Search:
+def _search(path: Path, version: str, examples: int, start: int) -> Search:
     with Genuine(path) as genuine:
-        return search(genuine.answer, examples, start)
+        return search(genuine.answer, examples, start, version)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kpreempt.schedulers.kube.versions import NEWEST, NEWEST_ALGORITHM, minor_of
+from kpreempt.schedulers.kube.versions import version_of as version_of_algorithm
 from tests.conformance.cases import FIXTURES
 from tests.conformance.comparison import disagreements
 from tests.parity.differences import KEYS
@@ -52,31 +54,46 @@ def kept_text(path: Path, ask: Ask, version: str) -> str:
     return json.dumps(scenario, indent=1) + "\n"
 
 
+def _version_asked(path: Path) -> str:
+    """The minor version of the scheduler that a suite or a kept scenario is put to."""
+    algorithm = NEWEST_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
+    return minor_of(version_of_algorithm(algorithm or NEWEST_ALGORITHM) or NEWEST)
+
+
+def _record(paths: list[Path], reference: Path, *, is_check: bool) -> list[Path]:
+    """Ask one version of the scheduler, and return the files that changed."""
+    changed = []
+    with Genuine(reference) as genuine:
+        version = version_of(reference)
+        for path in paths:
+            is_suite = path.suffix == ".gz"
+            text = (suite_text if is_suite else kept_text)(path, genuine.answer, version)
+            before = gzip.decompress(path.read_bytes()).decode() if is_suite else path.read_text(encoding="utf-8")
+            if text != before:
+                changed.append(path)
+                if not is_check:
+                    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0) if is_suite else text.encode())
+    return changed
+
+
 def main() -> int:
     """Record what is asked for, and say which files changed."""
     parser = argparse.ArgumentParser(prog="python -m tests.parity.record", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites or kept scenarios (default: all)")
     parser.add_argument("--check", action="store_true", help="write nothing, and fail where something would change")
     asked = parser.parse_args()
+    paths = [*sorted(FIXTURES.glob("*.jsonl.gz")), *sorted(FOLDER.glob("*.json"))]
+    wanted = [path for path in paths if not asked.names or path.name.partition(".")[0] in asked.names]
+    by_version: dict[str, list[Path]] = {}
+    for path in wanted:
+        by_version.setdefault(_version_asked(path), []).append(path)
+    changed = []
     try:
-        reference = program("reference")
+        for version, of_version in by_version.items():
+            changed += _record(of_version, program("reference", version), is_check=asked.check)
     except UnavailableError as reason:
         sys.stderr.write(f"record: {reason}\n")
         return 2
-    paths = [*sorted(FIXTURES.glob("*.jsonl.gz")), *sorted(FOLDER.glob("*.json"))]
-    changed = []
-    with Genuine(reference) as genuine:
-        version = version_of(reference)
-        for path in paths:
-            if asked.names and path.name.partition(".")[0] not in asked.names:
-                continue
-            is_suite = path.suffix == ".gz"
-            text = (suite_text if is_suite else kept_text)(path, genuine.answer, version)
-            before = gzip.decompress(path.read_bytes()).decode() if is_suite else path.read_text(encoding="utf-8")
-            if text != before:
-                changed.append(path)
-                if not asked.check:
-                    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0) if is_suite else text.encode())
     sys.stdout.write("".join(f"{path.name} changed\n" for path in changed) or "nothing changed\n")
     return 1 if changed and asked.check else 0
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kpreempt.schedulers.kube.versions import NEWEST
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
 # What makes each program, for those who only run the tests.
@@ -33,7 +35,7 @@ class UnavailableError(Exception):
 
 
 class Recipe(NamedTuple):
-    """How a program is built: by ``build`` in ``folder``, which is told where to, then the ``arguments``.
+    """How a program is built: by ``build`` in ``folder``, with ``options``, told where to, then the ``arguments``.
 
     ``sources`` are the files that it is made from, in a fixed order: it is built anew where one of them has changed.
     ``modules`` says whose Go modules it takes, ``target`` which target of make builds it.
@@ -45,6 +47,7 @@ class Recipe(NamedTuple):
     modules: str
     target: str
     arguments: Sequence[str] = ()
+    options: Sequence[str] = ()
 
     def fingerprint(self) -> str:
         """What the sources are, in short."""
@@ -55,18 +58,20 @@ class Recipe(NamedTuple):
         return digest.hexdigest()[:16]
 
 
-def program(name: str, *, may_build: bool = True) -> Path:
+def program(name: str, version: str = NEWEST, *, may_build: bool = True) -> Path:
     """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
+
+    ``version`` is a minor version of Kubernetes; of others than the newest only ``reference`` is built.
 
     Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
     and ``RuntimeError`` where the build fails.
     """
-    return built(_recipe(name), may_build=may_build)
+    return built(_recipe(name, version), may_build=may_build)
 
 
-def program_for_tests(name: str) -> Path:
+def program_for_tests(name: str, version: str = NEWEST) -> Path:
     """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
-    return built_for_tests(_recipe(name))
+    return built_for_tests(_recipe(name, version))
 
 
 def built(recipe: Recipe, *, may_build: bool = True) -> Path:
@@ -85,7 +90,7 @@ def built(recipe: Recipe, *, may_build: bool = True) -> Path:
         raise UnavailableError(f"{name} is not built, which takes minutes; make {recipe.target} builds it")
     partial = path.parent / f"{name}.{os.getpid()}"
     build = subprocess.run(
-        [recipe.folder / "build", partial, *recipe.arguments],
+        [recipe.folder / "build", *recipe.options, partial, *recipe.arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -115,18 +120,17 @@ def version_of(reference: Path) -> str:
     return subprocess.run([reference, "-version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _recipe(name: str) -> Recipe:
+def _recipe(name: str, version: str) -> Recipe:
     """What the program is built from: not what is of other programs alone, so that they need not be built again."""
     folders = [SOURCES / "cmd" / name, *([SOURCES / "controllers"] if name == "controllers" else [])]
     sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
-    return Recipe(
-        name,
-        SOURCES,
-        (SOURCES / "build", SOURCES / "go.mod", SOURCES / "go.sum", *sources),
-        "tests/reference",
-        MAKES[name],
-        [name],
-    )
+    pinned = [SOURCES / "go.mod", SOURCES / "go.sum"]
+    target, options = MAKES[name], []
+    if version != NEWEST:
+        pinned += sorted((SOURCES / "versions").glob(f"{version}.*"))
+        pinned += sorted((SOURCES / "internals").iterdir())
+        target, options = f"{target} VERSION={version}", ["--version", version]
+    return Recipe(name, SOURCES, (SOURCES / "build", *pinned, *sources), "tests/reference", target, [name], options)
 
 
 class Reference:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
+from kpreempt.schedulers.kube.versions import NEWEST
 from tests.parity.answers import kpreempt_answer
 from tests.parity.differences import differences
 from tests.parity.reference import Answer, Scenario
@@ -42,9 +43,13 @@ class Search:
     difference: Difference | None = None
 
 
-def search(ask: Ask, examples: int, start: int) -> Search:
-    """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk."""
-    return search_among(whole_scenarios(), ask, kpreempt_answer, differences, _outcome, examples=examples, start=start)
+def search(ask: Ask, examples: int, start: int, version: str = NEWEST) -> Search:
+    """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk.
+
+    ``version`` is the minor version of the scheduler that is asked.
+    """
+    scenarios = whole_scenarios(version=version)
+    return search_among(scenarios, ask, kpreempt_answer, differences, _outcome, examples=examples, start=start)
 
 
 def search_among(

@@ -33,14 +33,19 @@ def option_parser(program: str, description: str | None) -> argparse.ArgumentPar
     return parser
 
 
+def seeds_of(examples: int, seed: int) -> tuple[list[int], list[int]]:
+    """How many examples each of the searches draws, and from which seeds."""
+    sizes = [min(CHUNK, examples - start) for start in range(0, examples, CHUNK)]
+    return sizes, [seed * SEEDS_APART + number for number in range(len(sizes))]
+
+
 def run_searches(asked: argparse.Namespace, searcher: Searcher, keep: Keep, what: str = "scenarios") -> int:
     """Make as many searches as the number of examples asks for, say what came of them, and keep what differs.
 
     Returns the exit code: 1 where something does.
     """
     begun = time.monotonic()
-    sizes = [min(CHUNK, asked.examples - start) for start in range(0, asked.examples, CHUNK)]
-    seeds = [asked.seed * SEEDS_APART + number for number in range(len(sizes))]
+    sizes, seeds = seeds_of(asked.examples, asked.seed)
     with ProcessPoolExecutor(asked.jobs) as pool:
         searches = list(pool.map(searcher, sizes, seeds))
     seconds = time.monotonic() - begun

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.parity.reference import Genuine
+from kpreempt.schedulers.kube.versions import NEWEST, RELEASES, known_gates, needed_gates
+from tests.parity.reference import SOURCES, Genuine, program_for_tests, version_of
 from tests.parity.search import search
+from tests.strategies_configuration import gate_settings
 
 
 @pytest.mark.go
-@pytest.mark.parametrize("seed", [11, 12])
-def test_random_scenarios_are_decided_as_the_real_scheduler_does(reference: Path, seed: int) -> None:
-    with Genuine(reference) as genuine:
-        found = search(genuine.answer, 100, seed)
+@pytest.mark.parametrize(("version", "seed"), [(NEWEST, 11), (NEWEST, 12), ("1.33", 13)])
+def test_random_scenarios_are_decided_as_the_real_scheduler_does(version: str, seed: int) -> None:
+    path = program_for_tests("reference", version)
+    assert version_of(path) == f"v{RELEASES[version]}"
+    with Genuine(path) as genuine:
+        found = search(genuine.answer, 100, seed, version)
     assert found.difference is None, found.difference
     assert found.examples >= 100
 
@@ -35,3 +40,23 @@ def test_the_gates_of_one_scenario_do_not_reach_the_next(reference: Path) -> Non
         before = genuine.answer(scenario)
         genuine.answer(scenario | {"featureGates": gates})
         assert genuine.answer(scenario) == before
+
+
+@pytest.mark.parametrize("minor", RELEASES)
+def test_the_reference_of_each_version_is_its_recorded_release(minor: str) -> None:
+    path = SOURCES / ("go.mod" if minor == NEWEST else f"versions/{minor}.mod")
+    assert re.findall(r"^(?:require |\t)k8s\.io/kubernetes v(\S+)$", path.read_text(), re.MULTILINE) == [
+        RELEASES[minor]
+    ]
+
+
+@pytest.mark.parametrize("minor", RELEASES)
+def test_gates_are_drawn_that_the_version_lets_be_set(minor: str) -> None:
+    known, needed = known_gates(minor), needed_gates(minor)
+    for setting in gate_settings(minor):
+        assert all(known[name].stage != "locked" and known[name].default != value for name, value in setting.items())
+        is_on = {name: gate.default for name, gate in known.items()} | setting
+        assert [name for name, others in needed.items() if is_on.get(name) and not all(map(is_on.get, others))] == []
+    settings = gate_settings(minor)
+    assert ({"VolumeCapacityPriority": True} in settings) == (minor in ("1.29", "1.30", "1.31", "1.32"))
+    assert ({"StorageCapacityScoring": minor != "1.37"} in settings) == (minor not in ("1.29", "1.30", "1.31", "1.32"))

@@ -57,7 +57,7 @@ func (s *session) bench(pod *v1.Pod, runs, parallelism int) (*timings, error) {
 		if watched == nil {
 			continue
 		}
-		outcome := watched.run(d.ctx, d.state, d.pod, d.diagnosis.NodeToStatus, s.nodes)
+		outcome := watched.run(d.ctx, d.state, d.pod, d.statuses, s.nodes)
 		start = lap(&dryRun, start)
 		if len(outcome.candidates) > 0 {
 			watched.evaluator.SelectCandidate(d.ctx, outcome.candidates)

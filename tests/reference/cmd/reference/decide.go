@@ -6,12 +6,11 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"kpreempt.io/reference/cmd/reference/fwk"
 )
 
 // decision runs one scheduling cycle of the genuine framework, step by step, for one pod.
@@ -22,6 +21,7 @@ type decision struct {
 	ctx        context.Context
 
 	state     fwk.CycleState
+	statuses  nodeStatuses
 	diagnosis framework.Diagnosis
 	restrict  *fwk.PreFilterResult
 	rejected  *fwk.Status
@@ -101,19 +101,19 @@ func (s *session) begin(pod *v1.Pod) (*decision, *status, error) {
 func (d *decision) preFilter() error {
 	d.state = framework.NewCycleState()
 	d.state.Write(framework.PodsToActivateKey, framework.NewPodsToActivate())
-	d.diagnosis = framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	restrict, outcome, restrictedBy := d.scheduling.RunPreFilterPlugins(d.ctx, d.state, d.pod)
+	d.statuses = newStatuses()
+	d.diagnosis = diagnosisOf(d.statuses)
+	restrict, outcome, restrictedBy := runPreFilterPlugins(d.ctx, d.scheduling, d.state, d.pod)
 	d.diagnosis.UnschedulablePlugins = restrictedBy
 	switch {
 	case outcome.IsSuccess():
 		d.restrict = restrict
 		if !restrict.AllNodes() {
-			d.diagnosis.NodeToStatus.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-				fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(restrictedBy))))
+			rejectOthers(d.statuses, restrictedBy)
 		}
 	case outcome.IsRejected():
 		d.rejected = outcome
-		d.diagnosis.NodeToStatus.SetAbsentNodesStatus(outcome)
+		rejectAll(d.statuses, d.session.nodes, outcome)
 		d.diagnosis.PreFilterMsg = outcome.Message()
 		d.diagnosis.AddPluginStatus(outcome)
 	default:
@@ -144,7 +144,7 @@ func (d *decision) filter() error {
 		case statuses[i].IsSuccess():
 			d.feasible = append(d.feasible, node)
 		case statuses[i].IsRejected():
-			d.diagnosis.NodeToStatus.Set(node.Node().Name, statuses[i])
+			d.statuses.Set(node.Node().Name, statuses[i])
 			d.diagnosis.AddPluginStatus(statuses[i])
 		default:
 			failures = append(failures, statuses[i].AsError())
@@ -175,7 +175,7 @@ func (d *decision) filterVerdict() *verdict {
 		result.PreFilter = &rejection
 	}
 	for _, node := range d.session.nodes {
-		result.Filter[node.Node().Name] = statusOf(d.diagnosis.NodeToStatus.Get(node.Node().Name))
+		result.Filter[node.Node().Name] = statusOf(d.statuses.Get(node.Node().Name))
 	}
 	for _, node := range d.feasible {
 		name := node.Node().Name
@@ -218,10 +218,10 @@ func (d *decision) runScores() ([]fwk.NodePluginScores, error) {
 		}
 		return equal, nil
 	}
-	if outcome := d.scheduling.RunPreScorePlugins(d.ctx, d.state, d.pod, d.feasible); !outcome.IsSuccess() {
+	if outcome := d.scheduling.RunPreScorePlugins(d.ctx, d.state, d.pod, scored(d.feasible)); !outcome.IsSuccess() {
 		return nil, outcome.AsError()
 	}
-	scores, outcome := d.scheduling.RunScorePlugins(d.ctx, d.state, d.pod, d.feasible)
+	scores, outcome := d.scheduling.RunScorePlugins(d.ctx, d.state, d.pod, scored(d.feasible))
 	if !outcome.IsSuccess() {
 		return nil, outcome.AsError()
 	}
@@ -231,7 +231,7 @@ func (d *decision) runScores() ([]fwk.NodePluginScores, error) {
 // preempt runs the dry run where the profile preempts, and every PostFilter plugin for the message.
 func (d *decision) preempt(result *verdict) error {
 	if watched := d.preemption(); watched != nil {
-		outcome := watched.run(d.ctx, d.state, d.pod, d.diagnosis.NodeToStatus, d.session.nodes)
+		outcome := watched.run(d.ctx, d.state, d.pod, d.statuses, d.session.nodes)
 		defer func() { watched.outcome = nil }()
 		result.Eligibility = &eligibility{Eligible: outcome.eligible, Reason: outcome.reason}
 		result.PotentialNodes = nodeNames(outcome.potential)
@@ -248,7 +248,7 @@ func (d *decision) preempt(result *verdict) error {
 		if err != nil {
 			return err
 		}
-		result.NominatedNodes = winners
+		outcome.nominated, result.NominatedNodes = winners, winners
 	}
 	return d.message(result)
 }
@@ -257,7 +257,7 @@ func (d *decision) preempt(result *verdict) error {
 func (d *decision) message(result *verdict) error {
 	fitError := &framework.FitError{Pod: d.pod, NumAllNodes: len(d.session.nodes), Diagnosis: d.diagnosis}
 	if d.scheduling.HasPostFilterPlugins() {
-		_, outcome := d.scheduling.RunPostFilterPlugins(d.ctx, d.state, d.pod, d.diagnosis.NodeToStatus)
+		_, outcome := d.scheduling.RunPostFilterPlugins(d.ctx, d.state, d.pod, readable(d.statuses))
 		fitError.Diagnosis.PostFilterMsg = outcome.Message()
 	}
 	result.Message = fitError.Error()

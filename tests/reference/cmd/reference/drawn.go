@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"math/rand"
 	"reflect"
 	"unsafe"
 
-	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"kpreempt.io/reference/cmd/reference/fwk"
 )
 
 // drawn is how often the whole search for candidates ended with each node: the order of the map of statuses, the
@@ -35,18 +32,19 @@ func (d *decision) draw(runs int, result *verdict) error {
 	// Sequentially, since the memory is not for several writers; from then on it is only read.
 	watched.victims.remembered = map[string]victimsAnswer{}
 	defer func() { watched.victims.remembered = nil }()
-	for _, node := range inOrder(d.session.nodes, d.diagnosis.NodeToStatus) {
-		_, _, _ = watched.victims.SelectVictimsOnNode(d.ctx, d.state.Clone(), d.pod, node.Snapshot(), budgets)
+	for _, node := range inOrder(d.session.nodes, d.statuses) {
+		if err := watched.workOut(d.ctx, d.state, d.pod, node, budgets); err != nil {
+			return err
+		}
 	}
-	lister := d.scheduling.SnapshotSharedLister().NodeInfos()
 	result.Drawn = &drawn{Runs: runs, Chosen: map[string]int{}}
 	for range runs {
-		potential, err := d.statusesAnew().NodesForStatusCode(lister, fwk.Unschedulable)
+		potential, err := d.potentialNodes(d.statusesAnew())
 		if err != nil {
 			return err
 		}
 		offset, enough := watched.GetOffsetAndNumCandidates(int32(len(potential)))
-		found, _, err := watched.evaluator.DryRunPreemption(d.ctx, d.state, d.pod, potential, budgets, offset, enough)
+		found, _, err := watched.dryRun(d.ctx, d.state, d.pod, potential, budgets, offset, enough)
 		if err != nil && len(found) == 0 {
 			return err
 		}
@@ -59,11 +57,10 @@ func (d *decision) draw(runs int, result *verdict) error {
 
 // statusesAnew is the map of statuses as a cycle of its own would have made it: filled in the order of the snapshot,
 // from wherever the scheduler's last search ended.
-func (d *decision) statusesAnew() *framework.NodeToStatus {
-	statuses := framework.NewDefaultNodeToStatus()
-	statuses.SetAbsentNodesStatus(d.diagnosis.NodeToStatus.AbsentNodesStatus())
+func (d *decision) statusesAnew() nodeStatuses {
+	statuses := anew(d.statuses)
 	explicit := map[string]*fwk.Status{}
-	d.diagnosis.NodeToStatus.ForEachExplicitNode(func(name string, status *fwk.Status) { explicit[name] = status })
+	d.statuses.ForEachExplicitNode(func(name string, status *fwk.Status) { explicit[name] = status })
 	start := rand.Intn(len(d.session.nodes))
 	for i := range d.session.nodes {
 		name := d.session.nodes[(start+i)%len(d.session.nodes)].Node().Name
@@ -81,9 +78,6 @@ type scoredStart struct {
 	Found  []string `json:"found"`
 	Chosen []string `json:"chosen"`
 }
-
-//go:linkname findNodesThatPassFilters k8s.io/kubernetes/pkg/scheduler.(*Scheduler).findNodesThatPassFilters
-func findNodesThatPassFilters(sched *scheduler.Scheduler, ctx context.Context, scheduling framework.Framework, state fwk.CycleState, pod *v1.Pod, diagnosis *framework.Diagnosis, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, error)
 
 // scoreFromEveryStart runs the genuine search for nodes to score, with the configuration's parallelism, from each node
 // at which the one before may have ended, and scores what it finds.
@@ -104,9 +98,8 @@ func (d *decision) scoreFromEveryStart(result *verdict) error {
 		sched := &scheduler.Scheduler{}
 		*unexported[int](sched, "nextStartNodeIndex") = start
 		*unexported[int32](sched, "percentageOfNodesToScore") = d.session.percentage
-		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
 		var err error
-		if d.feasible, err = findNodesThatPassFilters(sched, d.ctx, d.scheduling, d.state, d.pod, &diagnosis, nodes); err != nil {
+		if d.feasible, err = d.nodesThatPassFilters(sched, nodes); err != nil {
 			return err
 		}
 		var scored verdict

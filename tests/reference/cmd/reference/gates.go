@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -17,20 +16,11 @@ func setGates(gates map[string]bool) (reset func() error, err error) {
 	if err := trial.SetFromMap(gates); err != nil {
 		return nil, fmt.Errorf("feature gates: %w", err)
 	}
-	if errs := trial.Validate(); len(errs) > 0 {
-		return nil, fmt.Errorf("feature gates: %w", errors.Join(errs...))
+	if err := validateGates(trial); err != nil {
+		return nil, fmt.Errorf("feature gates: %w", err)
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return nil, fmt.Errorf("feature gates: %w", err)
 	}
 	return resetGates, nil
-}
-
-func resetGates() error {
-	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
-		if err := utilfeature.DefaultMutableFeatureGate.ResetFeatureValueToDefault(name); err != nil {
-			return fmt.Errorf("feature gate %s: %w", name, err)
-		}
-	}
-	return nil
 }

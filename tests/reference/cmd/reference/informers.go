@@ -47,10 +47,6 @@ func (s *staticInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceE
 	return s.AddEventHandler(handler)
 }
 
-func (s *staticInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	return s.AddEventHandler(handler)
-}
-
 func (s *staticInformer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 func (s *staticInformer) GetStore() cache.Store     { return s.indexer }
@@ -65,19 +61,14 @@ func (s *staticInformer) GetController() cache.Controller { return nil }
 func (s *staticInformer) Run(stop <-chan struct{})           { <-stop }
 func (s *staticInformer) RunWithContext(ctx context.Context) { <-ctx.Done() }
 
-func (s *staticInformer) HasSynced() bool                     { return true }
-func (s *staticInformer) HasSyncedChecker() cache.DoneChecker { return synced{} }
-func (s *staticInformer) LastSyncResourceVersion() string     { return "" }
-func (s *staticInformer) IsStopped() bool                     { return false }
+func (s *staticInformer) HasSynced() bool                 { return true }
+func (s *staticInformer) LastSyncResourceVersion() string { return "" }
+func (s *staticInformer) IsStopped() bool                 { return false }
 func (s *staticInformer) SetTransform(cache.TransformFunc) error {
 	return errors.New("the objects are there already: too late to transform them")
 }
 
 func (s *staticInformer) SetWatchErrorHandler(cache.WatchErrorHandler) error { return nil }
-
-func (s *staticInformer) SetWatchErrorHandlerWithContext(cache.WatchErrorHandlerWithContext) error {
-	return nil
-}
 
 // synced is a handler registration, and a check, that is done from the start.
 type synced struct{}
@@ -88,7 +79,6 @@ var alreadyDone = func() chan struct{} {
 	return done
 }()
 
-func (synced) HasSynced() bool                     { return true }
-func (synced) HasSyncedChecker() cache.DoneChecker { return synced{} }
-func (synced) Name() string                        { return "static objects" }
-func (synced) Done() <-chan struct{}               { return alreadyDone }
+func (synced) HasSynced() bool       { return true }
+func (synced) Name() string          { return "static objects" }
+func (synced) Done() <-chan struct{} { return alreadyDone }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -24,6 +23,8 @@ type scenario struct {
 	Pod          json.RawMessage   `json:"pod"`
 	Config       string            `json:"config"`
 	FeatureGates map[string]bool   `json:"featureGates"`
+	// Queued has this one scenario played as with -live.
+	Queued bool `json:"queued"`
 }
 
 // answer is one line of output.
@@ -84,7 +85,7 @@ func run(given options, input io.Reader, output io.Writer) error {
 	utilruntime.ErrorHandlers = nil
 	player := &player{options: given}
 	utilruntime.ReallyCrash = false
-	utilruntime.PanicHandlers = []func(context.Context, any){player.panicked}
+	handlePanics(player.panicked)
 	if given.snapshot != "" {
 		var err error
 		if player.cluster, err = readSnapshot(given.snapshot); err != nil {

@@ -14,9 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,12 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
-	resourcev1defaults "k8s.io/kubernetes/pkg/apis/resource/v1"
 	storagev1defaults "k8s.io/kubernetes/pkg/apis/storage/v1"
 	kjson "sigs.k8s.io/json"
 )
 
-// kinds are the objects that a scheduler looks at; all others are passed over.
+// kinds are the objects that a scheduler looks at; all others are passed over. Later versions look at more.
 var kinds = map[string]func() runtime.Object{
 	"Pod":                   func() runtime.Object { return &v1.Pod{} },
 	"Node":                  func() runtime.Object { return &v1.Node{} },
@@ -46,19 +42,14 @@ var kinds = map[string]func() runtime.Object{
 	"CSIDriver":             func() runtime.Object { return &storagev1.CSIDriver{} },
 	"CSIStorageCapacity":    func() runtime.Object { return &storagev1.CSIStorageCapacity{} },
 	"VolumeAttachment":      func() runtime.Object { return &storagev1.VolumeAttachment{} },
-	"ResourceClaim":         func() runtime.Object { return &resourcev1.ResourceClaim{} },
-	"ResourceSlice":         func() runtime.Object { return &resourcev1.ResourceSlice{} },
-	"DeviceClass":           func() runtime.Object { return &resourcev1.DeviceClass{} },
-	"DeviceTaintRule":       func() runtime.Object { return &resourcev1beta2.DeviceTaintRule{} },
-	"PodGroup":              func() runtime.Object { return &schedulingv1alpha2.PodGroup{} },
 }
 
 // defaulting fills in what the API server fills in whatever the cluster: the defaults of the API types.
 var defaulting = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, register := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, storagev1.AddToScheme, resourcev1.AddToScheme,
-		corev1defaults.RegisterDefaults, storagev1defaults.RegisterDefaults, resourcev1defaults.RegisterDefaults,
+		v1.AddToScheme, storagev1.AddToScheme,
+		corev1defaults.RegisterDefaults, storagev1defaults.RegisterDefaults,
 	} {
 		utilruntime.Must(register(scheme))
 	}

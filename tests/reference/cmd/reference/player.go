@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,7 +26,7 @@ type player struct {
 }
 
 // panicked notes a panic in a goroutine of the scheduler's code.
-func (p *player) panicked(_ context.Context, problem any) {
+func (p *player) panicked(problem any) {
 	p.panics.Lock()
 	defer p.panics.Unlock()
 	if p.first == nil {
@@ -89,7 +88,8 @@ func (p *player) answer(given *scenario, result *answer) error {
 // prepare sets the scenario's feature gates and gives the session to play it in: the kept one where nothing differs.
 // A pod that is in the cluster already is placed as if it were not there.
 func (p *player) prepare(given *scenario, pod *v1.Pod, own []runtime.Object) (*session, error) {
-	setting := fmt.Sprintf("%q %v", given.Config, given.FeatureGates)
+	live := p.live || given.Queued
+	setting := fmt.Sprintf("%q %v %v", given.Config, given.FeatureGates, live)
 	if p.kept != nil && len(own) == 0 && p.keptFor == setting && !p.kept.holds(pod) {
 		return p.kept, nil
 	}
@@ -108,7 +108,7 @@ func (p *player) prepare(given *scenario, pod *v1.Pod, own []runtime.Object) (*s
 		p.parallelism = 1
 	}
 	objects := slices.DeleteFunc(overlay(p.cluster, own), func(object runtime.Object) bool { return samePod(object, pod) })
-	p.kept, err = newSession(objects, configuration, p.parallelism, p.live)
+	p.kept, err = newSession(objects, configuration, p.parallelism, live)
 	p.keptFor = setting
 	if len(own) > 0 || len(objects) < len(p.cluster) {
 		p.keptFor = ""
@@ -124,7 +124,7 @@ func (p *player) drop() {
 	}
 	if p.reset != nil {
 		if err := p.reset(); err != nil {
-			p.panicked(nil, err)
+			p.panicked(err)
 		}
 		p.reset = nil
 	}

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"kpreempt.io/reference/cmd/reference/fwk"
 )
 
 // watchedPreemption is the genuine DefaultPreemption plugin, kept from deleting pods: where it has a candidate, its
@@ -34,8 +34,10 @@ type dryRun struct {
 	reason     string
 	potential  []fwk.NodeInfo
 	candidates []preemption.Candidate
-	statuses   *framework.NodeToStatus
+	statuses   nodeStatuses
 	err        error
+	// nominated are the nodes that the choice can end with. PostFilter tells the one in their middle.
+	nominated []string
 }
 
 func watchPreemption(plugin fwk.Plugin, handle fwk.Handle) *watchedPreemption {
@@ -44,7 +46,7 @@ func watchPreemption(plugin fwk.Plugin, handle fwk.Handle) *watchedPreemption {
 	return &watchedPreemption{
 		DefaultPreemption: genuine,
 		victims:           victims,
-		evaluator:         preemption.NewEvaluator(defaultpreemption.Name, handle, victims, genuine.Executor),
+		evaluator:         newEvaluator(handle, victims, genuine),
 	}
 }
 
@@ -53,15 +55,15 @@ func (w *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	if w.outcome == nil || !w.outcome.eligible || len(w.outcome.candidates) == 0 {
 		return w.DefaultPreemption.PostFilter(ctx, state, pod, statuses)
 	}
-	best := w.evaluator.SelectCandidate(ctx, w.outcome.candidates)
-	return framework.NewPostFilterResultWithNominatedNode(best.Name()), fwk.NewStatus(fwk.Success)
+	node := w.outcome.nominated[len(w.outcome.nominated)/2]
+	return framework.NewPostFilterResultWithNominatedNode(node), w.told(ctx, state, pod, node)
 }
 
 // run asks for eligibility, the nodes where preemption might help, and the dry run on all of them.
-func (w *watchedPreemption) run(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses *framework.NodeToStatus, order []fwk.NodeInfo) *dryRun {
+func (w *watchedPreemption) run(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses nodeStatuses, order []fwk.NodeInfo) *dryRun {
 	outcome := &dryRun{}
 	w.outcome = outcome
-	outcome.eligible, outcome.reason = w.evaluator.PodEligibleToPreemptOthers(ctx, pod, statuses.Get(pod.Status.NominatedNodeName))
+	outcome.eligible, outcome.reason = w.eligible(ctx, pod, statuses.Get(pod.Status.NominatedNodeName))
 	if !outcome.eligible {
 		return outcome
 	}
@@ -74,7 +76,7 @@ func (w *watchedPreemption) run(ctx context.Context, state fwk.CycleState, pod *
 		outcome.err = err
 		return outcome
 	}
-	outcome.candidates, outcome.statuses, outcome.err = w.evaluator.DryRunPreemption(
+	outcome.candidates, outcome.statuses, outcome.err = w.dryRun(
 		ctx, state, pod, outcome.potential, budgets, 0, int32(len(outcome.potential)))
 	return outcome
 }
@@ -85,7 +87,7 @@ func (w *watchedPreemption) budgets() ([]*policyv1.PodDisruptionBudget, error) {
 
 // inOrder lists the nodes where preemption might help (those with a plain Unschedulable status) in the order of the
 // snapshot. The genuine code walks a map here, except where PreFilter rejected the pod on every node.
-func inOrder(order []fwk.NodeInfo, statuses *framework.NodeToStatus) []fwk.NodeInfo {
+func inOrder(order []fwk.NodeInfo, statuses nodeStatuses) []fwk.NodeInfo {
 	var potential []fwk.NodeInfo
 	for _, node := range order {
 		if statuses.Get(node.Node().Name).Code() == fwk.Unschedulable {
@@ -178,7 +180,8 @@ type victimsAnswer struct {
 	status     *fwk.Status
 }
 
-func (n *nodeVictims) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, budgets []*policyv1.PodDisruptionBudget) (pods []*v1.Pod, violations int, status *fwk.Status) {
+// remember answers from memory, or finds the answer.
+func (n *nodeVictims) remember(node fwk.NodeInfo, find func() ([]*v1.Pod, int, *fwk.Status)) (pods []*v1.Pod, violations int, status *fwk.Status) {
 	name := node.Node().Name
 	if answer, known := n.remembered[name]; known {
 		return answer.pods, answer.violations, answer.status
@@ -191,5 +194,5 @@ func (n *nodeVictims) SelectVictimsOnNode(ctx context.Context, state fwk.CycleSt
 			n.remembered[name] = victimsAnswer{pods, violations, status}
 		}
 	}()
-	return n.Interface.SelectVictimsOnNode(ctx, state, pod, node, budgets)
+	return find()
 }

@@ -51,7 +51,7 @@ func (d *decision) search(wanted offsets, result *verdict) error {
 	if watched == nil || result.Eligibility == nil || len(result.PotentialNodes) == 0 {
 		return nil
 	}
-	potential := inOrder(d.session.nodes, d.diagnosis.NodeToStatus)
+	potential := inOrder(d.session.nodes, d.statuses)
 	budgets, err := watched.budgets()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (d *decision) search(wanted offsets, result *verdict) error {
 			continue
 		}
 		var found []preemption.Candidate
-		found, _, err = watched.evaluator.DryRunPreemption(d.ctx, d.state, d.pod, potential, budgets, offset, enough)
+		found, _, err = watched.dryRun(d.ctx, d.state, d.pod, potential, budgets, offset, enough)
 		if err != nil && len(found) == 0 {
 			return err
 		}

@@ -9,28 +9,19 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
-	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
-	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+	"kpreempt.io/reference/cmd/reference/fwk"
 )
 
 // session is the genuine scheduler's state over one cluster and one configuration: its cache, its queue with the
@@ -40,13 +31,16 @@ type session struct {
 	preemption map[string]*watchedPreemption
 	nodes      []fwk.NodeInfo
 	pods       cache.Indexer
-	preEnqueue map[string]map[string]fwk.PreEnqueuePlugin
+	preEnqueue map[string]preEnqueuePlugins
 	live       bool
 	percentage int32
 	stop       context.CancelFunc
 }
 
 var registerMetrics sync.Once
+
+// moreOptions are the options of the framework that not every version has.
+var moreOptions []func(context.Context, informers.SharedInformerFactory, *cacheSnapshot) (frameworkruntime.Option, error)
 
 // newSession builds the state from the objects of a cluster. The order of nodes and pods is the order in which the
 // scheduler's cache sees them. The feature gates of the process must be set already, and stay until close.
@@ -58,7 +52,7 @@ var registerMetrics sync.Once
 func newSession(objects []runtime.Object, configuration *config.KubeSchedulerConfiguration, parallelism int, live bool) (_ *session, err error) {
 	registerMetrics.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	s := &session{preemption: map[string]*watchedPreemption{}, preEnqueue: map[string]map[string]fwk.PreEnqueuePlugin{}, live: live, percentage: percentageOf(configuration), stop: stop}
+	s := &session{preemption: map[string]*watchedPreemption{}, preEnqueue: map[string]preEnqueuePlugins{}, live: live, percentage: percentageOf(configuration), stop: stop}
 	defer func() {
 		if err != nil {
 			stop()
@@ -70,14 +64,16 @@ func newSession(objects []runtime.Object, configuration *config.KubeSchedulerCon
 	if err := s.fill(factory, objects); err != nil {
 		return nil, err
 	}
-	snapshot := schedulercache.NewEmptySnapshot()
+	snapshot := newSnapshot()
 	if err := s.buildProfiles(ctx, client, factory, snapshot, configuration, parallelism); err != nil {
 		return nil, err
 	}
 	if err := s.fillCache(ctx, objects, snapshot); err != nil {
 		return nil, err
 	}
-	s.fillQueue(ctx, objects, factory, configuration)
+	if err := s.fillQueue(ctx, objects, factory, configuration); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -114,13 +110,24 @@ func finished(pod *v1.Pod) bool {
 }
 
 // buildProfiles builds the framework of every profile, with the in-tree plugins and what they share.
-func (s *session) buildProfiles(ctx context.Context, client *fake.Clientset, factory informers.SharedInformerFactory, snapshot *schedulercache.Snapshot, configuration *config.KubeSchedulerConfiguration, parallelism int) error {
+func (s *session) buildProfiles(ctx context.Context, client *fake.Clientset, factory informers.SharedInformerFactory, snapshot *cacheSnapshot, configuration *config.KubeSchedulerConfiguration, parallelism int) error {
 	if len(configuration.Extenders) > 0 {
 		return errors.New("configurations with extenders are not run")
 	}
-	draManager, err := sharedDRAManager(ctx, client, factory)
-	if err != nil {
-		return err
+	options := []frameworkruntime.Option{
+		frameworkruntime.WithComponentConfigVersion(configuration.TypeMeta.APIVersion),
+		frameworkruntime.WithClientSet(client),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(snapshot),
+		frameworkruntime.WithParallelism(parallelism),
+		frameworkruntime.WithMetricsRecorder(metrics.NewMetricsAsyncRecorder(1000, time.Second, ctx.Done())),
+	}
+	for _, more := range moreOptions {
+		option, err := more(ctx, factory, snapshot)
+		if err != nil {
+			return err
+		}
+		options = append(options, option)
 	}
 	registry := plugins.NewInTreeRegistry()
 	original := registry[names.DefaultPreemption]
@@ -134,63 +141,21 @@ func (s *session) buildProfiles(ctx context.Context, client *fake.Clientset, fac
 		return watched, nil
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	s.profiles, err = profile.NewMap(ctx, configuration.Profiles, registry, profile.NewRecorderFactory(broadcaster),
-		frameworkruntime.WithComponentConfigVersion(configuration.TypeMeta.APIVersion),
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSharedDRAManager(draManager),
-		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
-		frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithParallelism(parallelism),
-		frameworkruntime.WithMetricsRecorder(metrics.NewMetricsAsyncRecorder(1000, time.Second, ctx.Done())),
-		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
-		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
-	)
+	var err error
+	s.profiles, err = profile.NewMap(ctx, configuration.Profiles, registry, profile.NewRecorderFactory(broadcaster), options...)
 	if err != nil {
 		return err
 	}
 	for name, scheduling := range s.profiles {
-		s.preEnqueue[name] = map[string]fwk.PreEnqueuePlugin{}
-		for _, plugin := range scheduling.PreEnqueuePlugins() {
-			s.preEnqueue[name][plugin.Name()] = plugin
-		}
+		s.preEnqueue[name] = preEnqueueOf(scheduling.PreEnqueuePlugins())
 	}
 	return nil
 }
 
-// sharedDRAManager builds what the DynamicResources plugin reads claims, slices and classes from.
-func sharedDRAManager(ctx context.Context, client *fake.Clientset, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, error) {
-	if !utilfeature.DefaultFeatureGate.Enabled(features.DynamicResourceAllocation) {
-		return nil, nil
-	}
-	resources := factory.Resource().V1()
-	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), resources.ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	options := tracker.Options{
-		EnableDeviceTaintRules:   utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules),
-		EnableConsumableCapacity: utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
-		SliceInformer:            resources.ResourceSlices(),
-	}
-	if options.EnableDeviceTaintRules {
-		options.TaintInformer = factory.Resource().V1beta2().DeviceTaintRules()
-		options.ClassInformer = resources.DeviceClasses()
-	}
-	slices, err := tracker.StartTracker(ctx, options)
-	if err != nil {
-		return nil, fmt.Errorf("resource slice tracker: %w", err)
-	}
-	manager := dynamicresources.NewDRAManager(ctx, claims, slices, factory)
-	if byResource, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache); ok && byResource != nil {
-		if _, err := resources.DeviceClasses().Informer().AddEventHandler(byResource); err != nil {
-			return nil, err
-		}
-	}
-	return manager, nil
-}
-
 // fillCache puts nodes and assigned pods into the scheduler's cache and takes the snapshot of a scheduling cycle.
-func (s *session) fillCache(ctx context.Context, objects []runtime.Object, snapshot *schedulercache.Snapshot) error {
+func (s *session) fillCache(ctx context.Context, objects []runtime.Object, snapshot *cacheSnapshot) error {
 	logger := klog.FromContext(ctx)
-	inCache := schedulercache.New(ctx, nil, utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload))
+	inCache := newCache(ctx)
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *v1.Node:
@@ -214,7 +179,7 @@ func (s *session) fillCache(ctx context.Context, objects []runtime.Object, snaps
 	s.nodes = nodes
 	if !s.live {
 		for _, node := range nodes {
-			ownImageSizes(node.(*framework.NodeInfo))
+			ownImageSizes(fwk.Stored(node))
 		}
 	}
 	return nil
@@ -230,12 +195,12 @@ func ownImageSizes(node *framework.NodeInfo) {
 }
 
 // fillQueue makes the scheduling queue, which is the nominator, know the pods that wait for a node nominated to them.
-func (s *session) fillQueue(ctx context.Context, objects []runtime.Object, factory informers.SharedInformerFactory, configuration *config.KubeSchedulerConfiguration) {
-	waiting := queue.NewPriorityQueue(
+func (s *session) fillQueue(ctx context.Context, objects []runtime.Object, factory informers.SharedInformerFactory, configuration *config.KubeSchedulerConfiguration) error {
+	waiting := makeQueue(
 		s.profiles[configuration.Profiles[0].SchedulerName].QueueSortFunc(),
 		factory,
-		queue.WithPreEnqueuePluginMap(s.preEnqueue),
-		queue.WithMetricsRecorder(metrics.NewMetricsAsyncRecorder(1000, time.Second, ctx.Done())),
+		withPreEnqueuePluginMap(s.preEnqueue),
+		withMetricsRecorder(queueRecorder(metrics.NewMetricsAsyncRecorder(1000, time.Second, ctx.Done()))),
 	)
 	for _, object := range objects {
 		pod, isPod := object.(*v1.Pod)
@@ -244,21 +209,25 @@ func (s *session) fillQueue(ctx context.Context, objects []runtime.Object, facto
 			continue
 		}
 		if s.live {
-			waiting.Add(ctx, pod)
+			addToQueue(ctx, waiting, pod)
 			continue
 		}
-		waiting.AddNominatedPod(klog.FromContext(ctx), &framework.PodInfo{Pod: pod}, nil)
+		nominated, err := framework.NewPodInfo(pod)
+		if err != nil {
+			return err
+		}
+		waiting.AddNominatedPod(klog.FromContext(ctx), nominated, nil)
 	}
 	for _, scheduling := range s.profiles {
-		scheduling.SetPodNominator(waiting)
-		scheduling.SetPodActivator(waiting)
+		useQueue(scheduling, waiting)
 	}
+	return nil
 }
 
 // close ends what the session runs in the background.
 func (s *session) close() {
 	s.stop()
-	_ = s.profiles.Close()
+	closeProfiles(s.profiles)
 }
 
 // percentageOf is the percentageOfNodesToScore for profiles that have none of their own.

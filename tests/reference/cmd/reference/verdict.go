@@ -2,8 +2,8 @@ package main
 
 import (
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"kpreempt.io/reference/cmd/reference/fwk"
 )
 
 // verdict is what the scheduler decided, in the keys of the conformance data.
