@@ -15,7 +15,6 @@ from kpreempt.cli.clusters import LoadedCluster, live_connection, load_cluster
 from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
-from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
@@ -57,7 +56,11 @@ class Run:
     def read_scheduler(self) -> AskedScheduler:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
-        configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
+        configuration = None
+        if request.scheduler_config:
+            from kpreempt.cli.scheduler_configs import read_scheduler_config
+
+            configuration = read_scheduler_config(request.scheduler_config)
         policy = read_document(request.policy_config) if request.policy_config else None
         gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
         plugins = extensions.found(configuration) if configuration or extensions.plugins else []

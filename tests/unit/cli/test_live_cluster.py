@@ -41,6 +41,16 @@ def test_the_answer_is_that_of_a_dump_of_the_same_cluster(kpreempt: Kpreempt, se
     assert mine["cluster"]["version"] == "v1.36.3"
 
 
+def test_an_upgrade_is_asked_of_the_version_of_the_server(kpreempt: Kpreempt, server: FakeApi) -> None:
+    upgrade = ("compare", "--upgrade-to", "1.37", "--workloads", *NOW, "-o", "json")
+    live = kpreempt(*upgrade, "--server", server.url)
+    dumped = kpreempt(*upgrade, "--snapshot", str(DEMO / "cluster.yaml"), "--algorithm", "kube-1.36")
+    assert (live.returncode, live.stderr) == (0, "")
+    mine, other = json.loads(live.stdout), json.loads(dumped.stdout)
+    assert (mine["base"], mine["asked"], mine["items"]) == ("kube-1.36", other["asked"], other["items"])
+    assert mine["asked"] > 0
+
+
 @pytest.mark.parametrize("by", ["--kubeconfig", "KUBECONFIG"])
 def test_the_namespace_of_the_context_counts_unless_another_is_given(
     kpreempt: Kpreempt, server: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
