@@ -36,9 +36,10 @@ _VERDICT = {
     "name": "explain.summary:render_names",
     "wide": "explain.summary:render_wide",
     "markdown": "explain.markdown:render",
+    "html": "explain.html:render",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
-VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown")
+VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
 def _pods(answer: Any) -> Iterable[str]:

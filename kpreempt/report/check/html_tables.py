@@ -22,6 +22,7 @@ from kpreempt.report.html.markup import (
     text,
     within,
 )
+from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.report.html.simulation import ENDS, from_to
 from kpreempt.verdict.check import Change, ChangeKind, Check, NodeRoom, OutcomeShare
 
@@ -34,7 +35,6 @@ _RESOURCES_SHOWN = 8
 # More pods of a workload on a node than this are a number only.
 _SQUARES_SHOWN = 6
 _COLOURS = 8
-_FIRST_RESOURCES = ("cpu", "memory", "pods")
 _CHANGES = {
     ChangeKind.CREATED: "created",
     ChangeKind.ROLLED: "rolled out",
@@ -116,7 +116,7 @@ def node_maps(nodes: Sequence[NodeRoom], spare: Mapping[str, int]) -> Html:
         return Html("")
     left = Html("")
     if spare:
-        amounts = ", ".join(f"{each} {format_amount(each, spare[each])}" for each in _in_order(spare))
+        amounts = ", ".join(f"{each} {format_amount(each, spare[each])}" for each in in_order(spare))
         left = tag("p", f"Left on all nodes of the cluster together in the end: {amounts}.")
     if not nodes:
         return left
@@ -152,7 +152,7 @@ def _colours(nodes: Iterable[NodeRoom]) -> dict[str, int]:
 
 
 def _card(node: NodeRoom, colours: Mapping[str, int]) -> Html:
-    names = [each for each in _in_order(node.allocatable) if _matters(each, node)]
+    names = [each for each in in_order(node.allocatable) if _matters(each, node)]
     rooms = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
     title = tag("h3", name(node.node))
     return tag(
@@ -161,13 +161,7 @@ def _card(node: NodeRoom, colours: Mapping[str, int]) -> Html:
 
 
 def _matters(resource: str, node: NodeRoom) -> bool:
-    return resource in _FIRST_RESOURCES or bool(node.before.get(resource) or node.after.get(resource))
-
-
-def _in_order(resources: Iterable[str]) -> list[str]:
-    listed = list(resources)
-    first = [each for each in _FIRST_RESOURCES if each in listed]
-    return first + [each for each in listed if each not in _FIRST_RESOURCES]
+    return resource in FIRST_RESOURCES or bool(node.before.get(resource) or node.after.get(resource))
 
 
 def _resource(resource: str, node: NodeRoom) -> Html:
@@ -177,9 +171,9 @@ def _resource(resource: str, node: NodeRoom) -> Html:
     over = after > whole
     bars = Html(
         '<svg width="100%" height="14" aria-hidden="true">'
-        f'<rect class="track" width="{_share(whole, most)}" height="14" rx="2"/>'
-        f'<rect class="before" y="2" width="{_share(before, most)}" height="3"/>'
-        f'<rect class="{"over" if over else "after"}" y="6" width="{_share(after, most)}" height="6"/></svg>'
+        f'<rect class="track" width="{share(whole, most)}" height="14" rx="2"/>'
+        f'<rect class="before" y="2" width="{share(before, most)}" height="3"/>'
+        f'<rect class="{"over" if over else "after"}" y="6" width="{share(after, most)}" height="6"/></svg>'
     )
     words = f"{format_amount(resource, after)} of {format_amount(resource, whole)}"
     if before != after:
@@ -187,10 +181,6 @@ def _resource(resource: str, node: NodeRoom) -> Html:
     full = f" ({round(100 * after / whole)} %)" if whole else ""
     warning: list[str] = [" ", tag("span", "more than it has", class_="bad")] if over else []
     return tag("dt", resource) + tag("dd", bars, f"{words}{full}", *warning)
-
-
-def _share(amount: int, most: int) -> str:
-    return f"{max(0, min(round(1000 * amount / most), 1000)) / 10:g}%"
 
 
 def _pods_by_workload(node: NodeRoom, colours: Mapping[str, int]) -> Html:

@@ -38,10 +38,10 @@ def _markup(part: str) -> str:
     return str(part) if isinstance(part, Html) else text(part)
 
 
-def text(words: str) -> Html:
+def text(words: str, *, limit: int = _TEXT_SHOWN) -> Html:
     """Words as text: what does not show as itself is written as what it is, and very long ones are cut."""
-    if len(words) > _TEXT_SHOWN:
-        words = f"{words[:_TEXT_SHOWN]}… ({len(words) - _TEXT_SHOWN:,} more characters)"
+    if len(words) > limit:
+        words = f"{words[:limit]}… ({len(words) - limit:,} more characters)"
     return Html(html.escape(printable(words)))
 
 

@@ -28,11 +28,13 @@ class Part(NamedTuple):
     content: Html
 
 
-def whole_page(title: str, head: Html, parts: Sequence[Part], end: Html, *, is_unfolded: bool = False) -> str:
-    """The document: what is at its head, links to the parts, the parts, and its end."""
+def whole_page(
+    title: str, head: Html, parts: Sequence[Part], end: Html, *, is_unfolded: bool = False, links: int | None = None
+) -> str:
+    """The document: what is at its head, links to the parts (the first ``links``), the parts, and its end."""
     shown = [part for part in parts if part.content]
-    links = (tag("li", tag("a", part.link, href=f"#{part.anchor}")) for part in shown)
-    contents = tag("nav", tag("ul", *links), aria_label="Contents") + Html("\n") if len(shown) > 1 else Html("")
+    listed = (tag("li", tag("a", part.link, href=f"#{part.anchor}")) for part in shown[:links])
+    contents = tag("nav", tag("ul", *listed), aria_label="Contents") + Html("\n") if len(shown) > 1 else Html("")
     style = Html(f"<style>{STYLE}</style>")
     lines = join([*_HEAD_LINES, tag("title", title), style], Html("\n"))
     main = tag("main", Html("\n"), head, contents, sections(shown))

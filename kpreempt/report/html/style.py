@@ -64,6 +64,10 @@ background:var(--panel);padding:1.1rem 1.3rem}
 .banner>*{color:var(--ink)}
 .banner h1 span{color:var(--good);white-space:nowrap}
 .banner.bad h1 span{color:var(--bad)}
+.banner.warn h1 span{color:var(--warn)}
+.banner .lead{font-size:1.1rem;max-width:60rem}
+.event{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.9rem;
+border-left:.3rem solid var(--line);background:var(--panel);padding:.6rem .9rem;max-width:none;white-space:pre-wrap}
 .counts{display:flex;flex-wrap:wrap;gap:.4rem 2rem;margin:.8rem 0 .6rem}
 .counts div{display:flex;flex-direction:column-reverse}
 .counts dt{color:var(--dim);font-size:.9rem}
@@ -124,7 +128,7 @@ border-bottom:1px solid var(--line)}
 .room{display:grid;grid-template-columns:5.5rem minmax(0,1fr);gap:.1rem .6rem;margin:0 0 .5rem}
 .room dt{font-size:.9rem}.room dd{margin:0;font-size:.9rem}
 .room svg{margin:.25rem 0 .1rem}
-.track{fill:var(--track)}.before{fill:var(--before)}.after{fill:var(--link)}.over{fill:var(--bad)}
+.track{fill:var(--track)}.before{fill:var(--before)}.freed{fill:none;stroke:var(--bad);stroke-width:1.5}.after{fill:var(--link)}.over{fill:var(--bad)}
 .map tbody tr:last-child>*{border-bottom:0}
 .map table{font-size:.9rem;margin-top:.3rem}
 .map th,.map td{padding-top:.25rem;padding-bottom:.25rem}
