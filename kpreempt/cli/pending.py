@@ -35,10 +35,11 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     from kpreempt.cli.watch import begin_page, watch
     from kpreempt.cli.workers import Spread
     from kpreempt.errors import KpreemptError
+    from kpreempt.report.answers import PAGE_FORMATS
 
     selection = select_pods(request)
     _check(request)
-    run = Run(request)
+    run = Run(request, PAGE_FORMATS)
     configured = run.read_scheduler()
     # Kept until a look fails.
     live: list[Connection | None] = []

@@ -34,10 +34,11 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     from kpreempt.analysis.who_preempted.before import reconstruct
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+    from kpreempt.report.answers import PAGE_FORMATS
 
     name = pod_name(request.pod)
     single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
-    run = Run(request)
+    run = Run(request, PAGE_FORMATS)
     scheduler = run.read_scheduler().scheduler
     now = run.now()
     live = run.connect()

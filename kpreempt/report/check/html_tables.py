@@ -11,7 +11,7 @@ from kpreempt.report.html.markup import (
     Html,
     badge,
     cut_note,
-    fold,
+    folded,
     join,
     message,
     name,
@@ -135,10 +135,7 @@ def node_maps(nodes: Sequence[NodeRoom], spare: Mapping[str, int]) -> Html:
         class_="legend",
     )
     cards, cut = within(partial(_card, colours=colours), nodes, _MAPS_LIMIT)
-    maps = tag("div", *cards[:_MAPS_SHOWN], class_="maps")
-    if cards[_MAPS_SHOWN:]:
-        folded = tag("div", *cards[_MAPS_SHOWN:], class_="maps")
-        maps += fold(f"{len(cards) - _MAPS_SHOWN:,} more nodes", folded)
+    maps = folded(cards, _MAPS_SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
     return left + legend + maps + cut_note(cut, "nodes")
 
 

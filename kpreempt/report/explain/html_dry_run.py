@@ -24,7 +24,7 @@ from kpreempt.report.html.markup import (
     Html,
     badge,
     cut_note,
-    fold,
+    folded,
     folded_list,
     join,
     message,
@@ -53,11 +53,9 @@ _BUDGETS_SHOWN = 6
 def victims(verdict: Verdict, options: RenderOptions, level: int) -> Html:
     """A table of the victims on each node that the choice can end with; nothing where nobody goes."""
     nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
-    tables, cut = within(partial(_victims_on, verdict=verdict, options=options, level=level), nodes, _VICTIMS_LIMIT)
-    whole = join(tables[:_CANDIDATES_SHOWN])
-    if rest := tables[_CANDIDATES_SHOWN:]:
-        whole += fold(f"on {count(len(rest), 'more node')}", join(rest))
-    return whole + cut_note(cut, "nodes")
+    show = partial(_victims_on, verdict=verdict, options=options, level=level if len(nodes) > 1 else 0)
+    tables, cut = within(show, nodes, _VICTIMS_LIMIT)
+    return folded(tables, _CANDIDATES_SHOWN, "nodes") + cut_note(cut, "nodes")
 
 
 def _victims_on(node: str, verdict: Verdict, options: RenderOptions, level: int) -> Html:
@@ -70,7 +68,8 @@ def _victims_on(node: str, verdict: Verdict, options: RenderOptions, level: int)
         told.append(f"up to {format_duration(seconds)} to stop")
     if are_budgets_unread(verdict.assumptions):
         told.append("budgets could not be read")
-    title = tag(f"h{level}", "On ", name(node)) + tag("p", f"{'; '.join(told)}.")
+    title = tag(f"h{level}", "On ", name(node)) if level else Html("")
+    title += tag("p", f"{'; '.join(told)}.")
     columns = ("Pod", "Priority", "Owner", "Running", "Budgets: allowed disruptions")
     row = partial(_victim, verdict=verdict, options=options)
     caption = join(["Victims on ", name(node)])
@@ -121,10 +120,8 @@ def dry_run(verdict: Verdict, options: RenderOptions, level: int) -> Html:
     told += paragraph(*describe_dry_run(verdict), ".")
     show = partial(_tried, verdict=verdict, options=options, level=level)
     cards, cut = within(show, order_by_survival(verdict), _STEPS_LIMIT)
-    told += join(cards[:_CANDIDATES_SHOWN])
-    if rest := cards[_CANDIDATES_SHOWN:]:
-        told += fold(count(len(rest), "more candidate"), join(rest))
-    return told + cut_note(cut, "candidates") + _refusals("Refused even without those pods", verdict.dry_run)
+    told += folded(cards, _CANDIDATES_SHOWN, "candidates") + cut_note(cut, "candidates")
+    return told + _refusals("Refused even without those pods", verdict.dry_run)
 
 
 def _tried(candidate: Candidate, verdict: Verdict, options: RenderOptions, level: int) -> Html:

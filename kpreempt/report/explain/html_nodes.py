@@ -10,7 +10,7 @@ from kpreempt.report.amounts import format_amount
 from kpreempt.report.evidence import distance, refusal_of
 from kpreempt.report.explain.dry_run import order_by_survival
 from kpreempt.report.explain.headline import destinations
-from kpreempt.report.html.markup import Html, badge, cut_note, fold, join, name, names, tag, text, within
+from kpreempt.report.html.markup import Html, badge, cut_note, folded, join, name, names, tag, text, within
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.occupancy import NodeUse, Occupancy
@@ -46,9 +46,7 @@ def node_map(verdict: Verdict, occupancy: Occupancy | None, level: int) -> Html:
     requests = {**verdict.pod.requests, "pods": 1}
     show = partial(_card, verdict=verdict, occupancy=occupancy, requests=requests, level=level)
     cards, cut = within(show, order, _LIMIT)
-    maps = tag("div", *cards[:_SHOWN], class_="maps")
-    if cards[_SHOWN:]:
-        maps += fold(f"{len(cards) - _SHOWN:,} more nodes", tag("div", *cards[_SHOWN:], class_="maps"))
+    maps = folded(cards, _SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
     return _legend() + maps + cut_note(cut, "nodes")
 
 

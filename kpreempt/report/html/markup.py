@@ -164,6 +164,16 @@ def folded_list(
     return whole + cut_note(left, what)
 
 
+def folded(pieces: Sequence[Html], shown: int, what: str, together: Callable[[Sequence[Html]], Html] = join) -> Html:
+    """The pieces, those after the first ``shown`` unfold; ``together`` puts either lot into one."""
+    if len(pieces) <= shown * _WORTH_FOLDING:
+        shown = len(pieces)
+    whole = together(pieces[:shown])
+    if rest := pieces[shown:]:
+        whole += fold(f"{len(rest):,} more {what}", together(rest))
+    return whole
+
+
 def cut_note(left: int, what: str) -> Html:
     """That ``left`` of something are not on the page, and where they are; nothing where none are."""
     if not left:

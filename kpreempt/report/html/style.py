@@ -88,9 +88,13 @@ td{font-variant-numeric:tabular-nums}
 .card{border:1px solid var(--line);border-left:.3rem solid var(--line);border-radius:.4rem;
 padding:.7rem 1rem;margin:.8rem 0}
 .card.fails{border-left-color:var(--bad)}
+.card>h3{margin-top:0}
 .card h4{margin:0 0 .3rem;text-wrap:pretty;font-size:1rem;font-weight:600}
 .card dl{display:grid;grid-template-columns:10rem minmax(0,1fr);gap:.15rem .9rem;margin:.5rem 0 0;font-size:.94rem}
 .card dt{color:var(--dim)}.card dd{margin:0}
+.story{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:.15rem .9rem;margin:.3rem 0;font-size:.9rem}
+.story dt{color:var(--dim)}.story dd{margin:0}
+.lead .line{display:block}
 .chain{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.5rem 0;margin:0}
 .chain li{display:flex;align-items:center;min-width:0;max-width:100%}
 .chain li+li::before{content:"\\2192";padding:0 .6rem;color:var(--dim)}
@@ -147,6 +151,7 @@ footer{margin-top:3rem;color:var(--dim);font-size:.85rem}
 .stack td:empty{display:none}
 .stack td::before{content:attr(data-label);position:absolute;left:0;width:8rem;color:var(--dim);font-size:.9rem}
 .map tbody th{min-width:0}
+.stack td .folded{margin-left:-8.6rem}
 .lane,.axis{grid-template-columns:1.6rem minmax(0,1fr)}
 .lane>div{grid-column:1/-1;padding-bottom:.4rem}
 .axis svg{grid-column:2}
