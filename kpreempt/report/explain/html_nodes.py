@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kpreempt.report.amounts import format_amount
+from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.evidence import distance, refusal_of
 from kpreempt.report.explain.dry_run import order_by_survival
 from kpreempt.report.explain.headline import destinations
-from kpreempt.report.html.markup import Html, badge, cut_note, folded, join, name, names, tag, text, within
+from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.occupancy import NodeUse, Occupancy
@@ -47,7 +47,8 @@ def node_map(verdict: Verdict, occupancy: Occupancy | None, level: int) -> Html:
     show = partial(_card, verdict=verdict, occupancy=occupancy, requests=requests, level=level)
     cards, cut = within(show, order, _LIMIT)
     maps = folded(cards, _SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
-    return _legend() + maps + cut_note(cut, "nodes")
+    left = f"{count(cut, 'more node')} {agree(cut, 'is')} not drawn, so that the page stays small."
+    return _legend() + maps + (tag("p", left, class_="note") if cut else "")
 
 
 def _legend() -> Html:
@@ -117,17 +118,21 @@ def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
     drawing = join(_bar(kind, y, start, end, height, most) for kind, y, start, end, height in bars if end > start)
     picture = Html(f'<svg width="100%" height="14" aria-hidden="true">{drawing}</svg>')
 
-    def amount(value: int) -> str:
-        return format_amount(resource, value)
+    over = format_amount(resource, requested - fits)
+    short: list[str] = [", ", tag("span", f"{over} too much", class_="bad")] if requested > fits else []
+    return tag("dt", resource) + tag("dd", picture, _in_words(resource, used, whole, freed, requested), *short)
 
-    words = [f"{amount(used)} of {amount(whole)} requested"]
+
+def _in_words(resource: str, used: int, whole: int, freed: int, requested: int) -> str:
+    if resource == "pods":
+        leaving = [f"{freed:,} {agree(freed, 'leaves')}"] if freed else []
+        return ", ".join([f"{used:,} of {whole:,} there", *leaving, "1 comes"])
+    words = [f"{format_amount(resource, used)} of {format_amount(resource, whole)} requested"]
     if freed:
-        words.append(f"{amount(freed)} freed")
+        words.append(f"{format_amount(resource, freed)} freed")
     if requested:
-        words.append(f"the pod requests {amount(requested)}")
-    over = requested - fits
-    short: list[str] = [", ", tag("span", f"{amount(over)} too much", class_="bad")] if over else []
-    return tag("dt", resource) + tag("dd", picture, text(", ".join(words)), *short)
+        words.append(f"the pod requests {format_amount(resource, requested)}")
+    return ", ".join(words)
 
 
 def _bar(kind: str, y: int, start: int, end: int, height: int, most: int) -> Html:

@@ -81,6 +81,7 @@ th,td{text-align:left;overflow-wrap:break-word;vertical-align:top;padding:.4rem 
 border-bottom:1px solid var(--line);font-weight:400}
 thead th{color:var(--dim);font-size:.85rem;border-bottom-width:2px;vertical-align:bottom}
 th:last-child,td:last-child{padding-right:0}
+table+table{margin-top:1.2rem}
 tbody th{min-width:7rem}
 td{font-variant-numeric:tabular-nums}
 .fold summary{cursor:pointer;color:var(--link);padding:.4rem 0}
@@ -147,11 +148,13 @@ footer{margin-top:3rem;color:var(--dim);font-size:.85rem}
 .stack tr{border-bottom:1px solid var(--line);padding:.5rem 0}
 .stack tbody th,.stack td{border:0;padding:.1rem 0}
 .stack tbody th{font-weight:600}
-.stack td{position:relative;padding-left:8.6rem;min-height:1.6rem}
+.stack td{display:flow-root;padding-left:8.6rem;min-height:1.6rem}
 .stack td:empty{display:none}
-.stack td::before{content:attr(data-label);position:absolute;left:0;width:8rem;color:var(--dim);font-size:.9rem}
+.stack td::before{content:attr(data-label);float:left;margin-left:-8.6rem;width:8rem;color:var(--dim);line-height:1.65;
+font-size:.9rem}
 .map tbody th{min-width:0}
-.stack td .folded{margin-left:-8.6rem}
+.stack td .folded{margin-left:-8.6rem;clear:left}
+.stack tbody th .dim{font-weight:400}
 .lane,.axis{grid-template-columns:1.6rem minmax(0,1fr)}
 .lane>div{grid-column:1/-1;padding-bottom:.4rem}
 .axis svg{grid-column:2}
