@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest, Manifests, Pod, Select
+from kpreempt.cli.options import After, AnswerRequest, Manifests, PageOutputs, Pod, Select
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 
@@ -28,6 +28,7 @@ class CompareRequest(
         str | None,
         Option("-n", "--namespace", metavar="NS", help="Where the pod is; of pending pods, only those there."),
     ] = None
+    outputs: PageOutputs = []
     fail_on_difference: Annotated[
         bool,
         After("colour"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.options import AnswerRequest
+from kpreempt.cli.options import AnswerRequest, PageOutputs
 
 
 class WhoPreemptedRequest(
@@ -16,6 +16,7 @@ class WhoPreemptedRequest(
 
     pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was evicted; it may be gone.")]
     namespace: Annotated[str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")] = None
+    outputs: PageOutputs = []
     before: Annotated[
         list[str],
         Option(metavar="PATH", help="A snapshot from before: explain the preemptor there. Repeatable; all are merged."),
