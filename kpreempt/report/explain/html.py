@@ -21,7 +21,7 @@ from kpreempt.report.explain.html_closing import (
 from kpreempt.report.explain.html_dry_run import dry_run, filters, possible_outcomes, victims
 from kpreempt.report.explain.html_nodes import node_map
 from kpreempt.report.explain.summary import name_destinations, outcome_in_words
-from kpreempt.report.html.markup import TABLE_LIMIT, Html, badge, cut_note, fold, join, name, table, tag, within
+from kpreempt.report.html.markup import TABLE_LIMIT, Html, cut_note, fold, join, name, table, tag, within
 from kpreempt.report.html.page import Count, Part, banner, footer, sections, whole_page
 from kpreempt.report.html.parts import assumptions
 from kpreempt.report.html.phrases import phrase
@@ -172,8 +172,8 @@ def _row(item: tuple[int, Verdict], told: int) -> list[str]:
     number, verdict = item
     shown = name(pod_name(verdict))
     linked = tag("a", shown, href=f"#{_anchor(number)}") if number <= told else shown
-    outcome = badge(plain(outcome_in_words(verdict)), TONES[verdict.worst_outcome])
-    return [linked, f"{verdict.pod.priority:,}", outcome, name_destinations(verdict)]
+    outcome = tag("span", plain(outcome_in_words(verdict)), class_=TONES[verdict.worst_outcome])
+    return [linked, f"{verdict.pod.priority:,}", outcome, name(name_destinations(verdict))]
 
 
 def _outcomes(verdicts: Sequence[Verdict]) -> list[Count]:

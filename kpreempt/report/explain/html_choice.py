@@ -47,10 +47,10 @@ def _candidate(candidate: Candidate, rounds: Sequence[TieBreakRound], tied: Sequ
         value = format_value(each.criterion, each.values[node], len(candidate.victims))
         if node not in each.survivors:
             lost_at = number
-        cells.append(badge(f"✗ {value}", "bad") if lost_at else value)
+        cells.append(tag("span", f"✗ {value}", class_="badge bad message") if lost_at else value)
     result: str = f"eliminated by rule {lost_at}" if lost_at else ""
     if node in tied and not lost_at:
-        result = badge("nominated" if len(tied) == 1 else "equal to others: one is drawn", "good")
+        result = badge("nominated" if len(tied) == 1 else "ties", "good")
     return [name(node), *cells, result]
 
 

@@ -16,7 +16,7 @@ from kpreempt.report.explain.dry_run import (
     order_by_survival,
 )
 from kpreempt.report.explain.equal_pods import INEXACT, WHY, outcome_in_words
-from kpreempt.report.explain.failures import FailureGroup, group_by_reasons
+from kpreempt.report.explain.failures import Cause, FailureGroup, group_by_reasons
 from kpreempt.report.explain.filters import describe_fitting, is_hope_unknown, split_by_hope
 from kpreempt.report.explain.victims import format_running, longest_grace_seconds
 from kpreempt.report.html.markup import (
@@ -150,7 +150,7 @@ def _step(step: Reprieve, verdict: Verdict, options: RenderOptions) -> list[str]
         if spent:
             why += ["; ", tag("span", f"violates {spent}", class_="bad")]
     age = format_since(step.start_time, reference_time(verdict, options))
-    return [name(step.pod), f"{step.priority:,}", age, result, join(why)]
+    return [name(step.pod), f"{step.priority:,}", age, result, tag("span", *why, class_="message")]
 
 
 def filters(verdict: Verdict) -> Html:
@@ -183,7 +183,9 @@ def _refusals(caption: str, statuses: Mapping[str, Status]) -> Html:
 
 def _group(group: FailureGroup) -> list[str]:
     causes = [
-        tag("div", names(cause.nodes, limit=_NODES_SHOWN), f": {cause.phrase}" if cause.phrase else "")
+        tag(
+            "div", names(cause.nodes, limit=_NODES_SHOWN), f": {cause.phrase}" if cause.phrase else "", class_="message"
+        )
         for cause in group.causes[:_CAUSES_SHOWN]
     ]
     if rest := sum(len(cause.nodes) for cause in group.causes[_CAUSES_SHOWN:]):
@@ -195,3 +197,8 @@ def _group(group: FailureGroup) -> list[str]:
         name(group.plugin) if group.plugin else "",
         join(causes),
     ]
+
+
+def _cause(cause: Cause) -> Html:
+    seen = f": {cause.phrase}" if cause.phrase else ""
+    return tag("div", names(cause.nodes, limit=_NODES_SHOWN), seen, class_="message")

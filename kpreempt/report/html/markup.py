@@ -18,6 +18,7 @@ _TEXT_SHOWN = 600
 TABLE_LIMIT = 75_000
 # So many rows are shown at once; the others unfold, and are there on paper.
 _ROWS_SHOWN = 12
+_LONG_WORD = 18
 # A few more than would be shown are shown, too.
 _WORTH_FOLDING = 4 / 3
 _T = TypeVar("_T")
@@ -106,7 +107,7 @@ def table(
     """
     heads = list(columns)
     lines, left = within(lambda item: _row(heads, row(item)), items, limit)
-    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
+    head = tag("thead", tag("tr", *map(_head, heads)))
     shown = _ROWS_SHOWN if len(lines) > _ROWS_SHOWN * _WORTH_FOLDING else len(lines)
     whole = tag("table", tag("caption", caption), head, tag("tbody", *lines[:shown]), class_="stack") + Html("\n")
     if lines[shown:]:
@@ -114,6 +115,12 @@ def table(
         rest = tag("table", again, head, tag("tbody", *lines[shown:]), class_="stack")
         whole += fold(f"{len(lines) - shown:,} more {what}", rest)
     return whole + cut_note(left, what)
+
+
+def _head(words: str) -> Html:
+    """The head of a column, whose words break only where they are as long as names of plugins."""
+    is_long = max(map(len, words.split()), default=0) > _LONG_WORD
+    return tag("th", words, scope="col", class_="long" if is_long else None)
 
 
 def _row(heads: list[str], cells: Iterable[str]) -> Html:

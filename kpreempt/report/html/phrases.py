@@ -13,8 +13,12 @@ _BUDGETS_SHOWN = 6
 
 
 def phrase(parts: Iterable[Part]) -> Html:
-    """The parts one after the other, each in its style and kept apart from the others whichever way it is written."""
-    return join(_styled(part) if isinstance(part, Span) else text(part) for part in parts)
+    """The parts one after the other, each in its style and kept apart from the others whichever way it is written.
+
+    They may hold names of any length, so that they break anywhere; nothing where they say nothing.
+    """
+    shown = join(_styled(part) if isinstance(part, Span) else text(part) for part in parts)
+    return tag("span", shown, class_="message") if shown else shown
 
 
 def paragraph(*parts: Part) -> Html:

@@ -59,6 +59,7 @@ svg{overflow:visible;display:block}
 .note{font-size:.9rem}
 .badge{display:inline-block;border:1px solid currentColor;border-radius:.3rem;padding:0 .4em;font-size:.85em;
 font-weight:600;white-space:nowrap}
+.badge.message{white-space:normal}
 .banner{border:1px solid var(--line);border-left:.5rem solid currentColor;border-radius:.4rem;
 background:var(--panel);padding:1.1rem 1.3rem}
 .banner>*{color:var(--ink)}
@@ -80,6 +81,7 @@ caption{text-align:left;color:var(--dim);font-size:.9rem;padding-bottom:.4rem}
 th,td{text-align:left;overflow-wrap:break-word;vertical-align:top;padding:.4rem .9rem .4rem 0;
 border-bottom:1px solid var(--line);font-weight:400}
 thead th{color:var(--dim);font-size:.85rem;border-bottom-width:2px;vertical-align:bottom}
+thead .long{overflow-wrap:anywhere;min-width:6rem}
 th:last-child,td:last-child{padding-right:0}
 table+table{margin-top:1.2rem}
 tbody th{min-width:7rem}
