@@ -57,13 +57,21 @@ def render(comparison: Comparison, options: RenderOptions) -> str:
         Part("failed", "Not decided", "What cannot be decided", _failed(comparison)),
         Part("assumptions", "Assumptions", "What is assumed", assumptions(comparison.assumptions)),
     ]
-    tone = "warn" if comparison.differing else "good"
-    words = "differ" if comparison.differing else "agree"
-    lead = phrase(agreement(comparison)) if comparison.items else Html("No pod is asked about.")
+    undecided = any(item.error for item in comparison.items)
+    words = "differ" if comparison.differing else "not all decided" if undecided else "agree"
     title = join(["kpreempt compare: ", tag("span", words)]) if comparison.items else Html("kpreempt compare")
-    head = banner(tone, title, _counts(comparison), " · ".join(comparison.algorithms), lead)
+    tone = "warn" if comparison.differing or undecided or not comparison.items else "good"
+    head = banner(tone, title, _counts(comparison), " · ".join(comparison.algorithms), _lead(comparison))
     end = footer("compare", comparison.api_version)
     return whole_page("kpreempt compare", head, parts, end, is_unfolded=options.verbose)
+
+
+def _lead(comparison: Comparison) -> Html:
+    if not comparison.items:
+        return Html("No pod is asked about.")
+    if all(item.error for item in comparison.items):
+        return Html("No pod could be decided.")
+    return phrase(agreement(comparison))
 
 
 def _counts(comparison: Comparison) -> list[Count]:

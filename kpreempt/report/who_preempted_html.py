@@ -35,7 +35,8 @@ def render(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     """The document. With ``verbose`` everything is unfolded."""
     was = "was preempted" if answer.preemptions else "was not preempted, as far as is known"
     title = join([name(answer.victim.pod), " ", tag("span", was)])
-    tone = "warn" if answer.preemptions else "good"
+    # Without events little is known.
+    tone = "warn" if answer.preemptions or answer.assumptions or not answer.has_events else "good"
     facts = plain(victim_facts(answer, options))
     if options.now is not None:
         facts += f" · for {format_time(options.now)}"

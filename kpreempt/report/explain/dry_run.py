@@ -162,6 +162,11 @@ def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
     )
 
 
+def knows_budgets(verdict: Verdict) -> bool:
+    """Whether the scheduler asks for budgets, and they could be read."""
+    return verdict.algorithm not in _WITHOUT_BUDGETS and not are_budgets_unread(verdict.assumptions)
+
+
 def _no_violations(verdict: Verdict) -> Span:
     if are_budgets_unread(verdict.assumptions):
         return Span("budgets not read", "warn")

@@ -7,6 +7,7 @@ from functools import partial
 
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_time
+from kpreempt.report.explain.dry_run import knows_budgets
 from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts, pod_name
 from kpreempt.report.explain.html_choice import choice, scores
 from kpreempt.report.explain.html_closing import (
@@ -68,16 +69,22 @@ def _title(verdict: Verdict) -> Html:
 
 
 def _counts(verdict: Verdict) -> list[Count]:
-    worst = [each.num_pdb_violations for each in verdict.possible_outcomes]
-    most = [each.num_victims for each in verdict.possible_outcomes]
     fit = sum(status.is_success for status in verdict.filter.values())
     counts: list[Count] = [(f"of {count(len(verdict.filter), 'node')} fit", fit, False)] if verdict.filter else []
-    if verdict.candidates:
-        counts += [
-            ("candidates", len(verdict.candidates), False),
-            ("evicted" if len(set(most)) < 2 else "evicted at most", max(most, default=0), False),
-            ("against budgets", max(worst, default=0), any(worst)),
-        ]
+    if not verdict.candidates:
+        return counts
+    counts.append(("candidates", len(verdict.candidates), False))
+    outcomes = verdict.possible_outcomes
+    if not outcomes or verdict.outcome == Outcome.UNCERTAIN:
+        return counts
+    likely, told = outcomes[0], verdict.alternatives
+    is_known = told is None or (told.exact and not told.untold)
+    is_sure = is_known and len({(each.num_victims, each.num_pdb_violations) for each in outcomes}) == 1
+    counts.append(("evicted" if is_sure else "evicted, most likely", likely.num_victims, False))
+    # Of budgets that were not looked at, 0 would say too much.
+    if knows_budgets(verdict):
+        worst = max(each.num_pdb_violations for each in outcomes)
+        counts.append(("against budgets" if is_sure else "against budgets, at worst", worst, worst > 0))
     return counts
 
 

@@ -77,7 +77,7 @@ def node_story(verdict: Verdict) -> Html:
 
 
 def _filter(status: Status, without: dict[str, Status], is_without: bool) -> list[str]:
-    cells = [name(status.plugin), _answer(status)]
+    cells: list[str] = [name(status.plugin), _answer(status)]
     if is_without:
         cells.append(_answer(without[status.plugin]) if status.plugin in without else Html(""))
     return cells

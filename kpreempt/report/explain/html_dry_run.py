@@ -129,6 +129,8 @@ def _tried(candidate: Candidate, verdict: Verdict, options: RenderOptions, level
     chosen = join([" ", badge("nominated", "good")]) if is_nominated else Html("")
     title = tag(f"h{level}", name(candidate.node), chosen)
     told = paragraph(*describe_cost(candidate, verdict), ".")
+    if candidate.outcomes:
+        told += tag("p", "That is so in the likely order of equal pods, which only the scheduler knows.", class_="warn")
     if not candidate.steps:
         return tag("article", title, told, class_="card") + Html("\n")
     columns = ("Pod", "Priority", "Running", "Reprieve", "Because")

@@ -29,12 +29,13 @@ _LEGEND = (
 
 
 class _Drawn(NamedTuple):
-    """A node of the map: amounts that victims free, the pods that go, and what is said of it."""
+    """A node of the map: amounts that victims free, the pods that go (surely, or in the likely order)."""
 
     node: str
     use: NodeUse
     freed: Mapping[str, int]
     victims: Sequence[str]
+    is_sure: bool
     standing: Html
 
 
@@ -76,7 +77,12 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
     rooms = join(_resource(each, drawn, requests.get(each, 0)) for each in resources[:_RESOURCES_SHOWN])
     notes = Html("")
     if drawn.victims:
-        notes += tag("p", "victims: ", names(drawn.victims, limit=_PODS_NAMED), class_="dim")
+        notes += tag(
+            "p",
+            "victims: " if drawn.is_sure else "likely victims: ",
+            names(drawn.victims, limit=_PODS_NAMED),
+            class_="dim",
+        )
     if drawn.use.nominated:
         notes += tag("p", "nominated to it: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
     title = tag(f"h{level}", name(node), " ", drawn.standing)
@@ -84,12 +90,14 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
 
 
 def _drawn(node: str, verdict: Verdict, occupancy: Occupancy) -> _Drawn:
-    victims = next((each.victims for each in verdict.candidates if each.node == node), [])
+    candidate = next((each for each in verdict.candidates if each.node == node), None)
+    victims = candidate.victims if candidate else []
     freed: dict[str, int] = {}
     for pod in victims:
         for resource, amount in occupancy.requests.get(pod, {}).items():
             freed[resource] = freed.get(resource, 0) + amount
-    return _Drawn(node, occupancy.nodes[node], freed, victims, _standing(node, verdict))
+    is_sure = candidate is None or not candidate.outcomes
+    return _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _standing(node, verdict))
 
 
 def _standing(node: str, verdict: Verdict) -> Html:

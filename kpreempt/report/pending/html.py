@@ -31,17 +31,22 @@ _BAD = (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 def render(pending: PendingPods, options: RenderOptions) -> str:
     """The document, below 2 MB however many pods wait: what is cut says so. With ``verbose`` everything is unfolded."""
     title = f"kpreempt pending: {count(len(pending.items), 'pod')}"
-    tone = "bad" if any(item.outcome in _BAD for item in pending.items) else "warn" if pending.items else "good"
     told = summary_sentences(pending) if pending.items else [nothing_pending(pending)]
     lead = join((tag("span", sentence, class_="line") for sentence in told), " ")
-    head = banner(
-        tone, join(["Pending pods: ", tag("span", f"{len(pending.items):,}")]), _counts(pending), _facts(pending), lead
-    )
+    heading = join(["Pending pods: ", tag("span", f"{len(pending.items):,}")])
+    head = banner(_tone(pending), heading, _counts(pending), _facts(pending), lead)
     if pending.items:
         head += tag("p", notes_in_words(pending), class_="note")
     parts = [*_groups(pending), Part("assumptions", "Assumptions", "What is assumed", assumptions(pending.assumptions))]
     end = footer("pending", pending.api_version)
     return whole_page(title, head, parts, end, is_unfolded=options.verbose, links=_LINKS_SHOWN)
+
+
+def _tone(pending: PendingPods) -> str:
+    if any(item.outcome in _BAD for item in pending.items):
+        return "bad"
+    is_known = not pending.assumptions and (pending.has_namespace or not pending.namespace)
+    return "good" if is_known and not pending.items else "warn"
 
 
 def _counts(pending: PendingPods) -> list[Count]:

@@ -14,16 +14,24 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.answers import render_answer
 from kpreempt.verdict import (
+    Alternatives,
+    Assumption,
+    AssumptionKind,
+    ComparedPod,
     Comparison,
     Outcome,
     PendingGroup,
     PendingPod,
     PendingPods,
     PendingState,
+    PossibleOutcome,
+    PreemptionsOfPod,
     Verdict,
+    Whereabouts,
 )
 from kpreempt.verdict.occupancy import NodeUse, Occupancy
 from kpreempt.verdict.plugins import SchedulerPlugins
+from kpreempt.verdict.unread import LIST
 from tests.answer_pages import answers, page_of, spoilt
 from tests.checks import MARKUP
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
@@ -240,6 +248,48 @@ def test_equal_pods_leave_outcomes_open() -> None:
     assert "the likely ones" in words_of(section_of(page, "victims"))
 
 
+def counts_of(page: Element) -> dict[str, str]:
+    return {
+        words_of(each.all("dt")[0]): words_of(each.all("dd")[0]) for each in page.all(class_="counts")[0].all("div")
+    }
+
+
+def test_the_banner_counts_what_is_sure() -> None:
+    page = parse(page_of(preempting()))
+    assert counts_of(page) == {"of 3 nodes fit": "0", "candidates": "2", "evicted": "1", "against budgets": "0"}
+
+
+def test_budgets_that_were_not_looked_at_are_not_counted_as_kept() -> None:
+    unread = Assumption("PodDisruptionBudget", LIST, "could not be read", AssumptionKind.UNREADABLE)
+    for verdict in (
+        msgspec.structs.replace(preempting(), assumptions=[unread]),
+        msgspec.structs.replace(preempting(), algorithm="kube-1.8"),
+    ):
+        page = parse(page_of(verdict))
+        assert "against budgets" not in counts_of(page)
+        assert "no budget violated" not in words_of(section_of(page, "dry-run"))
+
+
+def test_where_the_order_decides_numbers_are_likely_and_no_more() -> None:
+    cluster = ClusterSnapshot(
+        nodes=[make_node("node-a", cpu="3")],
+        pods=[
+            make_pod(name, node="node-a", cpu=cpu, priority=10, started=STARTED, labels={"app": name})
+            for name, cpu in (("small", "1"), ("large", "2"))
+        ],
+        pod_disruption_budgets=[make_budget("large", {"app": "large"}, 1)],
+    )
+    verdict = decide(cluster, make_pod("api", cpu="1", priority=1000))
+    inexact = msgspec.structs.replace(
+        verdict, alternatives=Alternatives([PossibleOutcome("node-a", ["shop/small"])], exact=False)
+    )
+    counts = counts_of(parse(page_of(inexact)))
+    assert counts["evicted, most likely"] == "1"
+    assert "against budgets, at worst" in counts
+    uncertain = counts_of(parse(page_of(msgspec.structs.replace(verdict, outcome=Outcome.UNCERTAIN))))
+    assert "evicted" not in uncertain
+
+
 def test_several_pods_have_a_table_and_a_story_each() -> None:
     page = parse(render([preempting(), decide(ClusterSnapshot(), make_pod("lost"))], "html"))
     table = section_of(page, "pods").all("table")[0]
@@ -351,6 +401,23 @@ def test_a_comparison_says_what_differs() -> None:
     assert [cell.startswith("differs") for cell in row[3:-1]] == [True] * (len(comparison.algorithms) - 1)
     told = words_of(section_of(page, "differences"))
     assert all(algorithm in told for algorithm in comparison.algorithms)
+
+
+def test_what_could_not_be_decided_is_not_agreed_upon() -> None:
+    failed = Comparison(
+        algorithms=["kube-1.8", "kube-1.36"], items=[ComparedPod(pod="shop/api", error="no such class")]
+    )
+    page = parse(page_of(failed))
+    assert words_of(page.all("h1")[0]) == "kpreempt compare: not all decided"
+    assert page.all("header")[0].attributes["class"] == "banner warn"
+    assert rows_of(section_of(page, "failed").all("table")[0]) == [["shop/api", "no such class"]]
+
+
+def test_without_events_nothing_is_called_well() -> None:
+    nobody = PreemptionsOfPod(victim=Whereabouts(pod="shop/web-1"))
+    assert parse(page_of(nobody)).all("header")[0].attributes["class"] == "banner warn"
+    known = msgspec.structs.replace(nobody, has_events=True)
+    assert parse(page_of(known)).all("header")[0].attributes["class"] == "banner good"
 
 
 def test_who_preempted_says_who_when_and_why() -> None:
