@@ -31,6 +31,7 @@ from kpreempt.verdict.unread import LIST
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.verdict.occupancy import Occupancy
 
 
 class Run:
@@ -100,12 +101,12 @@ class Run:
             wanted=wanted,
         )
 
-    def write(self, answer: Answer, at: datetime | None) -> bool:
+    def write(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> bool:
         """Write the files, then standard output, which alone has colour. False where its reader has gone away.
 
-        Ages in the answer count to ``at``, where it is known.
+        Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes.
         """
-        options = RenderOptions(width=terminal_width(), verbose=self.request.verbose, now=at)
+        options = RenderOptions(width=terminal_width(), verbose=self.request.verbose, now=at, occupancy=occupancy)
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
@@ -114,10 +115,10 @@ class Run:
         texts = (render_answer(answer, output.format, on_stdout) for output in self.outputs if not output.path)
         return all(write_stdout(text) for text in texts)
 
-    def write_once(self, answer: Answer, at: datetime | None) -> None:
+    def write_once(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> None:
         """Write the only answer, and where the time went if that is wanted."""
         with self.stopwatch.phase("report"):
-            self.write(answer, at)
+            self.write(answer, at, occupancy)
         if self.request.profile_json:
             self.stopwatch.write(self.request.profile_json)
 

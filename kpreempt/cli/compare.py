@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest, Manifests, Pod, Select
+from kpreempt.cli.options import After, AnswerRequest, Manifests, PageOutputs, Pod, Select
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 
 
@@ -51,6 +51,7 @@ class CompareRequest(
         list[str],
         Option(metavar="GATE=true,...", help="With --upgrade-to, both versions have these gates set. Repeatable."),
     ] = []
+    outputs: PageOutputs = []
     fail_on_difference: Annotated[
         bool,
         After("colour"),

@@ -41,6 +41,7 @@ from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.report.answers import PAGE_FORMATS
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM
 from kpreempt.snapshot import decode_object, object_decoder
@@ -55,7 +56,7 @@ _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 def run_compare(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     _check(request)
-    run = Run(request)
+    run = Run(request, PAGE_FORMATS)
     # What is wrong with the plugins is said of any scheduler.
     run.read_scheduler()
     compared = parse_compared(request.algorithms or "", request.extensions)

@@ -93,7 +93,7 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
             "-o",
             "--output",
             metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, wide or markdown, into FILE if given. Repeatable.",
+            help="text (default), json, yaml, jsonl, name, wide, markdown or html, into FILE if given. Repeatable.",
         ),
     ] = []
     verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False

@@ -30,6 +30,7 @@ from kpreempt.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.cli.explain import ExplainRequest
+    from kpreempt.verdict.occupancy import Occupancy
 
 _EXIT_CODES = {
     Outcome.LANDS: 0,
@@ -87,8 +88,18 @@ def run_explain(request: ExplainRequest) -> int:
         records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in run.outputs),
         phases=run.stopwatch,
     )
-    run.write_once(document_of(verdicts), ages)
+    run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
+
+
+def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
+    """How full the nodes are, where they are drawn."""
+    if not any(output.format == "html" for output in run.outputs):
+        return None
+    from kpreempt.analysis.explain.occupancy import occupancy_of
+
+    with run.stopwatch.phase("report"):
+        return occupancy_of(cluster, verdicts)
 
 
 def _submit_to_volcano(request: ExplainRequest) -> int:

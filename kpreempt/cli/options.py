@@ -163,6 +163,17 @@ def _connection(given: dict[str, Any]) -> ConnectionFlags:
 Extending = Annotated["Extensions", Group(_EXTENSIONS, _extensions)]
 Connecting = Annotated["ConnectionFlags", Group(_CONNECTION, _connection)]
 
+# Of commands that write a page, too.
+PageOutputs = Annotated[
+    list[str],
+    Option(
+        "-o",
+        "--output",
+        metavar="FORMAT[=FILE]",
+        help="text (default), json, yaml, jsonl, name, markdown or html, into FILE if given. Repeatable.",
+    ),
+]
+
 
 class ClusterRequest(Request):
     """What is asked of a cluster, in snapshots or at the end of a connection."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, TextIO
 from kpreempt.errors import KpreemptError, UsageError
 
 # These hold all that is known: every step of every candidate, every score. The others show the best.
-WHOLE_FORMATS = ("json", "jsonl", "yaml")
+WHOLE_FORMATS = ("json", "jsonl", "yaml", "html")
 
 
 class Output(NamedTuple):

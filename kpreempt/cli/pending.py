@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from kpreempt.cli.options import After, AnswerRequest
+from kpreempt.cli.options import After, AnswerRequest, PageOutputs
 
 if TYPE_CHECKING:
     from kpreempt.cli.watch import Wait
@@ -20,6 +20,7 @@ class PendingRequest(AnswerRequest):
     watch: Annotated[bool, After("selector"), Option("-w", "--watch", help="Look again and again, until Ctrl-C.")] = (
         False
     )
+    outputs: PageOutputs = []
     interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0
 
 
@@ -35,10 +36,11 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     from kpreempt.cli.watch import begin_page, watch
     from kpreempt.cli.workers import Spread
     from kpreempt.errors import KpreemptError
+    from kpreempt.report.answers import PAGE_FORMATS
 
     selection = select_pods(request)
     _check(request)
-    run = Run(request)
+    run = Run(request, PAGE_FORMATS)
     asked = run.read_scheduler()
     # Kept until a look fails.
     live: list[Connection | None] = []

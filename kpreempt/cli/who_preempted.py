@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from kpreempt.cli.options import AnswerRequest
+from kpreempt.cli.options import AnswerRequest, PageOutputs
 
 
 class WhoPreemptedRequest(
@@ -16,6 +16,7 @@ class WhoPreemptedRequest(
 
     pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was evicted; it may be gone.")]
     namespace: Annotated[str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")] = None
+    outputs: PageOutputs = []
     before: Annotated[
         list[str],
         Option(metavar="PATH", help="A snapshot from before: explain the preemptor there. Repeatable; all are merged."),
@@ -34,10 +35,11 @@ def who_preempted(request: WhoPreemptedRequest) -> int:
     from kpreempt.analysis.who_preempted.before import reconstruct
     from kpreempt.cli.answering import Run
     from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+    from kpreempt.report.answers import PAGE_FORMATS
 
     name = pod_name(request.pod)
     single_use_of_stdin({"--snapshot": request.snapshots, "--before": request.before})
-    run = Run(request)
+    run = Run(request, PAGE_FORMATS)
     asked = run.read_scheduler()
     now = run.now()
     live = run.connect()

@@ -22,6 +22,7 @@ from kpreempt.report.options import RenderOptions
 Answer = msgspec.Struct
 
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
+PAGE_FORMATS = (*ANSWER_FORMATS, "html")
 _CHECK = {
     "text": "check.text:render",
     "markdown": "check.markdown:render",
@@ -36,9 +37,10 @@ _VERDICT = {
     "name": "explain.summary:render_names",
     "wide": "explain.summary:render_wide",
     "markdown": "explain.markdown:render",
+    "html": "explain.html:render",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
-VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown")
+VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
 def _pods(answer: Any) -> Iterable[str]:
@@ -97,12 +99,17 @@ def _once(names: Iterable[str | None]) -> Iterable[str]:
 ROWS = (
     Row("verdict.records:Verdict", _VERDICT, items=_itself, formats=VERDICT_FORMATS, is_list=True),
     Row("verdict.records:VerdictList", _VERDICT, formats=VERDICT_FORMATS, is_list=True),
-    Row("verdict.pending:PendingPods", {"text": "pending.text:render_pending"}),
+    Row(
+        "verdict.pending:PendingPods",
+        {"text": "pending.text:render_pending", "html": "pending.html:render"},
+        formats=PAGE_FORMATS,
+    ),
     Row(
         "verdict.who_preempted:PreemptionsOfPod",
-        {"text": "who_preempted:render_preempted"},
+        {"text": "who_preempted:render_preempted", "html": "who_preempted_html:render"},
         lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
         items=attrgetter("preemptions"),
+        formats=PAGE_FORMATS,
     ),
     Row("verdict.at_risk:PodsAtRisk", {"text": "at_risk:render_risk"}),
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
@@ -127,8 +134,9 @@ ROWS = (
     ),
     Row(
         "verdict.compare:Comparison",
-        {"text": "compare:render_comparison"},
+        {"text": "compare:render_comparison", "html": "compare_html:render"},
         lambda comparison: [item.pod for item in comparison.items if not item.is_same],
+        formats=PAGE_FORMATS,
     ),
     Row("verdict.upgrade:UpgradeComparison", {"text": "upgrade:render_upgrade"}),
     Row(

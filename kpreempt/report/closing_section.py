@@ -42,7 +42,7 @@ def add_event_section(page: Page, verdict: Verdict) -> None:
 
 def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     """``THEN``: what the scheduler does, in order; with ``verbose`` every write."""
-    lines = [_every_write(effect) for effect in verdict.effects] if options.verbose else _in_short(verdict)
+    lines = [every_write(effect) for effect in verdict.effects] if options.verbose else _in_short(verdict)
     if not lines:
         return
     page.blank()
@@ -104,7 +104,8 @@ def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> 
         page.labelled("", Span(f"… and {rest:,} more (--verbose)", "dim"), column=LABEL_COLUMN)
 
 
-def _every_write(effect: Effect) -> Phrase:
+def every_write(effect: Effect) -> Phrase:
+    """What is written to which object."""
     before, between = _EVERY.get(effect.action, (f"{effect.action} ", ": "))
     return (before, strong(effect.target), f"{between}{effect.text}" if effect.text else "")
 

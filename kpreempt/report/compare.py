@@ -25,7 +25,7 @@ _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
-_STEPS: dict[Step, str] = {
+STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
     Step.FILTER: "the filters",
     Step.SCORES: "the scores",
@@ -55,40 +55,45 @@ def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
 
 def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
     if item.error:
-        page.paragraph(strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+        page.paragraph(strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
         return
     words = Span("all decide the same", "good") if item.is_same else Span("the algorithms part", "warn")
-    page.paragraph(strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
+    page.paragraph(strong(title_of(item)), f" (priority {item.priority:,}): ", words, ".")
     page.blank()
     rows = [(_name(each, item), decision_words(each)) for each in item.decisions]
     page.table(rows, aligns=("left", "left"), indent=_INDENT)
     _add_partings(page, item, options)
 
 
-def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None:
-    """Where each parts from the first; those together that part at the same."""
-    base = item.decisions[0].algorithm
+def partings(item: ComparedPod) -> list[list[Decision]]:
+    """The decisions that differ from the first, those together that differ at the same."""
     groups: dict[tuple[object, ...], list[Decision]] = {}
     for decision in item.decisions:
         if decision.differences:
             key = tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
             groups.setdefault(key, []).append(decision)
-    for group in groups.values():
+    return list(groups.values())
+
+
+def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    """Where each parts from the first; those together that part at the same."""
+    base = item.decisions[0].algorithm
+    for group in partings(item):
         others = [each.algorithm for each in group]
         first, *later = group[0].differences
         page.blank()
         page.paragraph(
             *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'parts')} from ", strong(base)),
-            *(" at ", Span(_place(first), "heading")),
+            *(" at ", Span(place_of(first), "heading")),
             hanging=_INDENT,
         )
         _add_sides(page, base, group, 0)
         if options.verbose:
             for index, each in enumerate(later, start=1):
-                page.paragraph(f"then at {_place(each)}", indent=_INDENT)
+                page.paragraph(f"then at {place_of(each)}", indent=_INDENT)
                 _add_sides(page, base, group, index)
         elif later:
-            words = join_names([_STEPS[each.step] for each in later], limit=len(later))
+            words = join_names([STEPS[each.step] for each in later], limit=len(later))
             page.paragraph(Span(f"then they differ in {words}", "dim"), indent=_INDENT, hanging=_INDENT)
 
 
@@ -106,22 +111,17 @@ def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> 
     page.table(rows, aligns=("left", "left"), indent=2 * _INDENT)
 
 
-def _place(difference: Difference) -> str:
+def place_of(difference: Difference) -> str:
+    """The step at which two differ, with the node or rule that it is about."""
     if difference.step == Step.CHOICE:
-        return f"{_STEPS[difference.step]}, rule {difference.subject}"
+        return f"{STEPS[difference.step]}, rule {difference.subject}"
     subject = f", {difference.subject}" if difference.subject else ""
     others = f" and {count(difference.others, 'more node')}" if difference.others else ""
-    return f"{_STEPS[difference.step]}{subject}{others}"
+    return f"{STEPS[difference.step]}{subject}{others}"
 
 
 def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> None:
-    failed = [item for item in comparison.items if item.error]
-    decided = len(comparison.items) - len(failed)
-    style: Style = "warn" if comparison.differing else "good"
-    subject = " and ".join(comparison.algorithms) if len(comparison.algorithms) == 2 else "The algorithms"
-    number = comparison.differing
-    words = f" on {number:,} of {count(decided, 'pod')}." if number else f" on {_all(decided)}."
-    page.paragraph(strong(subject), Span(" differ" if number else " agree", style), words)
+    page.paragraph(*agreement(comparison))
     shown = [item for item in comparison.items if not item.error and (options.verbose or not item.is_same)]
     rows = shown if options.verbose else shown[:_ROWS_SHOWN]
     if rows:
@@ -132,12 +132,24 @@ def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> Non
     differing = [item for item in shown if not item.is_same]
     for item in differing if options.verbose else differing[:_PARTINGS_SHOWN]:
         page.blank()
-        page.paragraph(strong(_title(item)))
+        page.paragraph(strong(title_of(item)))
         _add_partings(page, item, options)
     _add_pairs(page, comparison)
-    for item in failed:
+    for item in comparison.items:
+        if not item.error:
+            continue
         page.blank()
-        page.paragraph(strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+        page.paragraph(strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
+
+
+def agreement(comparison: Comparison) -> Phrase:
+    """On how many of the pods that could be decided the algorithms differ."""
+    decided = sum(not item.error for item in comparison.items)
+    style: Style = "warn" if comparison.differing else "good"
+    subject = " and ".join(comparison.algorithms) if len(comparison.algorithms) == 2 else "The algorithms"
+    number = comparison.differing
+    words = f" on {number:,} of {count(decided, 'pod')}." if number else f" on {_all(decided)}."
+    return (strong(subject), Span(" differ" if number else " agree", style), words)
 
 
 def _all(number: int) -> str:
@@ -151,10 +163,11 @@ def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[s
     for item in items:
         base = item.decisions[0].algorithm
         cells = [
-            _cell(each) if each.algorithm == base or base in each.differs_from else ("=",) for each in item.decisions
+            decision_in_brief(each) if each.algorithm == base or base in each.differs_from else ("=",)
+            for each in item.decisions
         ]
-        steps = dict.fromkeys(_STEPS[each.differences[0].step] for each in item.decisions if each.differences)
-        rows.append(((strong(_title(item)),), *cells, (", ".join(steps),)))
+        steps = dict.fromkeys(STEPS[each.differences[0].step] for each in item.decisions if each.differences)
+        rows.append(((strong(title_of(item)),), *cells, (", ".join(steps),)))
     # Where they part is told below, too.
     if not page.fits(rows, indent=_INDENT):
         rows = [row[:-1] for row in rows]
@@ -171,7 +184,8 @@ def _add_pairs(page: Page, comparison: Comparison) -> None:
     page.table(rows, aligns=("left", "right"), indent=_INDENT)
 
 
-def _title(item: ComparedPod) -> str:
+def title_of(item: ComparedPod) -> str:
+    """The name of the pod, or of its scenario."""
     return item.name or item.pod or "the scenario"
 
 
@@ -196,7 +210,8 @@ def decision_words(decision: Decision) -> Phrase:
     return (Span(word, style), f" {count(number, 'pod')} on {nodes}{named}", Span(spent, "bad"))
 
 
-def _cell(decision: Decision) -> Phrase:
+def decision_in_brief(decision: Decision) -> Phrase:
+    """The node and how many pods are evicted from it, or the outcome where there is none."""
     word, style = _OUTCOMES[decision.outcome]
     if not decision.nodes:
         return (Span(word, style),)

@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.occupancy import Occupancy
 
 
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,6 +15,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``width`` is in terminal cells. ``now`` is what ages count to; without it they count to the time of the dump, and
     where that is unknown too, points in time are shown instead. ``as_list`` makes a list even of one verdict.
+    ``occupancy`` is how full the nodes are, for formats that draw them.
     """
 
     width: int = 80
@@ -21,6 +23,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool = False
     now: datetime | None = None
     as_list: bool = False
+    occupancy: Occupancy | None = None
 
 
 def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:

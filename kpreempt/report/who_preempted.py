@@ -28,15 +28,16 @@ _NAMES = 4
 def render_preempted(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     """A sentence on the last eviction, then each with its evidence."""
     page = Page(options.width)
-    page.paragraph(*_headline(answer, options))
-    page.paragraph(*_victim_facts(answer, options), indent=2, hanging=2)
+    page.paragraph(*preempted_by(answer, options))
+    page.paragraph(*victim_facts(answer, options), indent=2, hanging=2)
     for preemption in answer.preemptions:
         page.blank()
         _add_preemption(page, preemption, are_budgets_unread(answer.assumptions))
     return finished(page, options)
 
 
-def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+    """Whether the pod was preempted, for whom and when, in a sentence or two."""
     victim = strong(answer.victim.pod)
     if not answer.preemptions:
         return (victim, Span(" was not preempted", "good"), ", as far as this snapshot tells: ", *_why_nothing(answer))
@@ -44,7 +45,7 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     when = f", {_age(last, options)}" if last.at else ""
     if last.preemptor is not None:
         node = f" on {last.node}" if last.node else ""
-        return (victim, Span(" was preempted", "warn"), " for ", *_name(last), f"{node}{when}.")
+        return (victim, Span(" was preempted", "warn"), " for ", *name_of_preemptor(last), f"{node}{when}.")
     if last.evidence == Evidence.CONDITION:
         unread = _unread_events(answer)
         why = (
@@ -72,7 +73,8 @@ def _unread_events(answer: PreemptionsOfPod) -> str:
     return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
 
 
-def _name(preemption: Preemption) -> Phrase:
+def name_of_preemptor(preemption: Preemption) -> Phrase:
+    """The preemptor, by its UID where no name is known."""
     preemptor = preemption.preemptor
     assert preemptor is not None
     kind = "pod group " if preemption.is_pod_group else ""
@@ -81,8 +83,9 @@ def _name(preemption: Preemption) -> Phrase:
     return (kind or "a pod of which only the UID is known, ", strong(preemptor.uid))
 
 
-def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
-    facts = [_where_in_words(answer.victim)]
+def victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
+    """Where the victim is now, what owns it, and how long it may still take."""
+    facts = [where_in_words(answer.victim)]
     if answer.victim.owner:
         facts.append(answer.victim.owner)
     if answer.victim.priority is not None:
@@ -101,11 +104,11 @@ def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> 
     when = f"{format_time(preemption.at)}: " if preemption.at else ""
     page.labelled(Span(source, "heading"), when, preemption.message, column=LABEL_COLUMN)
     if preemption.preemptor is not None:
-        facts = _preemptor_facts(preemption.preemptor)
-        page.labelled(Span("FOR", "heading"), *_name(preemption), facts, column=LABEL_COLUMN)
+        facts = preemptor_facts(preemption.preemptor)
+        page.labelled(Span("FOR", "heading"), *name_of_preemptor(preemption), facts, column=LABEL_COLUMN)
     for number, suspect in enumerate(preemption.suspects):
         label = "" if number else "PERHAPS FOR"
-        facts = f" ({_where_in_words(suspect)})"
+        facts = f" ({where_in_words(suspect)})"
         page.labelled(Span(label, "heading"), strong(suspect.pod), facts, column=LABEL_COLUMN)
     if preemption.also:
         also = join_names(preemption.also, limit=_NAMES)
@@ -114,8 +117,9 @@ def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> 
         _add_reconstruction(page, preemption.reconstruction, lacks_budgets)
 
 
-def _preemptor_facts(preemptor: Whereabouts) -> str:
-    facts = [_where_in_words(preemptor)]
+def preemptor_facts(preemptor: Whereabouts) -> str:
+    """Where the preemptor is now, in brackets."""
+    facts = [where_in_words(preemptor)]
     if preemptor.priority is not None:
         facts.append(f"priority {preemptor.priority:,}")
     if preemptor.owner:
@@ -123,7 +127,8 @@ def _preemptor_facts(preemptor: Whereabouts) -> str:
     return f" ({'; '.join(facts)})"
 
 
-def _where_in_words(pod: Whereabouts) -> str:
+def where_in_words(pod: Whereabouts) -> str:
+    """Where a pod is now."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
     on = f" on {pod.node}" if pod.node else ""
     return {
@@ -141,7 +146,7 @@ def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) 
     label = Span("BEFORE", "heading")
     there = " (it was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
     by = f", by {found.algorithm}" if found.algorithm else ""
-    page.labelled(label, f"in the snapshot{when}", there, f"{by}: ", *_result(found), column=LABEL_COLUMN)
+    page.labelled(label, f"in the snapshot{when}", there, f"{by}: ", *result_in_words(found), column=LABEL_COLUMN)
     if found.refusal is not None and not found.refusal.is_success:
         evidence = describe(found.refusal.detail)
         words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
@@ -159,7 +164,8 @@ def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) 
     page.labelled("", f"put back, it could not stay: {why}", *budgets, column=LABEL_COLUMN)
 
 
-def _result(found: Reconstruction) -> Phrase:
+def result_in_words(found: Reconstruction) -> Phrase:
+    """How far the earlier snapshot explains the eviction."""
     nodes = join_names(found.nodes)
     victims = _others(found.victims)
     return {

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count
-from kpreempt.report.check.html_markup import (
-    POLICY,
-    STANDINGS,
-    STYLE,
+from kpreempt.report.check.html_tables import changes, node_maps, outcomes
+from kpreempt.report.check.words import finding_text
+from kpreempt.report.durations import format_time
+from kpreempt.report.html.markup import (
     Html,
     badge,
     clock,
@@ -20,28 +20,15 @@ from kpreempt.report.check.html_markup import (
     name,
     names,
     place,
-    section,
     table,
     tag,
     text,
-    unfolded,
-    void,
     within,
 )
-from kpreempt.report.check.html_tables import (
-    assumptions,
-    budgets,
-    changes,
-    displacement,
-    node_maps,
-    outcomes,
-    stranded,
-    waiting,
-    workloads,
-)
-from kpreempt.report.check.html_timeline import timeline
-from kpreempt.report.check.words import finding_text
-from kpreempt.report.durations import format_time
+from kpreempt.report.html.page import Part, banner, footer, whole_page
+from kpreempt.report.html.parts import assumptions
+from kpreempt.report.html.simulation import budgets, displacement, stranded, waiting, workloads
+from kpreempt.report.html.timeline import timeline
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Displaced
@@ -53,13 +40,12 @@ _PODS_SHOWN = 50
 _CHAIN_SHOWN = 40
 # Between a victim and what takes its place, in the links of a chain.
 _BECOMES = " → "
-_HEAD_LINES = (
-    void("meta", charset="utf-8"),
-    void("meta", http_equiv="Content-Security-Policy", content=POLICY),
-    void("meta", name="referrer", content="no-referrer"),
-    void("meta", name="viewport", content="width=device-width, initial-scale=1"),
-    void("meta", name="robots", content="noindex"),
-)
+STANDINGS = {
+    GateStanding.FAILS: ("fails", "bad"),
+    GateStanding.NOT_NEW: ("not new", "warn"),
+    GateStanding.ACCEPTED: ("accepted", "warn"),
+    GateStanding.WAIVED: ("waived", "warn"),
+}
 
 
 def render(check: Check, options: RenderOptions) -> str:
@@ -68,30 +54,23 @@ def render(check: Check, options: RenderOptions) -> str:
     With ``verbose`` everything is unfolded. Otherwise ``options`` do not matter: a page fits its window, has its own
     colours, and tells times as they are.
     """
+    simulation = check.simulation
     parts = [
-        ("rules", "Rules", rules(check)),
-        ("changes", "What changes", changes(check)),
-        ("timeline", "Timeline", timeline(check.simulation)),
-        ("victims", "Who has to go", displacement(check.simulation)),
-        ("nodes", "Nodes", node_maps(check.nodes, check.spare)),
-        ("budgets", "Budgets", budgets(check.simulation)),
-        ("workloads", "Workloads", workloads(check.simulation)),
-        ("waiting", "Waiting", waiting(check.simulation)),
-        ("stranded", "Stranded", stranded(check.simulation)),
-        ("outcomes", "Outcomes", outcomes(check)),
-        ("assumptions", "Assumptions", assumptions(check.assumptions)),
+        Part("rules", "Rules", "Rules", rules(check)),
+        Part("changes", "What changes", "What changes", changes(check)),
+        Part("timeline", "Timeline", "Timeline", timeline(simulation)),
+        Part("victims", "Who has to go", "Who has to go", displacement(simulation)),
+        Part("nodes", "Nodes", "Nodes that change", node_maps(check.nodes, check.spare)),
+        Part("budgets", "Budgets", "Disruption budgets", budgets(simulation)),
+        Part("workloads", "Workloads", "Workloads", workloads(simulation)),
+        Part("waiting", "Waiting", "What waits in the end", waiting(simulation)),
+        Part("stranded", "Stranded", "What is stranded", stranded(simulation)),
+        Part("outcomes", "Outcomes", "What may come up", outcomes(check)),
+        Part("assumptions", "Assumptions", "Assumptions", assumptions(check.assumptions)),
     ]
-    links = (tag("li", tag("a", words, href=f"#{anchor}")) for anchor, words, markup in parts if markup)
-    contents = tag("nav", tag("ul", *links), aria_label="Contents") + Html("\n")
-    style = Html(f"<style>{STYLE}</style>")
-    title = tag("title", f"kpreempt check: {_verdict(check)}")
-    head = tag("head", Html("\n"), join([*_HEAD_LINES, title, style], Html("\n")), Html("\n"))
-    main = tag("main", Html("\n"), _banner(check), contents, *(markup for _, _, markup in parts))
-    body = tag("body", Html("\n"), main, Html("\n"), _footer(check), Html("\n"))
-    page = tag("html", Html("\n"), head, Html("\n"), body, lang="en")
-    if options.verbose:
-        page = unfolded(page)
-    return f"<!DOCTYPE html>\n{page}\n"
+    title = f"kpreempt check: {_verdict(check)}"
+    ends = footer("check", check.api_version)
+    return whole_page(title, _banner(check), parts, ends, is_unfolded=options.verbose)
 
 
 def _verdict(check: Check) -> str:
@@ -100,11 +79,8 @@ def _verdict(check: Check) -> str:
 
 def _banner(check: Check) -> Html:
     tone, sign = ("good", "✓") if check.passed else ("bad", "✗")
-    title = tag("h1", "kpreempt check: ", tag("span", f"{sign} {_verdict(check)}"))
-    numbers = join(_number(label, number, is_bad) for label, number, is_bad in _counts(check))
-    facts = tag("p", _facts(check), class_="facts")
-    banner = tag("header", title, tag("dl", numbers, class_="counts"), facts, class_=f"banner {tone}")
-    return banner + Html("\n")
+    title = join(["kpreempt check: ", tag("span", f"{sign} {_verdict(check)}")])
+    return banner(tone, title, _counts(check), _facts(check))
 
 
 def _counts(check: Check) -> list[tuple[str, int, bool]]:
@@ -125,10 +101,6 @@ def _counts(check: Check) -> list[tuple[str, int, bool]]:
     return [(label, number, is_bad) for label, number, is_bad in counts if number or label != "known or waived"]
 
 
-def _number(label: str, number: int, is_bad: bool) -> Html:
-    return tag("div", tag("dt", label), tag("dd", f"{number:,}"), class_="bad" if is_bad else None)
-
-
 def _facts(check: Check) -> str:
     cluster = check.cluster
     facts = [f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
@@ -144,15 +116,11 @@ def _facts(check: Check) -> str:
     return " · ".join(facts)
 
 
-def _footer(check: Check) -> Html:
-    return tag("footer", f"Written by kpreempt check ({check.api_version}). -o json has everything that is cut here.")
-
-
 def rules(check: Check) -> Html:
     """The table of rules, and the findings of each that is broken: first those that shut the gate."""
     columns = ("Rule", "Result", "Measured", "Allowed")
     overview = table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
-    return section("rules", "Rules", overview, _findings(check))
+    return overview + _findings(check)
 
 
 def _row(rule: RuleResult) -> list[str]:

@@ -58,7 +58,7 @@ def add_proposals(
     page.blank()
     label = Span("CHANGES", "heading")
     if not proposals:
-        page.labelled(label, _nothing_found(search), column=LABEL_COLUMN)
+        page.labelled(label, nothing_found(search), column=LABEL_COLUMN)
         return
     is_pair = all(len(_kinds(proposal)) > 1 for proposal in proposals)
     these = "this" if len(proposals) == 1 else "any one of these, the least intrusive first,"
@@ -110,7 +110,8 @@ def join_options(proposal: Proposal) -> str:
     return " ".join(f"{name}{equals}{shlex.quote(value) if equals else ''}" for name, equals, value in split)
 
 
-def _nothing_found(search: ProposalSearch) -> str:
+def nothing_found(search: ProposalSearch) -> str:
+    """That no change was found, and how far it was sought."""
     asked_again = f"; {_asked_again(search)}" if search.extender_calls else ""
     if search.failing_extender:
         return f"not sought: extender {search.failing_extender} fails, which no change mends"

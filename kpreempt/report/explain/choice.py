@@ -137,7 +137,7 @@ def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> N
     if not verdict.feasible_nodes and not verdict.scores:
         return
     page.blank()
-    page.labelled(Span("2 SCORES", "heading"), *_summary(verdict), column=LABEL_COLUMN)
+    page.labelled(Span("2 SCORES", "heading"), *describe_scores(verdict), column=LABEL_COLUMN)
     if len(verdict.scores) < 2 or (_is_taken_unscored(verdict) and not options.verbose):
         return
     ranked = sorted(verdict.scores, key=lambda node: -verdict.scores[node])
@@ -145,7 +145,7 @@ def add_score_section(page: Page, verdict: Verdict, options: RenderOptions) -> N
     tied = verdict.chosen_nodes[: max(_TIED_SHOWN, _NODES_SHOWN - len(others))]
     nodes = ranked if options.verbose else [*tied, *others][:_NODES_SHOWN]
     _add_table(page, verdict, nodes)
-    silent = _silent_plugins(verdict)
+    silent = silent_plugins(verdict)
     if silent:
         page.paragraph(Span(f"0 everywhere: {', '.join(silent)}", "dim"), indent=2, hanging=2)
     if rest := len(ranked) - len(nodes):
@@ -157,7 +157,8 @@ def _is_taken_unscored(verdict: Verdict) -> bool:
     return verdict.lands_on == [verdict.pod.nominated_node_name]
 
 
-def _summary(verdict: Verdict) -> Phrase:
+def describe_scores(verdict: Verdict) -> Phrase:
+    """Which node has the best score, and what part of the nodes is scored."""
     chosen = verdict.chosen_nodes
     if _is_taken_unscored(verdict):
         return (
@@ -184,25 +185,26 @@ def _summary(verdict: Verdict) -> Phrase:
 
 
 def _add_table(page: Page, verdict: Verdict, nodes: Sequence[str]) -> None:
-    silent = set(_silent_plugins(verdict))
+    silent = set(silent_plugins(verdict))
     rows: list[Row] = [
         (plugin, [(f"{verdict.plugin_scores.get(node, {}).get(plugin, 0):,}",) for node in nodes])
-        for plugin in _plugins(verdict)
+        for plugin in scoring_plugins(verdict)
         if plugin not in silent
     ]
     rows.append(("total", [(strong(f"{verdict.scores.get(node, 0):,}"),) for node in nodes]))
     add_comparison(page, nodes, rows)
 
 
-def _plugins(verdict: Verdict) -> list[str]:
+def scoring_plugins(verdict: Verdict) -> list[str]:
+    """All plugins that give scores."""
     return list(dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores))
 
 
-def _silent_plugins(verdict: Verdict) -> list[str]:
+def silent_plugins(verdict: Verdict) -> list[str]:
     """The plugins that rate every node 0."""
     return [
         plugin
-        for plugin in _plugins(verdict)
+        for plugin in scoring_plugins(verdict)
         if not any(scores.get(plugin) for scores in verdict.plugin_scores.values())
     ]
 

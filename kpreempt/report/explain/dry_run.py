@@ -25,20 +25,26 @@ _NODES_SHOWN = 3
 
 def add_eligibility_section(page: Page, verdict: Verdict) -> None:
     """``2 ELIGIBLE``: whether the pod may evict at all."""
-    eligibility = verdict.eligibility
-    if eligibility is None:
+    if verdict.eligibility is None:
         return
     page.blank()
-    if eligibility.eligible:
-        policy = verdict.pod.preemption_policy
-        # Only an old scheduler lets such a pod evict others.
-        passed_over = ", which does not count here" if policy == "Never" else ""
-        phrase: Phrase = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}")
-        if verdict.pod.nominated_node_name:
-            phrase = (*phrase, f", and nothing terminating on {verdict.pod.nominated_node_name} holds it back")
-    else:
-        phrase = (Span("no", "bad"), f": {eligibility.reason}")
-    page.labelled(Span("2 ELIGIBLE", "heading"), *phrase, column=LABEL_COLUMN)
+    page.labelled(Span("2 ELIGIBLE", "heading"), *describe_eligibility(verdict), column=LABEL_COLUMN)
+
+
+def describe_eligibility(verdict: Verdict) -> Phrase:
+    """Whether the pod may evict at all, and why; nothing where that was not asked."""
+    eligibility = verdict.eligibility
+    if eligibility is None:
+        return ()
+    if not eligibility.eligible:
+        return (Span("no", "bad"), f": {eligibility.reason}")
+    policy = verdict.pod.preemption_policy
+    # Only an old scheduler lets such a pod evict others.
+    passed_over = ", which does not count here" if policy == "Never" else ""
+    phrase: Phrase = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}")
+    if verdict.pod.nominated_node_name:
+        phrase = (*phrase, f", and nothing terminating on {verdict.pod.nominated_node_name} holds it back")
+    return phrase
 
 
 def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -46,7 +52,7 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     if verdict.eligibility is None or not verdict.eligibility.eligible:
         return
     page.blank()
-    page.labelled(Span("3 DRY RUN", "heading"), *_summary(verdict), column=LABEL_COLUMN)
+    page.labelled(Span("3 DRY RUN", "heading"), *describe_dry_run(verdict), column=LABEL_COLUMN)
     ordered = order_by_survival(verdict)
     in_full = len(ordered) if options.verbose else _in_full(ordered)
     for candidate in ordered[:in_full]:
@@ -75,7 +81,8 @@ def _evictable(verdict: Verdict) -> str:
     return f"the pods that {verdict.eviction_rule} may evict" if verdict.eviction_rule else "lower-priority pods"
 
 
-def _summary(verdict: Verdict) -> Phrase:
+def describe_dry_run(verdict: Verdict) -> Phrase:
+    """How many nodes were tried, and how many are candidates."""
     tried = len(verdict.potential_nodes)
     if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
         return (Span("no node is tried: the preemption ends in an error", "bad"),)
@@ -96,7 +103,7 @@ def _in_full(ordered: Sequence[Candidate]) -> int:
 
 def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: RenderOptions) -> None:
     """A candidate with its cost, and the steps of choosing its victims where they were recorded."""
-    page.paragraph(strong(candidate.node), "  ", *_cost(candidate, verdict), indent=2, hanging=2)
+    page.paragraph(strong(candidate.node), "  ", *describe_cost(candidate, verdict), indent=2, hanging=2)
     if not candidate.steps:
         return
     in_short = is_crowd(verdict, options)
@@ -129,7 +136,7 @@ def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:
 
 
 def _step_row(step: Reprieve, age: str) -> tuple[Phrase, ...]:
-    spent = _name_spent(step) if step.violates_budget else ""
+    spent = name_spent(step) if step.violates_budget else ""
     fate: Phrase
     if step.kept:
         fate = (Span("stays", "good"), f" (tried first: {spent} is spent)" if spent else "")
@@ -139,18 +146,25 @@ def _step_row(step: Reprieve, age: str) -> tuple[Phrase, ...]:
     return ((step.pod,), (f"{step.priority:,}",), (age,), fate)
 
 
-def _name_spent(step: Reprieve) -> str:
+def name_spent(step: Reprieve) -> str:
+    """The budgets that the step's eviction would violate."""
     names = [bare_name(use.budget) for use in step.budgets if use.left < 0]
     return f"budget {' and '.join(names)}" if names else "a budget"
 
 
-def _cost(candidate: Candidate, verdict: Verdict) -> Phrase:
+def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
+    """How many pods would be evicted there, and how many evictions would violate budgets."""
     victims, violations = len(candidate.victims), candidate.num_pdb_violations
     return (
         count(victims, "victim"),
         ", ",
         Span(count(violations, "budget violation"), "bad") if violations else _no_violations(verdict),
     )
+
+
+def knows_budgets(verdict: Verdict) -> bool:
+    """Whether the scheduler asks for budgets, and they could be read."""
+    return verdict.algorithm not in _WITHOUT_BUDGETS and not are_budgets_unread(verdict.assumptions)
 
 
 def _no_violations(verdict: Verdict) -> Span:
@@ -178,7 +192,7 @@ def _add_summaries(page: Page, candidates: Sequence[Candidate], verdict: Verdict
         each = " each" if len(nodes) > 1 else ""
         more = f" and {len(nodes) - _NODES_SHOWN:,} more" if len(nodes) > _NODES_SHOWN else ""
         names = ", ".join(nodes[:_NODES_SHOWN])
-        page.paragraph(f"{names}{more}", "  ", *_cost(sample[nodes[0]], verdict), each, indent=2, hanging=2)
+        page.paragraph(f"{names}{more}", "  ", *describe_cost(sample[nodes[0]], verdict), each, indent=2, hanging=2)
 
 
 def _range(numbers: Sequence[int], noun: str) -> str:

@@ -13,7 +13,7 @@ from kpreempt.verdict import Code, Status, Verdict
 def add_filter_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     """``1 FILTER``: how many nodes fit, and why the others do not."""
     page.blank()
-    page.labelled(Span("1 FILTER", "heading"), *_summary(verdict), column=LABEL_COLUMN)
+    page.labelled(Span("1 FILTER", "heading"), *describe_fitting(verdict), column=LABEL_COLUMN)
     if verdict.pre_filter is not None:
         _add_pre_filter(page, verdict.pre_filter)
         return
@@ -24,7 +24,8 @@ def add_filter_section(page: Page, verdict: Verdict, options: RenderOptions) -> 
         add_failures(page, failures, options, indent=2, depth=_depth(verdict, options))
 
 
-def _summary(verdict: Verdict) -> Phrase:
+def describe_fitting(verdict: Verdict) -> Phrase:
+    """How many nodes fit, or why none was looked at."""
     total = len(verdict.filter)
     fitting = sum(status.is_success for status in verdict.filter.values())
     if not total:
@@ -48,10 +49,21 @@ def _add_pre_filter(page: Page, status: Status) -> None:
     page.paragraph(f"evicting pods {may} change that", indent=2)
 
 
-def _is_hope_unknown(verdict: Verdict) -> bool:
+def is_hope_unknown(verdict: Verdict) -> bool:
     """Without codes only the nodes that are tried tell where there is hope, and a pod that may not evict tries none."""
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     return not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
+
+
+def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status]]:
+    """The refused nodes on which evictions may help, and the others."""
+    tried = set(verdict.potential_nodes)
+    hopeful = {
+        node: status
+        for node, status in verdict.filter.items()
+        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
+    }
+    return hopeful, {node: status for node, status in verdict.filter.items() if node not in hopeful}
 
 
 def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
@@ -61,16 +73,10 @@ def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
 def _add_by_hope(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     """Where no node fits: first the nodes on which evictions may help, then the others."""
     depth = _depth(verdict, options)
-    if _is_hope_unknown(verdict):
+    if is_hope_unknown(verdict):
         add_failures(page, verdict.filter, options, indent=2, depth=depth)
         return
-    tried = set(verdict.potential_nodes)
-    hopeful = {
-        node: status
-        for node, status in verdict.filter.items()
-        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
-    }
-    hopeless = {node: status for node, status in verdict.filter.items() if node not in hopeful}
+    hopeful, hopeless = split_by_hope(verdict)
     if hopeful:
         title: Phrase = (strong(count(len(hopeful), "node")), " where evicting pods may help:")
         add_titled_failures(page, title, hopeful, options, depth=depth)

@@ -23,22 +23,16 @@ from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts,
 from kpreempt.report.explain.node import add_node_section
 from kpreempt.report.explain.summary import name_destinations, outcome_in_words
 from kpreempt.report.explain.victims import add_victims_section
+from kpreempt.report.explain.volumes import competitions
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.simulation_words import INDENT, add_displaced, budget_phrase, simulation_summary, tell_step_by_step
 from kpreempt.verdict import Outcome, Verdict
-from kpreempt.verdict.chance import VolumeChoice, VolumeFit
 
 _LINES_SHOWN = 12
 
 _GROUPS_SHOWN = 5
 _NAMES_SHOWN = 4
-_FITS = {
-    VolumeFit.EVERY_ORDER: "there is room in every order, and the score differs",
-    VolumeFit.SOME_ORDERS: "there is room in some orders, and in others not",
-    VolumeFit.NO_ORDER: "there is room in no order, and the reason differs",
-    VolumeFit.UNKNOWN: "there are too many orders to say whether there is room",
-}
 
 
 def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
@@ -120,9 +114,7 @@ def add_volumes_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     choices = verdict.volume_choices
     if choices is None:
         return
-    groups: dict[str, list[str]] = {}
-    for choice in choices.nodes:
-        groups.setdefault(_competition(choice), []).append(choice.node)
+    groups = competitions(choices)
     page.blank()
     taken = "equal ones are taken in a random order, here in that of the input"
     page.labelled(Span("VOLUMES", "heading"), taken, column=LABEL_COLUMN)
@@ -131,9 +123,3 @@ def add_volumes_section(page: Page, verdict: Verdict, options: RenderOptions) ->
         page.paragraph(strong(join_names(nodes, limit=_NAMES_SHOWN)), f"  {competition}", indent=2, hanging=2)
     if rest := len(groups) - len(shown):
         page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
-
-
-def _competition(choice: VolumeChoice) -> str:
-    claims = join_names(choice.claims, limit=_NAMES_SHOWN)
-    volumes = join_names(choice.volumes, limit=_NAMES_SHOWN)
-    return f"{claims}: among {volumes} {_FITS[choice.fits]}"

@@ -61,7 +61,7 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
     page = Page(options.width)
     items = {item.pod: item for item in pending.items}
     if not items:
-        page.paragraph(_nothing(pending))
+        page.paragraph(nothing_pending(pending))
     for group in pending.groups:
         page.blank()
         _add_group(page, group, [items[name] for name in group.pods], pending, options)
@@ -74,7 +74,7 @@ def render_pending(pending: PendingPods, options: RenderOptions) -> str:
     return finished(page, options)
 
 
-def _nothing(pending: PendingPods) -> str:
+def nothing_pending(pending: PendingPods) -> str:
     """That no pod is pending of those asked about, and where others are."""
     namespace, others = pending.namespace, dict(pending.not_asked)
     where = f" in namespace {namespace}" if namespace else ""
@@ -98,15 +98,10 @@ def _nothing(pending: PendingPods) -> str:
 def _add_group(
     page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods, options: RenderOptions
 ) -> None:
-    label, style = _LABELS[group.outcome]
-    words = _WORDS.get(group.outcome, "{} not scheduled")
-    if group.state is not None:
-        label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
-    elif group.refused_for_good:
-        label, words = "NEVER", "{} can never land on these nodes"
+    label, style, words = group_in_words(group, len(items))
     cause = f": {group.cause}" if group.cause else ""
-    page.paragraph(Span(label, style), "  ", words.format(count(len(items), "pod")), cause, hanging=_INDENT)
-    rows = _alike(items)
+    page.paragraph(Span(label, style), "  ", words, cause, hanging=_INDENT)
+    rows = alike(items)
     shown = rows if options.verbose else rows[:_ROWS_SHOWN]
     for row in shown:
         _add_row(page, row, pending, options)
@@ -114,7 +109,18 @@ def _add_group(
         page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
 
 
-def _alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
+def group_in_words(group: PendingGroup, pods: int) -> tuple[str, Style, str]:
+    """What the pods of a group have in common: a label with its style, and a sentence without a full stop."""
+    label, style = _LABELS[group.outcome]
+    words = _WORDS.get(group.outcome, "{} not scheduled")
+    if group.state is not None:
+        label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
+    elif group.refused_for_good:
+        label, words = "NEVER", "{} can never land on these nodes"
+    return label, style, words.format(count(pods, "pod"))
+
+
+def alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
     """Pods of one owner of which the same is to say, together."""
     rows: dict[tuple[object, ...], list[PendingPod]] = {}
     for item in items:
@@ -164,8 +170,12 @@ def _facts(row: Sequence[PendingPod]) -> Phrase:
 
 
 def _add_notes(page: Page, pending: PendingPods) -> None:
-    """What the places and the verdicts do not say."""
     page.blank()
+    page.paragraph(Span(notes_in_words(pending), "dim"))
+
+
+def notes_in_words(pending: PendingPods) -> str:
+    """What the places and the verdicts do not say."""
     notes = ["Each pod is judged alone, as if it came next; the numbers are places in the scheduling queue."]
     unsure = sum(
         item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
@@ -178,14 +188,19 @@ def _add_notes(page: Page, pending: PendingPods) -> None:
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
         notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'was')} not asked about.")
-    page.paragraph(Span(" ".join(notes), "dim"))
+    return " ".join(notes)
 
 
 def summary_lines(pending: PendingPods) -> list[str]:
     """At most five lines of at most 79 characters, safe to paste."""
+    return [_cut(printable(line)) for line in summary_sentences(pending)]
+
+
+def summary_sentences(pending: PendingPods) -> list[str]:
+    """The summary, whole: counts, evictions, who waits, what is unschedulable, and who is first."""
     items = pending.items
     lines = [_counts(pending), _evictions(pending), _waiting(items), _unschedulable(items), _next(pending)]
-    return [_cut(printable(line)) for line in lines if line]
+    return [line for line in lines if line]
 
 
 def _counts(pending: PendingPods) -> str:

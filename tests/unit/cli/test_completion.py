@@ -209,8 +209,11 @@ def test_zsh_takes_the_script() -> None:
 
 
 def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
-    assert offered("pending", "-o", "")[0] == ["text", "json", "yaml", "jsonl", "name", "markdown"]
-    assert "wide" in offered("explain", "-o", "")[0]
+    common = ["text", "json", "yaml", "jsonl", "name", "markdown"]
+    assert offered("at-risk", "-o", "")[0] == common
+    for command in ("pending", "compare", "who-preempted"):
+        assert offered(command, "-o", "")[0] == [*common, "html"]
+    assert offered("explain", "-o", "")[0] == [*common[:5], "wide", "markdown", "html"]
 
 
 def test_algorithms_to_compare_follow_each_other() -> None:

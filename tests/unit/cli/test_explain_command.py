@@ -312,3 +312,19 @@ def test_what_is_proposed_for_a_node_works_when_its_options_are_given(kpreempt: 
 
 def test_a_cordoned_node_can_be_opened(names: Callable[..., str]) -> None:
     assert names(*ASK, "--cordon", "node-b", "--uncordon", "node-b") == "node/node-b\n"
+
+
+def test_a_page_has_the_nodes_drawn_and_leaves_the_json_as_it_is(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    page, alone, beside = tmp_path / "page.html", tmp_path / "alone.json", tmp_path / "beside.json"
+    assert kpreempt(*ASK, "-o", f"json={alone}").returncode == 0
+    assert kpreempt(*ASK, "-o", f"html={page}", "-o", f"json={beside}").returncode == 0
+    assert beside.read_text() == alone.read_text()
+    markup = page.read_text()
+    assert markup.startswith("<!DOCTYPE html>")
+    assert "1.25 freed" in markup
+    assert "\x1b" not in kpreempt(*ASK, "--color", "always", "-o", "html").stdout
+
+
+def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
+    run = kpreempt(*ASK, "--algorithm", "volcano-1.8", "-o", "html")
+    assert (run.returncode, run.stderr.splitlines()[0]) == (2, "-o html: there is no format 'html'")

@@ -53,6 +53,15 @@ def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpree
         assert all(len(line) <= 80 for line in run.stdout.splitlines()) or format_name == "yaml"
 
 
+@pytest.mark.parametrize("arguments", [PENDING, [*WHO, *BEFORE]], ids=["pending", "who-preempted"])
+def test_what_has_a_page_writes_it(kpreempt: Kpreempt, arguments: list[str]) -> None:
+    run = kpreempt(*arguments, "-o", "html")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("<!DOCTYPE html>")
+    refused = kpreempt(*AT_RISK, "-o", "html")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
 def test_names_are_those_of_the_pods(kpreempt: Kpreempt) -> None:
     assert kpreempt(*PENDING, "-n", "shop", "-o", "name").stdout == "pod/checkout-1\npod/api-1\npod/api-2\n"
     assert kpreempt(*WHO, "-o", "name").stdout == "pod/checkout-1\n"

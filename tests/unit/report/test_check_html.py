@@ -11,21 +11,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from kpreempt.report.check.html import STANDINGS
 from kpreempt.report.check.html import render as render_check_html
-from kpreempt.report.check.html_markup import (
-    DARK,
-    LIGHT,
-    STANDINGS,
-    WORKLOADS_DARK,
-    WORKLOADS_LIGHT,
-    Html,
-    join,
-    table,
-    tag,
-    text,
-    within,
-)
-from kpreempt.report.check.html_timeline import (
+from kpreempt.report.check.words import finding_text
+from kpreempt.report.html.lanes import (
     WIDTH,
     Scale,
     ready_path,
@@ -34,7 +23,8 @@ from kpreempt.report.check.html_timeline import (
     workload_names,
     workload_of,
 )
-from kpreempt.report.check.words import finding_text
+from kpreempt.report.html.markup import Html, join, table, tag, text, within
+from kpreempt.report.html.style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, OutcomeShare, RuleId
 from kpreempt.verdict.simulation import (

@@ -1,221 +1,9 @@
-"""What a check's page is made of: markup, in which text is escaped, the words for constants, and the style.
-
-Lists stop where a page would grow too long. The style has colours for light and dark, and widths from phones to A4.
-"""
+"""The style of every page: colours for light and dark, and widths from phones to A4."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
-from collections.abc import Callable, Iterable, Sequence
-from typing import Self, TypeVar
-
-from kpreempt.report import simulation_words as play_words
-from kpreempt.report.escape import printable
-from kpreempt.verdict.check import ChangeKind, GateStanding
-from kpreempt.verdict.simulation import SimulationEnd, StrandedKind
-
-STANDINGS = {
-    GateStanding.FAILS: ("fails", "bad"),
-    GateStanding.NOT_NEW: ("not new", "warn"),
-    GateStanding.ACCEPTED: ("accepted", "warn"),
-    GateStanding.WAIVED: ("waived", "warn"),
-}
-CHANGES = {
-    ChangeKind.CREATED: "created",
-    ChangeKind.ROLLED: "rolled out",
-    ChangeKind.SCALED: "scaled",
-    ChangeKind.UPDATED: "updated",
-    ChangeKind.DELETED: "deleted",
-    ChangeKind.UNCHANGED: "unchanged",
-}
-STRANDED = {
-    StrandedKind.AFFINITY: "has to be near a pod that is gone",
-    StrandedKind.SERVICE: "has no ready pod",
-    StrandedKind.DAEMON_SET: "cannot come back to its node",
-}
-ENDS = {
-    SimulationEnd.SETTLED: "comes to rest",
-    SimulationEnd.LOOP: "goes round for ever",
-    SimulationEnd.BROKEN_OFF: "broken off; more would happen",
-}
-# Longer than any name that Kubernetes knows with its namespace, and than most messages.
-_TEXT_SHOWN = 600
-# So many rows are shown at once; the others unfold, and are there on paper.
-_ROWS_SHOWN = 12
-# A few more than would be shown are shown, too.
-_WORTH_FOLDING = 4 / 3
-_T = TypeVar("_T")
-_FOLDED = '<details class="fold">'
-_UNFOLDED = '<details class="fold" open>'
-
-
-class Html(str):
-    """Markup. Everything else that is put into a page is text, and escaped."""
-
-    __slots__ = ()
-
-    def __add__(self, other: str) -> Self:
-        return type(self)(str(self) + _markup(other))
-
-
-def _markup(part: str) -> str:
-    return str(part) if isinstance(part, Html) else text(part)
-
-
-def text(words: str) -> Html:
-    """Words as text: what does not show as itself is written as what it is, and very long ones are cut."""
-    if len(words) > _TEXT_SHOWN:
-        words = f"{words[:_TEXT_SHOWN]}… ({len(words) - _TEXT_SHOWN:,} more characters)"
-    return Html(html.escape(printable(words)))
-
-
-def join(parts: Iterable[str], separator: str = "") -> Html:
-    """The parts one after the other, text escaped."""
-    return Html(_markup(separator).join(_markup(part) for part in parts))
-
-
-def tag(element: str, *content: str, **attributes: str | int | None) -> Html:
-    """An element with its content. ``class_`` is the attribute ``class``, ``aria_label`` ``aria-label``.
-
-    Attributes that are ``None`` or empty are left out.
-    """
-    return Html(f"<{element}{_attributes(attributes)}>{join(content)}</{element}>")
-
-
-def void(element: str, **attributes: str | int | None) -> Html:
-    """An element that has no content and no end."""
-    return Html(f"<{element}{_attributes(attributes)}>")
-
-
-def _attributes(attributes: dict[str, str | int | None]) -> str:
-    named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
-    return "".join(f' {name}="{text(str(value))}"' for name, value in named if value is not None and value != "")
-
-
-def name(of: str) -> Html:
-    """A name from the input, kept apart from the words around it whichever way it is written."""
-    return tag("bdi", of)
-
-
-def message(words: str) -> Html:
-    """Words from the input, which may be one very long one."""
-    return tag("span", words, class_="message")
-
-
-def names(several: Iterable[str], *, limit: int, total: int | None = None) -> Html:
-    """Names with commas, the first ``limit`` of them and how many more there are."""
-    listed = list(several)
-    shown = join((name(each) for each in listed[:limit]), ", ")
-    left = (len(listed) if total is None else total) - min(len(listed), limit)
-    return shown + f" and {left:,} more" if left > 0 else shown
-
-
-def badge(words: str, tone: str) -> Html:
-    """A word that stands out; ``tone`` is ``good``, ``bad``, ``warn`` or ``dim``."""
-    return tag("span", words, class_=f"badge {tone}")
-
-
-def table(
-    caption: str,
-    columns: Iterable[str],
-    row: Callable[[_T], Iterable[str]],
-    items: Sequence[_T],
-    *,
-    limit: int,
-    what: str,
-) -> Html:
-    """A table with a ``row`` for each of the items, which begins with its heading; ``what`` names them.
-
-    Rows beyond the first ones unfold, and those after about ``limit`` bytes are left out.
-    """
-    heads = list(columns)
-    lines, left = within(lambda item: _row(heads, row(item)), items, limit)
-    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
-    shown = _ROWS_SHOWN if len(lines) > _ROWS_SHOWN * _WORTH_FOLDING else len(lines)
-    whole = tag("table", tag("caption", caption), head, tag("tbody", *lines[:shown]), class_="stack") + Html("\n")
-    if lines[shown:]:
-        again = tag("caption", f"{caption}, continued")
-        rest = tag("table", again, head, tag("tbody", *lines[shown:]), class_="stack")
-        whole += fold(f"{len(lines) - shown:,} more {what}", rest)
-    return whole + cut_note(left, what)
-
-
-def _row(heads: list[str], cells: Iterable[str]) -> Html:
-    first, *others = cells
-    # A narrow screen shows the head of the column beside each cell.
-    rest = (tag("td", cell, data_label=head) for head, cell in zip(heads[1:], others, strict=True))
-    return tag("tr", tag("th", first, scope="row"), *rest) + Html("\n")
-
-
-def fold(summary: str, content: str) -> Html:
-    """Content that unfolds on a screen, and that is there on paper folded or not.
-
-    What a closed ``details`` holds is lost in print in many browsers, so it stands after it, and the style hides it.
-    """
-    switch = Html(f"{_FOLDED}{tag('summary', summary)}</details>")
-    return switch + tag("div", content, class_="folded") + Html("\n")
-
-
-def unfolded(page: Html) -> Html:
-    """The page with everything unfolded from the start; in text the mark-up is escaped, and so is not found."""
-    return Html(page.replace(_FOLDED, _UNFOLDED))
-
-
-def within(show: Callable[[_T], Html], items: Sequence[_T], limit: int) -> tuple[list[Html], int]:
-    """The first items as ``show`` has them, as many as ``limit`` bytes hold (one at least), and how many are left."""
-    taken: list[Html] = []
-    size = 0
-    for item in items:
-        piece = show(item)
-        size += len(piece.encode())
-        if taken and size > limit:
-            break
-        taken.append(piece)
-    return taken, len(items) - len(taken)
-
-
-def folded_list(
-    kind: str, show: Callable[[_T], Html], items: Sequence[_T], *, limit: int, what: str, shown: int, class_: str
-) -> Html:
-    """A list (``kind`` is ``ol`` or ``ul``) of what ``show`` makes of the items; those after ``shown`` unfold."""
-    lines, left = within(show, items, limit)
-    if len(lines) <= shown * _WORTH_FOLDING:
-        shown = len(lines)
-    whole = tag(kind, *lines[:shown], class_=class_) + Html("\n")
-    if lines[shown:]:
-        start = shown + 1 if kind == "ol" else None
-        whole += fold(f"{len(lines) - shown:,} more {what}", tag(kind, *lines[shown:], class_=class_, start=start))
-    return whole + cut_note(left, what)
-
-
-def cut_note(left: int, what: str) -> Html:
-    """That ``left`` of something are not on the page, and where they are; nothing where none are."""
-    if not left:
-        return Html("")
-    words = f"{left:,} more {what} are left out here, so that the page stays small; -o json has them all."
-    return tag("p", words, class_="note") + Html("\n")
-
-
-def section(identifier: str, heading: str, *content: str) -> Html:
-    """A section of the page under its heading."""
-    title = tag("h2", heading, id=identifier)
-    return tag("section", title, Html("\n"), *content, aria_labelledby=identifier) + Html("\n")
-
-
-def clock(seconds: float) -> str:
-    """A time from the start, short ones to a tenth of a second: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
-    if seconds < 10 and seconds != round(seconds):
-        return f"{seconds:.1f}s"
-    return play_words.clock(seconds)
-
-
-def place(source: str, line: int, origin: str) -> str:
-    """Where something is written: ``api.yaml:12``, with what a stream says that it came from."""
-    at = f"{source}:{line}" if source and line else source
-    return f"{origin} ({at})" if origin and at else origin or at
-
 
 # Text on grounds keeps a contrast of 4.5 to 1 at least, marks and bars 3 to 1.
 LIGHT = {
@@ -271,11 +59,16 @@ svg{overflow:visible;display:block}
 .note{font-size:.9rem}
 .badge{display:inline-block;border:1px solid currentColor;border-radius:.3rem;padding:0 .4em;font-size:.85em;
 font-weight:600;white-space:nowrap}
+.badge.message{white-space:normal}
 .banner{border:1px solid var(--line);border-left:.5rem solid currentColor;border-radius:.4rem;
 background:var(--panel);padding:1.1rem 1.3rem}
 .banner>*{color:var(--ink)}
 .banner h1 span{color:var(--good);white-space:nowrap}
 .banner.bad h1 span{color:var(--bad)}
+.banner.warn h1 span{color:var(--warn)}
+.banner .lead{font-size:1.1rem;max-width:60rem}
+.event{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.9rem;
+border-left:.3rem solid var(--line);background:var(--panel);padding:.6rem .9rem;max-width:none;white-space:pre-wrap}
 .counts{display:flex;flex-wrap:wrap;gap:.4rem 2rem;margin:.8rem 0 .6rem}
 .counts div{display:flex;flex-direction:column-reverse}
 .counts dt{color:var(--dim);font-size:.9rem}
@@ -288,7 +81,9 @@ caption{text-align:left;color:var(--dim);font-size:.9rem;padding-bottom:.4rem}
 th,td{text-align:left;overflow-wrap:break-word;vertical-align:top;padding:.4rem .9rem .4rem 0;
 border-bottom:1px solid var(--line);font-weight:400}
 thead th{color:var(--dim);font-size:.85rem;border-bottom-width:2px;vertical-align:bottom}
+thead .long{overflow-wrap:anywhere;min-width:6rem}
 th:last-child,td:last-child{padding-right:0}
+table+table{margin-top:1.2rem}
 tbody th{min-width:7rem}
 td{font-variant-numeric:tabular-nums}
 .fold summary{cursor:pointer;color:var(--link);padding:.4rem 0}
@@ -296,9 +91,13 @@ td{font-variant-numeric:tabular-nums}
 .card{border:1px solid var(--line);border-left:.3rem solid var(--line);border-radius:.4rem;
 padding:.7rem 1rem;margin:.8rem 0}
 .card.fails{border-left-color:var(--bad)}
+.card>h3{margin-top:0}
 .card h4{margin:0 0 .3rem;text-wrap:pretty;font-size:1rem;font-weight:600}
 .card dl{display:grid;grid-template-columns:10rem minmax(0,1fr);gap:.15rem .9rem;margin:.5rem 0 0;font-size:.94rem}
 .card dt{color:var(--dim)}.card dd{margin:0}
+.story{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:.15rem .9rem;margin:.3rem 0;font-size:.9rem}
+.story dt{color:var(--dim)}.story dd{margin:0}
+.lead .line{display:block}
 .chain{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.5rem 0;margin:0}
 .chain li{display:flex;align-items:center;min-width:0;max-width:100%}
 .chain li+li::before{content:"\\2192";padding:0 .6rem;color:var(--dim)}
@@ -336,7 +135,7 @@ border-bottom:1px solid var(--line)}
 .room{display:grid;grid-template-columns:5.5rem minmax(0,1fr);gap:.1rem .6rem;margin:0 0 .5rem}
 .room dt{font-size:.9rem}.room dd{margin:0;font-size:.9rem}
 .room svg{margin:.25rem 0 .1rem}
-.track{fill:var(--track)}.before{fill:var(--before)}.after{fill:var(--link)}.over{fill:var(--bad)}
+.track{fill:var(--track)}.before{fill:var(--before)}.freed{fill:none;stroke:var(--bad);stroke-width:1.5}.after{fill:var(--link)}.over{fill:var(--bad)}
 .map tbody tr:last-child>*{border-bottom:0}
 .map table{font-size:.9rem;margin-top:.3rem}
 .map th,.map td{padding-top:.25rem;padding-bottom:.25rem}
@@ -351,10 +150,13 @@ footer{margin-top:3rem;color:var(--dim);font-size:.85rem}
 .stack tr{border-bottom:1px solid var(--line);padding:.5rem 0}
 .stack tbody th,.stack td{border:0;padding:.1rem 0}
 .stack tbody th{font-weight:600}
-.stack td{position:relative;padding-left:8.6rem;min-height:1.6rem}
+.stack td{display:flow-root;padding-left:8.6rem;min-height:1.6rem}
 .stack td:empty{display:none}
-.stack td::before{content:attr(data-label);position:absolute;left:0;width:8rem;color:var(--dim);font-size:.9rem}
+.stack td::before{content:attr(data-label);float:left;margin-left:-8.6rem;width:8rem;color:var(--dim);line-height:1.65;
+font-size:.9rem}
 .map tbody th{min-width:0}
+.stack td .folded{margin-left:-8.6rem;clear:left}
+.stack tbody th .dim{font-weight:400}
 .lane,.axis{grid-template-columns:1.6rem minmax(0,1fr)}
 .lane>div{grid-column:1/-1;padding-bottom:.4rem}
 .axis svg{grid-column:2}

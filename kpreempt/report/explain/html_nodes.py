@@ -1,0 +1,149 @@
+"""The map of the nodes: what each has, what its pods request, what victims free, and where the pod would stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from kpreempt.report.amounts import agree, count, format_amount
+from kpreempt.report.evidence import distance, refusal_of
+from kpreempt.report.explain.dry_run import order_by_survival
+from kpreempt.report.explain.headline import destinations
+from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
+from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
+from kpreempt.verdict import Verdict
+from kpreempt.verdict.occupancy import NodeUse, Occupancy
+
+_LIMIT = 150_000
+_SHOWN = 12
+_PODS_NAMED = 4
+_RESOURCES_SHOWN = 8
+_LEGEND = (
+    ("track", "what pods can have"),
+    ("before", "requested by pods that stay"),
+    ("freed", "freed by victims"),
+    ("after", "requested by the pod"),
+    ("over", "more than there is"),
+)
+
+
+class _Drawn(NamedTuple):
+    """A node of the map: amounts that victims free, the pods that go (surely, or in the likely order)."""
+
+    node: str
+    use: NodeUse
+    freed: Mapping[str, int]
+    victims: Sequence[str]
+    is_sure: bool
+    standing: Html
+
+
+def node_map(verdict: Verdict, occupancy: Occupancy | None, level: int) -> Html:
+    """A card for each node, those that matter most first; nothing where it is not known how full they are."""
+    if occupancy is None or not occupancy.nodes:
+        return Html("")
+    order = [node for node in _order(verdict) if node in occupancy.nodes]
+    requests = {**verdict.pod.requests, "pods": 1}
+    show = partial(_card, verdict=verdict, occupancy=occupancy, requests=requests, level=level)
+    cards, cut = within(show, order, _LIMIT)
+    maps = folded(cards, _SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
+    left = f"{count(cut, 'more node')} {agree(cut, 'is')} not drawn, so that the page stays small."
+    return _legend() + maps + (tag("p", left, class_="note") if cut else "")
+
+
+def _legend() -> Html:
+    swatch = '<svg width="14" height="10" aria-hidden="true"><rect class="{}" width="14" height="10"/></svg>'
+    return tag("ul", *(tag("li", Html(swatch.format(kind)), words) for kind, words in _LEGEND), class_="legend")
+
+
+def _order(verdict: Verdict) -> list[str]:
+    """Where the pod ends, then candidates, nodes that fit, and the others by how little they lack."""
+    scored = sorted(verdict.feasible_nodes, key=lambda node: -verdict.scores.get(node, 0))
+    refused = {**verdict.filter, **verdict.dry_run}
+    lacking = sorted(refused, key=lambda node: distance(refused[node].detail))
+    asked = [verdict.node_story.node] if verdict.node_story else []
+    candidates = [candidate.node for candidate in order_by_survival(verdict)]
+    return list(dict.fromkeys([*destinations(verdict), *asked, *candidates, *scored, *lacking]))
+
+
+def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[str, int], level: int) -> Html:
+    drawn = _drawn(node, verdict, occupancy)
+    resources = [
+        each
+        for each in in_order(dict.fromkeys((*drawn.use.allocatable, *requests)))
+        if each in FIRST_RESOURCES or requests.get(each) or drawn.use.used.get(each)
+    ]
+    rooms = join(_resource(each, drawn, requests.get(each, 0)) for each in resources[:_RESOURCES_SHOWN])
+    notes = Html("")
+    if drawn.victims:
+        notes += tag(
+            "p",
+            "victims: " if drawn.is_sure else "likely victims: ",
+            names(drawn.victims, limit=_PODS_NAMED),
+            class_="dim",
+        )
+    if drawn.use.nominated:
+        notes += tag("p", "nominated to it: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
+    title = tag(f"h{level}", name(node), " ", drawn.standing)
+    return tag("article", title, tag("dl", rooms, class_="room"), notes, class_="map") + Html("\n")
+
+
+def _drawn(node: str, verdict: Verdict, occupancy: Occupancy) -> _Drawn:
+    candidate = next((each for each in verdict.candidates if each.node == node), None)
+    victims = candidate.victims if candidate else []
+    freed: dict[str, int] = {}
+    for pod in victims:
+        for resource, amount in occupancy.requests.get(pod, {}).items():
+            freed[resource] = freed.get(resource, 0) + amount
+    is_sure = candidate is None or not candidate.outcomes
+    return _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _standing(node, verdict))
+
+
+def _standing(node: str, verdict: Verdict) -> Html:
+    ends = destinations(verdict)
+    if node in ends:
+        tie = " (one of those that tie)" if len(ends) > 1 else ""
+        return badge(("nominated" if verdict.nominated_nodes else "lands here") + tie, "good")
+    if any(candidate.node == node for candidate in verdict.candidates):
+        return badge("candidate", "warn")
+    if node in verdict.feasible_nodes:
+        return badge("fits", "dim")
+    status = verdict.filter.get(node)
+    if status is None or status.is_success:
+        return Html("")
+    return tag("span", refusal_of(status), class_="bad")
+
+
+def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
+    whole, used = drawn.use.allocatable.get(resource, 0), drawn.use.used.get(resource, 0)
+    freed = min(drawn.freed.get(resource, 0), used)
+    stays = used - freed
+    most = max(whole, used, stays + requested, 1)
+    fits = min(requested, max(whole - stays, 0))
+    bars = [("track", 0, 0, whole, 14), ("before", 2, 0, stays, 4), ("freed", 2, stays, used, 4)]
+    bars += [("after", 8, stays, stays + fits, 4), ("over", 8, stays + fits, stays + requested, 4)]
+    drawing = join(_bar(kind, y, start, end, height, most) for kind, y, start, end, height in bars if end > start)
+    picture = Html(f'<svg width="100%" height="14" aria-hidden="true">{drawing}</svg>')
+
+    over = format_amount(resource, requested - fits)
+    short: list[str] = [", ", tag("span", f"{over} too much", class_="bad")] if requested > fits else []
+    return tag("dt", resource) + tag("dd", picture, _in_words(resource, used, whole, freed, requested), *short)
+
+
+def _in_words(resource: str, used: int, whole: int, freed: int, requested: int) -> str:
+    if resource == "pods":
+        leaving = [f"{freed:,} {agree(freed, 'leaves')}"] if freed else []
+        return ", ".join([f"{used:,} of {whole:,} there", *leaving, "1 comes"])
+    words = [f"{format_amount(resource, used)} of {format_amount(resource, whole)} requested"]
+    if freed:
+        words.append(f"{format_amount(resource, freed)} freed")
+    if requested:
+        words.append(f"the pod requests {format_amount(resource, requested)}")
+    return ", ".join(words)
+
+
+def _bar(kind: str, y: int, start: int, end: int, height: int, most: int) -> Html:
+    return Html(
+        f'<rect class="{kind}" x="{share(start, most)}" y="{y}" width="{share(end - start, most)}" height="{height}"/>'
+    )

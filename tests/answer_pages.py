@@ -1,0 +1,79 @@
+"""Pages of answers for tests: of recorded answers, of the same with hostile names, and very large ones."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kpreempt.report.answers import render_answer
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Comparison, PendingPods, PreemptionsOfPod, Verdict, VerdictList
+from kpreempt.verdict.occupancy import NodeUse, Occupancy
+from tests.checks import MARKUP
+from tests.factories import NOW
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+_ANSWERS = FIXTURES / "golden-answers"
+_GI = 2**30
+
+Answer = Verdict | VerdictList | PendingPods | Comparison | PreemptionsOfPod
+
+
+@cache
+def answers() -> dict[str, Answer]:
+    """Recorded answers of every kind that has a page, by name."""
+    verdicts: dict[str, Verdict | VerdictList] = {}
+    for path in sorted((FIXTURES / "golden").glob("*/verdict.json")):
+        document = path.read_bytes()
+        kind = msgspec.json.decode(document)["kind"]
+        if kind in ("Verdict", "VerdictList"):
+            verdicts[path.parent.name] = msgspec.json.decode(
+                document, type=Verdict if kind == "Verdict" else VerdictList
+            )
+    return {
+        **verdicts,
+        "aftermath": msgspec.json.decode((_ANSWERS / "aftermath.json").read_bytes(), type=Verdict),
+        "pending": msgspec.json.decode((_ANSWERS / "pending.json").read_bytes(), type=PendingPods),
+        "compare": msgspec.json.decode((_ANSWERS / "compare-all-differ.json").read_bytes(), type=Comparison),
+        "who-preempted": msgspec.json.decode((_ANSWERS / "who-preempted.json").read_bytes(), type=PreemptionsOfPod),
+        "many-verdicts": VerdictList(items=[each for each in verdicts.values() if isinstance(each, Verdict)][:6]),
+    }
+
+
+def occupancy(answer: Answer) -> Occupancy:
+    """How full the nodes of its verdicts may be; each victim frees a core."""
+    verdicts = answer.items if isinstance(answer, VerdictList) else [answer] if isinstance(answer, Verdict) else []
+    use = NodeUse({"cpu": 4000, "memory": 8 * _GI, "pods": 110}, {"cpu": 3000, "memory": 2 * _GI, "pods": 3})
+    nodes = {node: use for verdict in verdicts for node in verdict.filter}
+    victims = {pod for verdict in verdicts for candidate in verdict.candidates for pod in candidate.victims}
+    return Occupancy(nodes, {pod: {"cpu": 1000, "pods": 1} for pod in sorted(victims)})
+
+
+def page_of(answer: Answer, *, verbose: bool = False) -> str:
+    """The answer's page, with the nodes drawn."""
+    return render_answer(answer, "html", RenderOptions(now=NOW, verbose=verbose, occupancy=occupancy(answer)))
+
+
+def spoilt(answer: Answer) -> Answer:
+    """The answer with markup before every text that it holds, names that are keys included."""
+    changed: Answer = _spoilt(answer)
+    return changed
+
+
+def _spoilt(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return f"{MARKUP}{value}" if value else value
+    if isinstance(value, list):
+        return [_spoilt(each) for each in value]
+    if isinstance(value, dict):
+        return {_spoilt(key): _spoilt(each) for key, each in value.items()}
+    if isinstance(value, msgspec.Struct):
+        fields = {field: _spoilt(getattr(value, field)) for field in value.__struct_fields__}
+        return type(value)(**fields)
+    return value
