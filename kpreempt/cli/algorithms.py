@@ -12,7 +12,12 @@ from kpreempt.cli.options import Request
 class AlgorithmsRequest(Request):
     """What the options of ``kpreempt algorithms`` ask for."""
 
-    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text"
+    output: Annotated[
+        str,
+        Option(
+            "-o", "--output", metavar="text|json|yaml|name", help="How to list them; jsonpath=, custom-columns=, too."
+        ),
+    ] = "text"
 
 
 def algorithms(request: AlgorithmsRequest) -> int:
@@ -20,13 +25,13 @@ def algorithms(request: AlgorithmsRequest) -> int:
 
     The differences are those in preemption: who may be evicted, on which node, and what happens then.
     """
-    from kpreempt.cli.output import write_stdout
+    from kpreempt.cli.output import parse_outputs, write_stdout
     from kpreempt.cli.terminal import terminal_width
     from kpreempt.report.algorithms import algorithms_with
-    from kpreempt.report.answers import render_answer
     from kpreempt.report.options import RenderOptions
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, NEWEST_RELEASE
 
     answer = algorithms_with(NEWEST_ALGORITHM, NEWEST_RELEASE)
-    write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
+    (output,) = parse_outputs([request.output], ("text", "json", "yaml", "name"))
+    write_stdout(output.render(answer, RenderOptions(width=terminal_width())))
     return 0

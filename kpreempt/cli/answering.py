@@ -19,7 +19,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_col
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
+from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import read_document
@@ -95,9 +95,9 @@ class Run:
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
-                    stack.enter_context(whole_file(output.path)).write(render_answer(answer, output.format, options))
+                    stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
-        texts = (render_answer(answer, output.format, on_stdout) for output in self.outputs if not output.path)
+        texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(write_stdout(text) for text in texts)
 
     def write_once(self, answer: Answer, at: datetime | None) -> None:

@@ -60,7 +60,7 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             "--output",
             metavar="FORMAT[=FILE]",
             help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
-            "if given. Repeatable.",
+            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
 

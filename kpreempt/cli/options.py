@@ -212,7 +212,8 @@ class AnswerRequest(ClusterRequest):
             "-o",
             "--output",
             metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable.",
+            help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable. "
+            "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
     verbose: Annotated[bool, Option("-v", "--verbose", help="List everything, however long.")] = False

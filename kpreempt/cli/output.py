@@ -12,26 +12,41 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from kpreempt.errors import KpreemptError, UsageError
+from kpreempt.report.answers import Answer, render_answer
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.templates import TEMPLATE_FORMATS, check_template, render_template
 
 # These hold all that is known: every step of every candidate, every score. The others show the best.
-WHOLE_FORMATS = ("json", "jsonl", "yaml")
+WHOLE_FORMATS = ("json", "jsonl", "yaml", *TEMPLATE_FORMATS)
 
 
 class Output(NamedTuple):
-    """A format and the file it goes to; an empty path is standard output."""
+    """A format, its template if it has one, and the file it goes to; an empty path is standard output."""
 
     format: str
     path: str
+    template: str = ""
+
+    def render(self, answer: Answer, options: RenderOptions) -> str:
+        """The answer in this format. Raises ``UsageError``."""
+        if self.template:
+            return render_template(answer, self.format, self.template)
+        return render_answer(answer, self.format, options)
 
 
 def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
     """The outputs that ``-o FORMAT[=FILE]`` options ask for, in order; the first of ``formats`` without any.
 
-    Raises ``UsageError`` for an unknown format, an empty file name, and a file that is named twice.
+    Where there is JSON, there are ``TEMPLATE_FORMATS``: ``-o FORMAT=TEMPLATE``. Raises ``UsageError`` for an unknown
+    format, an empty file name, a file that is named twice, and a template that cannot be read.
     """
     outputs: list[Output] = []
     for text in texts or formats[:1]:
         name, equals, path = text.partition("=")
+        if name in TEMPLATE_FORMATS and "json" in formats:
+            check_template(name, path)
+            outputs.append(Output(name, "", path))
+            continue
         if name not in formats:
             raise UsageError(f"-o {text}: there is no format {name!r}", hint=", ".join(formats))
         if equals and not path:

@@ -62,9 +62,9 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["explain", "--node", ""], ["node-a", "node-b"], id="a node"),
         pytest.param(["explain", "--cordon", "node-b"], ["node-b"], id="a node to cordon"),
         pytest.param(["explain", "--priority-class", ""], ["high", "low"], id="a priority class"),
-        pytest.param(["explain", "-o", "j"], ["json", "jsonl"], id="a format"),
+        pytest.param(["explain", "-o", "j"], ["json", "jsonl", "jsonpath="], id="a format"),
         pytest.param(["batch", "-o", ""], ["jsonl"], id="the only format"),
-        pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit"], id="a format of check"),
+        pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit", "jsonpath="], id="a format of check"),
         pytest.param(["check", "--waive", "max-p"], ["max-pdb-violations", "max-pending"], id="a rule"),
         pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
         pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
@@ -204,7 +204,11 @@ def test_zsh_takes_the_script() -> None:
 
 
 def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
-    assert offered("pending", "-o", "")[0] == ["text", "json", "yaml", "jsonl", "name", "markdown"]
+    assert offered("pending", "-o", "")[0] == [
+        *("text", "json", "yaml", "jsonl", "name", "markdown"),
+        *("jsonpath=", "custom-columns="),
+    ]
+    assert offered("pending", "-o", "jsonp") == (["jsonpath="], NO_FILES | NO_SPACE)
     assert "wide" in offered("explain", "-o", "")[0]
 
 
