@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
@@ -131,7 +131,7 @@ def scheduler_for(
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
     if algorithm != DEFAULT_ALGORITHM:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=nearest(algorithm, ALL_ALGORITHMS))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)

@@ -63,13 +63,13 @@ def budgets(request: BudgetsRequest) -> int:
 
 def _severity(text: str | None) -> Severity | None:
     """What ``--fail-on`` asks for. Raises ``UsageError`` for anything but a severity."""
-    from kpreempt.errors import UsageError
+    from kpreempt.errors import UsageError, nearest
     from kpreempt.verdict.budgets import Severity
 
     if text is None:
         return None
     if text not in list(Severity):
-        raise UsageError(f"--fail-on {text}: there is no such severity", hint=", ".join(Severity))
+        raise UsageError(f"--fail-on {text}: there is no such severity", hint=nearest(text, Severity))
     return Severity(text)
 
 

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from kpreempt.errors import KpreemptError, UsageError
-from kpreempt.report.answers import Answer, render_answer
+from kpreempt.errors import KpreemptError, UsageError, nearest
+from kpreempt.report.answers import TEMPLATE_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.templates import TEMPLATE_FORMATS, check_template, render_template
 
 # These hold all that is known: every step of every candidate, every score. The others show the best.
 WHOLE_FORMATS = ("json", "jsonl", "yaml", *TEMPLATE_FORMATS)
@@ -30,6 +29,8 @@ class Output(NamedTuple):
     def render(self, answer: Answer, options: RenderOptions) -> str:
         """The answer in this format. Raises ``UsageError``."""
         if self.template:
+            from kpreempt.report.templates import render_template
+
             return render_template(answer, self.format, self.template)
         return render_answer(answer, self.format, options)
 
@@ -44,11 +45,13 @@ def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
     for text in texts or formats[:1]:
         name, equals, path = text.partition("=")
         if name in TEMPLATE_FORMATS and "json" in formats:
+            from kpreempt.report.templates import check_template
+
             check_template(name, path)
             outputs.append(Output(name, "", path))
             continue
         if name not in formats:
-            raise UsageError(f"-o {text}: there is no format {name!r}", hint=", ".join(formats))
+            raise UsageError(f"-o {text}: there is no format {name!r}", hint=nearest(name, formats))
         if equals and not path:
             raise UsageError(f"-o {text}: the file name is missing", hint=f"-o {name}=FILE")
         path = "" if path == "-" else path

@@ -9,7 +9,7 @@ import time
 from typing import TextIO
 
 from kpreempt import __version__
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 
 EXIT_GATE = 1
 EXIT_USAGE = 2
@@ -32,7 +32,7 @@ def wants_colour(when: str, stream: TextIO | None) -> bool:
     Raises ``UsageError`` for anything else.
     """
     if when not in ("auto", "always", "never"):
-        raise UsageError(f"--color: there is no {when!r}", hint="auto, always, never")
+        raise UsageError(f"--color: there is no {when!r}", hint=nearest(when, ("auto", "always", "never")))
     if when != "auto":
         return when == "always"
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
@@ -22,6 +22,8 @@ from kpreempt.report.options import RenderOptions
 Answer = msgspec.Struct
 
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
+# Written by a template of the user's, wherever there is JSON (``templates``).
+TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
     "text": "check.text:render",
     "markdown": "check.markdown:render",
@@ -162,6 +164,13 @@ ROWS = (
         kind="",
         formats=("text", "json", "yaml", "name"),
     ),
+    Row(
+        "report.versions:Versions",
+        {"text": "versions:render_versions"},
+        lambda versions: [each.name for each in versions.schedulers],
+        kind="",
+        formats=("text", "json", "yaml", "name"),
+    ),
 )
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
 
@@ -173,7 +182,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     """
     row = _BY_NAME[type(answer).__name__]
     if format not in row.formats:
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(row.formats))
+        raise UsageError(f"there is no output format {format!r}", hint=nearest(format, row.formats))
     if format in row.renderers:
         return row.write(answer, format, options)
     return _COMMON[format](row, answer, options)

@@ -17,9 +17,6 @@ from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.jsonpath import JsonPath, relaxed
 from kpreempt.report.jsonpath_steps import JsonPathError, TemplateText
 
-# In the order of the help.
-TEMPLATE_FORMATS = {"jsonpath": "TEMPLATE", "custom-columns": "HEADER:PATH,..."}
-
 _EXAMPLES = {
     "jsonpath": "-o jsonpath='{range .items[*]}{.pod}{\"\\n\"}{end}'",
     "custom-columns": "-o custom-columns=POD:.pod,OUTCOME:.outcome",
@@ -34,7 +31,7 @@ class _Column(NamedTuple):
 
 
 def check_template(format: str, template: str) -> None:  # noqa: A002 - the option's name
-    """Raise ``UsageError`` with the place where the template of one of ``TEMPLATE_FORMATS`` is wrong."""
+    """Raise ``UsageError`` with the place where the template of one of ``answers.TEMPLATE_FORMATS`` is wrong."""
     if not template:
         raise UsageError(f"-o {format}: the template is missing", hint=_EXAMPLES[format])
     _jsonpath(template) if format == "jsonpath" else _columns(template)

@@ -50,7 +50,9 @@ _Source = Callable[[Place, Names], Completion]
 def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     """What the last of ``words`` can become."""
     place = find_place(root, words)
-    if isinstance(place.parameter, TyperOption):
+    if isinstance(place.parameter, TyperArgument) and place.command.name == "help":
+        found = Completion(_commands(place._replace(command=root, arguments=[])))
+    elif isinstance(place.parameter, TyperOption):
         found = _option_value(place, names)
     elif isinstance(place.parameter, TyperArgument):
         found = _argument(place, names)
@@ -130,7 +132,7 @@ def _pods(place: Place, names: Names) -> Completion:
 
 def _formats(place: Place, _names: Names) -> Completion:
     """The formats of ``-o`` as the metavar has them; where that says no more than FORMAT, those of the help."""
-    from kpreempt.report.templates import TEMPLATE_FORMATS
+    from kpreempt.report.answers import TEMPLATE_FORMATS
 
     formats = _metavar(place).partition("[")[0].split("|")
     if formats == ["FORMAT"]:

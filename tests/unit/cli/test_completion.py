@@ -215,3 +215,13 @@ def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
 def test_algorithms_to_compare_follow_each_other() -> None:
     assert "kube-1.13" in offered("compare", "--algorithms", "")[0]
     assert offered("compare", "--algorithms", "kube-1.36,kube-1.1")[0] == ["kube-1.36,kube-1.13", "kube-1.36,kube-1.18"]
+
+
+def test_options_before_the_command_are_read() -> None:
+    assert offered("-n", "s")[0] == ["shop"]
+    assert offered("-n", "shop", "expl")[0] == ["explain"]
+    assert offered("-n", "shop", "explain", "w")[0] == ["web-1", "web-2"]
+
+
+def test_help_is_completed_with_commands() -> None:
+    assert offered("help", "ex")[0] == ["explain"]
