@@ -144,6 +144,10 @@ _CONNECTION: dict[str, Any] = {
     "request_timeout": Annotated[
         _Text, Option("--request-timeout", metavar="TIME", help="For one request: 30s, 2m; 0 is without end.  [1m]")
     ],
+    "no_cache": Annotated[
+        bool,
+        Option("--no-cache", help="When TAB is pressed: keep no names in the cache. KPREEMPT_NO_CACHE=1 does, too."),
+    ],
 }
 
 
@@ -156,7 +160,8 @@ def _extensions(given: dict[str, Any]) -> Extensions:
 def _connection(given: dict[str, Any]) -> ConnectionFlags:
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
-    values = {name: value for name, value in given.items() if value}
+    # What TAB may keep says nothing about the connection.
+    values = {name: value for name, value in given.items() if value and name != "no_cache"}
     if "as_groups" in values:
         values["as_groups"] = tuple(values["as_groups"])
     return ConnectionFlags(**values)
