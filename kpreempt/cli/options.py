@@ -60,8 +60,34 @@ _Text = str | None
 _Texts = list[str] | None
 
 Pod = Annotated[_Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")]
+
+
+def manifest_options(metavar: str, help: str) -> Group:
+    """``-f`` and ``-k``, which make one list of paths; those of ``-k`` are each a ``Kustomization``."""
+    return Group(
+        {
+            "files": Annotated[_Texts, Option("-f", "--filename", metavar=metavar, help=help)],
+            "kustomizations": Annotated[
+                _Texts,
+                Option("-k", "--kustomize", metavar="DIR", help="What kubectl kustomize DIR builds. Repeatable."),
+            ],
+        },
+        _manifests,
+    )
+
+
+def _manifests(given: dict[str, Any]) -> list[str]:
+    files = list(given["files"] or ())
+    if given["kustomizations"]:
+        from kpreempt.cli.kustomize import Kustomization
+
+        files += map(Kustomization, given["kustomizations"])
+    return files
+
+
 Manifests = Annotated[
-    list[str], Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")
+    list[str],
+    manifest_options("FILE", "A manifest, file or URL: a pod or anything with a pod template. Repeatable."),
 ]
 Select = Annotated[list[str], Option(metavar="KIND/NAME", help="Of the manifest, only this one. Repeatable.")]
 Without = Annotated[

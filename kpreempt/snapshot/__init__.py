@@ -9,6 +9,7 @@ from kpreempt.snapshot.decode import decode_object, object_decoder
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
 from kpreempt.snapshot.manifest import (
     ManifestObject,
+    manifest_in,
     parse_document,
     parse_yaml_value,
     read_document,
@@ -23,6 +24,7 @@ __all__ = [
     "cluster_from_json",
     "decode_object",
     "load_snapshot",
+    "manifest_in",
     "merge_clusters",
     "name_of",
     "object_decoder",

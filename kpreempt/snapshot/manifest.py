@@ -6,9 +6,10 @@ they are looked for in the text itself: at the beginning of a line no value of Y
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
 from kpreempt.snapshot.read import read_batches
-from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, read_sources
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, Source, read_bytes, read_sources
 from kpreempt.snapshot.wire_types import shown
 
 _SIGN = b"# Source:"
@@ -41,14 +42,30 @@ class ManifestObject(msgspec.Struct, frozen=True):
 
 
 def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
-    """The objects of a file, a folder or, for ``-``, of ``stdin``; lists are taken apart. Raises ``InputError``."""
+    """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
+
+    Raises ``InputError``.
+    """
+    if path.lower().startswith(("http://", "https://")):
+        from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
+
+        return manifest_in(download(path, os.environ), shown_url(path))
+    return _objects(read_sources(path, stdin), STDIN_NAME if path == STDIN else path)
+
+
+def manifest_in(content: bytes, name: str) -> list[ManifestObject]:
+    """The objects of a manifest in memory; ``name`` is what messages call it. Raises ``InputError``."""
+    return _objects(read_bytes(content, name), name)
+
+
+def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
     objects: list[ManifestObject] = []
-    for source in read_sources(path, stdin):
+    for source in sources:
         origins = find_origins(source.content)
         for batch in read_batches(source):
             objects += (_with_origin(found, origins) for found in _objects_of(batch))
     if not objects:
-        raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+        raise InputError("has no objects", source=name)
     return objects
 
 
