@@ -47,7 +47,7 @@ def built(folder: Kustomization) -> bytes:
 
 
 def _said(stderr: bytes) -> str:
-    """kubectl's message in one line, without what its log puts around it."""
+    """Kubectl's message in one line, without what its log puts around it."""
     text = " ".join(stderr.decode(errors="replace").split())
     logged = re.search(r'err="((?:[^"\\]|\\.)*)"', text)
     return (logged[1].replace('\\"', '"') if logged else text.removeprefix("error: "))[:500]

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from kpreempt.cli.terminal import ACTIVITY
 from kpreempt.errors import KpreemptError, UsageError, nearest
 from kpreempt.report.answers import TEMPLATE_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
@@ -66,6 +67,7 @@ def write_stdout(text: str) -> bool:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
+    ACTIVITY.hide()
     try:
         if sys.stdout is None:
             raise OSError("it is closed")
@@ -85,6 +87,7 @@ def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
+    ACTIVITY.hide()
     try:
         if sys.stdout is None:
             raise OSError("it is closed")
