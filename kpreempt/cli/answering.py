@@ -30,6 +30,7 @@ from kpreempt.verdict.unread import LIST
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.snapshot.live.flags import ConnectionFlags
 
 
 class Run:
@@ -63,9 +64,12 @@ class Run:
         scheduler = scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
         return ConfiguredScheduler(scheduler, configuration, gates)
 
-    def connect(self) -> Connection | None:
-        """The connection to the live cluster, unless there are snapshots. Raises what ``live_connection`` raises."""
-        return live_connection(self.request.snapshots, self.request.connection)
+    def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
+        """The connection to the live cluster, unless there are snapshots; by ``flags`` where they are given.
+
+        Raises what ``live_connection`` raises.
+        """
+        return live_connection(self.request.snapshots, flags or self.request.connection)
 
     def load(
         self,

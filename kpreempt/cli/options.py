@@ -150,7 +150,12 @@ _EXTENSIONS: dict[str, Any] = {
 # kubectl's, by their names in ``ConnectionFlags``.
 _CONNECTION: dict[str, Any] = {
     "kubeconfig": Annotated[_Text, Option("--kubeconfig", metavar="FILE", help="The kubeconfig, not $KUBECONFIG.")],
-    "context": Annotated[_Text, Option("--context", metavar="NAME", help="The context of the kubeconfig.")],
+    "context": Annotated[
+        _Text,
+        Option(
+            "--context", metavar="NAME", help="The context of the kubeconfig; several for pending and budgets: a,b."
+        ),
+    ],
     "cluster": Annotated[_Text, Option("--cluster", metavar="NAME", help="The cluster of the kubeconfig.")],
     "user": Annotated[_Text, Option("--user", metavar="NAME", help="The user of the kubeconfig.")],
     "server": Annotated[_Text, Option("-s", "--server", metavar="URL", help="Address of the API server.")],

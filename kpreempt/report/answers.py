@@ -91,6 +91,15 @@ def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
     return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
 
 
+def _worth_saying(audit: Any) -> Iterable[str]:
+    return [item.budget for item in audit.items if item.findings]
+
+
+def _of_contexts(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
+    """The names in the answers of all contexts."""
+    return lambda answers: [name for each in answers.items if each.answer is not None for name in names(each.answer)]
+
+
 def _once(names: Iterable[str | None]) -> Iterable[str]:
     return dict.fromkeys(filter(None, names))
 
@@ -111,9 +120,16 @@ ROWS = (
     Row(
         "verdict.budgets:BudgetAudit",
         {"text": "budgets.text:render_budgets"},
-        lambda audit: [item.budget for item in audit.items if item.findings],
+        _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
+    ),
+    Row("verdict.contexts:PendingPodsOfContexts", {"text": "contexts:render_contexts"}, _of_contexts(_pods)),
+    Row(
+        "verdict.contexts:BudgetAuditOfContexts",
+        {"text": "contexts:render_contexts"},
+        _of_contexts(_worth_saying),
+        "poddisruptionbudget.policy/",
     ),
     Row(
         "verdict.check:Check",
