@@ -1,21 +1,28 @@
 """Clusters and manifests from files of every shape, and clusters into files (``write``, ``least``, ``redact``).
 
-Heavy readers (YAML, zstandard) are imported by the functions that need them, and what writes by who writes.
+What is named here is imported when it is first asked for: a TAB needs ``live`` alone. Heavy readers (YAML, zstandard)
+are imported by the functions that need them, and what writes by who writes.
 """
 
-from kpreempt.snapshot.archives import name_of
-from kpreempt.snapshot.collect import Keeps
-from kpreempt.snapshot.decode import decode_object, object_decoder
-from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
-from kpreempt.snapshot.manifest import (
-    ManifestObject,
-    manifest_in,
-    parse_document,
-    parse_yaml_value,
-    read_document,
-    read_manifest,
-    read_plain_records,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.archives import name_of
+    from kpreempt.snapshot.collect import Keeps
+    from kpreempt.snapshot.decode import decode_object, object_decoder
+    from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
+    from kpreempt.snapshot.manifest import (
+        ManifestObject,
+        manifest_in,
+        parse_document,
+        parse_yaml_value,
+        read_document,
+        read_manifest,
+        read_plain_records,
+    )
 
 __all__ = [
     "Keeps",
@@ -34,3 +41,27 @@ __all__ = [
     "read_manifest",
     "read_plain_records",
 ]
+
+_MODULES = {
+    "Keeps": "collect",
+    "Loaded": "load",
+    "ManifestObject": "manifest",
+    "cluster_from_json": "load",
+    "decode_object": "decode",
+    "load_snapshot": "load",
+    "manifest_in": "manifest",
+    "merge_clusters": "load",
+    "name_of": "archives",
+    "object_decoder": "decode",
+    "parse_document": "manifest",
+    "parse_yaml_value": "manifest",
+    "read_document": "manifest",
+    "read_manifest": "manifest",
+    "read_plain_records": "manifest",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import urllib3
@@ -84,7 +85,7 @@ def _request(
     parts: SplitResult, environment: Mapping[str, str], seconds: float, source: str
 ) -> urllib3.BaseHTTPResponse:
     url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
-    tls = {"ssl_context": tls_context(Trust(), None)} if parts.scheme.lower() == "https" else {}
+    tls: dict[str, Any] = {"ssl_context": tls_context(Trust(), None)} if parts.scheme.lower() == "https" else {}
     proxy = proxy_for(url, "", environment)
     if proxy:
         auth = urllib3.util.parse_url(proxy).auth
