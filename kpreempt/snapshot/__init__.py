@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.archives import name_of
     from kpreempt.snapshot.collect import Keeps
     from kpreempt.snapshot.decode import decode_object, object_decoder
+    from kpreempt.snapshot.documents import parse_document, parse_yaml_value, read_document
     from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
     from kpreempt.snapshot.manifest import (
         ManifestObject,
         manifest_in,
-        parse_document,
-        parse_yaml_value,
-        read_document,
         read_manifest,
         read_plain_records,
     )
@@ -53,9 +51,9 @@ _MODULES = {
     "merge_clusters": "load",
     "name_of": "archives",
     "object_decoder": "decode",
-    "parse_document": "manifest",
-    "parse_yaml_value": "manifest",
-    "read_document": "manifest",
+    "parse_document": "documents",
+    "parse_yaml_value": "documents",
+    "read_document": "documents",
     "read_manifest": "manifest",
     "read_plain_records": "manifest",
 }
