@@ -131,7 +131,7 @@ def scheduler_for(
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
     if algorithm != DEFAULT_ALGORITHM:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=nearest(algorithm, ALL_ALGORITHMS))
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
@@ -202,3 +202,10 @@ def queue_for(
     from kpreempt.schedulers.queues.v1_13 import Queue113  # noqa: PLC0415
 
     return Queue113(started)
+
+
+def _advice(name: str) -> str:
+    """The algorithm that a name means which is nearly one; all of them where it names another version."""
+    near = nearest(name, ALL_ALGORITHMS)
+    digits, version = ("".join(filter(str.isdigit, each)) for each in (name, near))
+    return near if digits in ("", version) else ", ".join(ALL_ALGORITHMS)

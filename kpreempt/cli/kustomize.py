@@ -6,20 +6,10 @@ import re
 import shutil
 import subprocess
 
+from kpreempt.cli.manifests import Kustomization
 from kpreempt.errors import InputError
 
 _SECONDS = 60.0
-
-
-class Kustomization(str):
-    """A folder with a kustomization, among the paths of manifests."""
-
-    __slots__ = ()
-
-    @property
-    def source(self) -> str:
-        """What messages call it."""
-        return f"kubectl kustomize {self!s}"
 
 
 def built(folder: Kustomization) -> bytes:

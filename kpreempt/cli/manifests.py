@@ -7,9 +7,19 @@ from collections.abc import Sequence
 from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
-from kpreempt.cli.kustomize import Kustomization, built
 from kpreempt.cli.terminal import complain
 from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
+
+
+class Kustomization(str):
+    """A folder with a kustomization, among the paths of manifests."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return f"kubectl kustomize {self!s}"
 
 
 def read_subjects(files: Sequence[str], namespace: str) -> Subjects:
@@ -29,6 +39,8 @@ def manifest_objects(path: str) -> list[ManifestObject]:
     Raises ``InputError``.
     """
     if isinstance(path, Kustomization):
+        from kpreempt.cli.kustomize import built
+
         return manifest_in(built(path), path.source)
     return read_manifest(path, stdin=standard_input() if path == "-" else None)
 

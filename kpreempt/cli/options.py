@@ -79,7 +79,7 @@ def manifest_options(metavar: str, help: str) -> Group:
 def _manifests(given: dict[str, Any]) -> list[str]:
     files = list(given["files"] or ())
     if given["kustomizations"]:
-        from kpreempt.cli.kustomize import Kustomization
+        from kpreempt.cli.manifests import Kustomization
 
         files += map(Kustomization, given["kustomizations"])
     return files
