@@ -6,6 +6,8 @@ that make no sense. ``kpreempt.cli`` reports them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class KpreemptError(Exception):
     """A failure with one clear message; ``exit_code`` is what the process ends with.
@@ -55,3 +57,13 @@ class PluginFailedError(KpreemptError):
 
 class ConfigurationError(KpreemptError):
     """A scheduler configuration that the real scheduler rejects; the message carries its reason."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Advice on a word that is none of the ``known`` ones: the one that is meant, most likely, or else all of them."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed where something is wrong only
+
+    names = list(known)
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else ", ".join(names)

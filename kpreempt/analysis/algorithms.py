@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import Wanted
@@ -145,7 +145,7 @@ def scheduler_for(
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
         raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
     if version is None:
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=", ".join(ALL_ALGORITHMS))
+        raise UsageError(f"there is no algorithm {algorithm!r}", hint=_advice(algorithm))
     if policy is not None:
         hint = f"--algorithm {'|'.join(_LEGACY)}, or --scheduler-config"
         raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
@@ -229,3 +229,10 @@ def queue_for(
     from kpreempt.schedulers.queues.v1_13 import Queue113  # noqa: PLC0415
 
     return Queue113(started)
+
+
+def _advice(name: str) -> str:
+    """The algorithm that a name means which is nearly one; all of them where it names another version."""
+    near = nearest(name, ALL_ALGORITHMS)
+    digits, version = ("".join(filter(str.isdigit, each)) for each in (name, near))
+    return near if digits in ("", version) else ", ".join(ALL_ALGORITHMS)

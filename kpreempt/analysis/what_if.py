@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.field_paths import Assignment, assign
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
 
@@ -79,7 +79,7 @@ def plain_document(record: msgspec.Struct) -> Document:
 def _policy(text: str) -> str:
     matching = [policy for policy in _POLICIES if policy.lower() == text.lower()]
     if not matching:
-        raise UsageError(f'"{text}" is not a preemption policy', hint=" or ".join(_POLICIES))
+        raise UsageError(f'"{text}" is not a preemption policy', hint=nearest(text, _POLICIES))
     return matching[0]
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from kpreempt.cli.options import Request
 
+if TYPE_CHECKING:
+    from kpreempt.report.algorithms import Algorithms
+
 
 class AlgorithmsRequest(Request):
     """What the options of ``kpreempt algorithms`` ask for."""
 
-    output: Annotated[str, Option("-o", "--output", metavar="text|json|yaml|name", help="How to list them.")] = "text"
+    output: Annotated[
+        str,
+        Option(
+            "-o", "--output", metavar="text|json|yaml|name", help="How to list them; jsonpath=, custom-columns=, too."
+        ),
+    ] = "text"
 
 
 def algorithms(request: AlgorithmsRequest) -> int:
@@ -20,11 +28,18 @@ def algorithms(request: AlgorithmsRequest) -> int:
 
     The differences are those in preemption: who may be evicted, on which node, and what happens then.
     """
-    from kpreempt.cli.output import write_stdout
+    from kpreempt.cli.output import parse_outputs, write_stdout
     from kpreempt.cli.terminal import terminal_width
-    from kpreempt.report.algorithms import algorithms_with
-    from kpreempt.report.answers import render_answer
     from kpreempt.report.options import RenderOptions
+
+    (output,) = parse_outputs([request.output], ("text", "json", "yaml", "name"))
+    write_stdout(output.render(modelled(), RenderOptions(width=terminal_width())))
+    return 0
+
+
+def modelled() -> Algorithms:
+    """The schedulers that are modelled, with what is new in each."""
+    from kpreempt.report.algorithms import algorithms_with
     from kpreempt.schedulers.kube.history import Concern, changes_in
     from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES
 
@@ -33,6 +48,4 @@ def algorithms(request: AlgorithmsRequest) -> int:
         changes = changes_in(minor)
         told = [each.sentence for each in changes if each.concern is Concern.DECISIONS]
         kube.append((f"{PREFIX}{minor}", f"v{release}", told, len(changes) - len(told)))
-    answer = algorithms_with(NEWEST_ALGORITHM, kube)
-    write_stdout(render_answer(answer, request.output, RenderOptions(width=terminal_width())))
-    return 0
+    return algorithms_with(NEWEST_ALGORITHM, kube)

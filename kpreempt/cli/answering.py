@@ -20,7 +20,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_col
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
-from kpreempt.report.answers import ANSWER_FORMATS, Answer, render_answer
+from kpreempt.report.answers import ANSWER_FORMATS, Answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.snapshot import Keeps, read_document
@@ -31,6 +31,7 @@ from kpreempt.verdict.unread import LIST
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
     from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.snapshot.live.flags import ConnectionFlags
     from kpreempt.verdict.occupancy import Occupancy
 
 
@@ -71,9 +72,12 @@ class Run:
 
         return AskedScheduler(request.algorithm, make, configuration, gates)
 
-    def connect(self) -> Connection | None:
-        """The connection to the live cluster, unless there are snapshots. Raises what ``live_connection`` raises."""
-        return live_connection(self.request.snapshots, self.request.connection)
+    def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
+        """The connection to the live cluster, unless there are snapshots; by ``flags`` where they are given.
+
+        Raises what ``live_connection`` raises.
+        """
+        return live_connection(self.request.snapshots, flags or self.request.connection)
 
     def load(
         self,
@@ -110,9 +114,9 @@ class Run:
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
-                    stack.enter_context(whole_file(output.path)).write(render_answer(answer, output.format, options))
+                    stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
-        texts = (render_answer(answer, output.format, on_stdout) for output in self.outputs if not output.path)
+        texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(write_stdout(text) for text in texts)
 
     def write_once(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> None:

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from kpreempt.cli.about import help_command, version
 from kpreempt.cli.algorithms import algorithms
 from kpreempt.cli.at_risk import at_risk
 from kpreempt.cli.batch import batch
 from kpreempt.cli.budgets import budgets
 from kpreempt.cli.check import check
+from kpreempt.cli.command_line import AnswerCommand, Program
 from kpreempt.cli.compare import compare
 from kpreempt.cli.completion_command import completion
 from kpreempt.cli.explain import explain
@@ -24,6 +26,7 @@ from kpreempt.cli.who_preempted import who_preempted
 
 app = typer.Typer(
     name="kpreempt",
+    cls=Program,
     # Rich's help costs as much start-up time as the rest of the program.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -47,8 +50,10 @@ for _command in (
     compare,
     completion,
     snapshot,
+    help_command,
+    version,
 ):
-    app.command()(with_options(_command))
+    app.command(_command.__name__.removesuffix("_command").replace("_", "-"), cls=AnswerCommand)(with_options(_command))
 
 
 def _print_version(wanted: bool) -> None:

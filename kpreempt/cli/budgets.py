@@ -9,7 +9,9 @@ from typer import Option
 from kpreempt.cli.options import After, AnswerRequest
 
 if TYPE_CHECKING:
+    from kpreempt.snapshot.live.flags import ConnectionFlags
     from kpreempt.verdict.budgets import BudgetAudit, Severity
+    from kpreempt.verdict.contexts import BudgetAuditOfContext
 
 
 class BudgetsRequest(AnswerRequest):
@@ -35,42 +37,63 @@ def budgets(request: BudgetsRequest) -> int:
     from kpreempt.analysis.budgets.audit import audit_budgets
     from kpreempt.cli.answering import Run, is_unfounded, select_pods
     from kpreempt.cli.clusters import single_use_of_stdin
-    from kpreempt.cli.terminal import EXIT_GATE
+    from kpreempt.cli.contexts import answers_of, contexts_of
+    from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
     from kpreempt.cli.workers import Spread
+    from kpreempt.verdict.contexts import BudgetAuditOfContexts
 
     selection = select_pods(request)
     worst = _severity(request.fail_on)
     single_use_of_stdin({"--snapshot": request.snapshots})
     run = Run(request)
     asked = run.read_scheduler()
-    now = run.now()
-    loaded = run.load(run.connect(), asked.wanted)
-    configured = asked.on(loaded.cluster)
-    answer = audit_budgets(
-        loaded.cluster,
-        configured.scheduler,
-        now=now,
-        at=run.time_of(loaded.cluster, now),
-        selection=selection,
-        assumptions=[*configured.assumptions, *loaded.assumptions],
-        spread=Spread(run.stopwatch, request.jobs),
-        phases=run.stopwatch,
-    )
-    run.write_once(answer, answer.at)
-    if worst is not None and (_is_as_bad(answer, worst) or is_unfounded(answer.assumptions, f"--fail-on {worst}")):
+
+    def audit(flags: ConnectionFlags) -> BudgetAudit:
+        """The budgets of a cluster."""
+        now = run.now()
+        loaded = run.load(run.connect(flags), asked.wanted)
+        configured = asked.on(loaded.cluster)
+        return audit_budgets(
+            loaded.cluster,
+            configured.scheduler,
+            now=now,
+            at=run.time_of(loaded.cluster, now),
+            selection=selection,
+            assumptions=[*configured.assumptions, *loaded.assumptions],
+            spread=Spread(run.stopwatch, request.jobs),
+            phases=run.stopwatch,
+        )
+
+    if contexts := contexts_of(request.connection):
+        items = answers_of(contexts, request.connection, audit, _of_context)
+        run.write_once(BudgetAuditOfContexts(items=items), None)
+        answers = [each.answer for each in items if each.answer is not None]
+    else:
+        answers = [audit(request.connection)]
+        run.write_once(answers[0], answers[0].at)
+    assumptions = [each for answer in answers for each in answer.assumptions]
+    if worst is not None and (
+        any(_is_as_bad(each, worst) for each in answers) or is_unfounded(assumptions, f"--fail-on {worst}")
+    ):
         return EXIT_GATE
-    return run.exit_code(answer.assumptions)
+    return run.exit_code(assumptions, EXIT_INPUT if len(answers) < len(contexts) else 0)
+
+
+def _of_context(context: str, answer: BudgetAudit | None, error: str) -> BudgetAuditOfContext:
+    from kpreempt.verdict.contexts import BudgetAuditOfContext
+
+    return BudgetAuditOfContext(context=context, answer=answer, error=error)
 
 
 def _severity(text: str | None) -> Severity | None:
     """What ``--fail-on`` asks for. Raises ``UsageError`` for anything but a severity."""
-    from kpreempt.errors import UsageError
+    from kpreempt.errors import UsageError, nearest
     from kpreempt.verdict.budgets import Severity
 
     if text is None:
         return None
     if text not in list(Severity):
-        raise UsageError(f"--fail-on {text}: there is no such severity", hint=", ".join(Severity))
+        raise UsageError(f"--fail-on {text}: there is no such severity", hint=nearest(text, Severity))
     return Severity(text)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from kpreempt.cli.gate_options import Gate
-from kpreempt.cli.options import After, AnswerRequest, AnyAlgorithm
+from kpreempt.cli.options import After, AnswerRequest, AnyAlgorithm, manifest_options
 
 
 class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict"]):
@@ -15,11 +15,9 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
 
     files: Annotated[
         list[str],
-        Option(
-            "-f",
-            "--filename",
-            metavar="PATH",
-            help="Manifests that are to be applied: file, directory, or - for what Helm or Kustomize writes. "
+        manifest_options(
+            "PATH",
+            "Manifests that are to be applied: file, directory, URL, or - for what Helm or Kustomize writes. "
             "Repeatable.",
         ),
     ] = []
@@ -60,7 +58,7 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             "--output",
             metavar="FORMAT[=FILE]",
             help="text (default), json, yaml, jsonl, name, markdown, html, junit, sarif, github or gitlab, into FILE "
-            "if given. Repeatable.",
+            "if given. Repeatable. Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
 

@@ -18,14 +18,15 @@ from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
-from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, standard_input, usual_namespace
+from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
 from kpreempt.cli.gate_settings import gate_settings
+from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
 from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
-from kpreempt.snapshot import decode_object, name_of, object_decoder, read_manifest
+from kpreempt.snapshot import decode_object, name_of, object_decoder
 
 if TYPE_CHECKING:
     from kpreempt.cli.check import CheckRequest
@@ -107,7 +108,7 @@ def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
     return [
         ManifestDocument(each.document, each.source, each.line, each.origin)
         for path in paths
-        for each in read_manifest(path, stdin=standard_input() if path == "-" else None)
+        for each in manifest_objects(path)
     ]
 
 

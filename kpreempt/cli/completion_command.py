@@ -23,9 +23,9 @@ def completion(request: CompletionRequest) -> int:
     which is installed with kpreempt; its script is for those who have a single file, and belongs beside it.
     """
     from kpreempt.cli.completion.scripts import SCRIPTS
-    from kpreempt.errors import UsageError
+    from kpreempt.errors import UsageError, nearest
 
     if request.shell not in SCRIPTS:
-        raise UsageError(f"there is no script for {request.shell!r}", hint=", ".join(SCRIPTS))
+        raise UsageError(f"there is no script for {request.shell!r}", hint=nearest(request.shell, SCRIPTS))
     typer.echo(SCRIPTS[request.shell], nl=False)
     return 0

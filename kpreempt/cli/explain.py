@@ -93,7 +93,8 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
             "-o",
             "--output",
             metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, wide, markdown or html, into FILE if given. Repeatable.",
+            help="text (default), json, yaml, jsonl, name, wide, markdown or html, into FILE if given. Repeatable. "
+            "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
     verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False

@@ -22,13 +22,13 @@ from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, is_volcano_job,
 from kpreempt.analysis.volcano.sessions import Submission, explain_submission, submit
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
-from kpreempt.cli.clusters import single_use_of_stdin, standard_input, usual_namespace
-from kpreempt.cli.manifests import tell_ignored
+from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
+from kpreempt.cli.manifests import manifest_objects, tell_ignored
 from kpreempt.cli.volcano_configuration import volcano_for
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
-from kpreempt.snapshot import decode_object, read_manifest
+from kpreempt.snapshot import decode_object
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     found = _Manifest([], [], [], [])
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
-        for each in read_manifest(path, stdin=standard_input() if path == "-" else None):
+        for each in manifest_objects(path):
             document = _moved(each.document, namespace, is_forced=request.namespace is not None)
             kind = document.get("kind") if document.get("apiVersion") == SCHEDULING_VERSION else None
             if is_volcano_job(document):

@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import msgspec
 
 from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named
 from kpreempt.analysis.pod_selection import parse_selector
-from kpreempt.errors import InputError, UsageError
+from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.labels import LabelSelector
@@ -119,8 +118,7 @@ class _Table:
         """Raise ``InputError`` for any other key."""
         for key in self._content:
             if key not in keys:
-                near = get_close_matches(key, list(keys), n=1)
-                raise self.bad(key, "there is no such key", near[0] if near else ", ".join(keys))
+                raise self.bad(key, "there is no such key", nearest(key, keys))
 
     def bad(self, key: str, problem: str, hint: str = "") -> InputError:
         """What to raise about a key, or about the table itself where it is empty."""

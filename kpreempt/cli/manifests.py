@@ -8,7 +8,18 @@ from kpreempt.analysis.subject import Subjects, in_namespace, select, subjects_o
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.terminal import complain
-from kpreempt.snapshot import read_manifest
+from kpreempt.snapshot import ManifestObject, manifest_in, read_manifest
+
+
+class Kustomization(str):
+    """A folder with a kustomization, among the paths of manifests."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return f"kubectl kustomize {self!s}"
 
 
 def read_subjects(files: Sequence[str], namespace: str) -> Subjects:
@@ -18,12 +29,20 @@ def read_subjects(files: Sequence[str], namespace: str) -> Subjects:
     """
     if not files:
         return Subjects([])
-    documents = [
-        (each.document, each.source, each.line)
-        for file in files
-        for each in read_manifest(file, stdin=standard_input() if file == "-" else None)
-    ]
+    documents = [(each.document, each.source, each.line) for file in files for each in manifest_objects(file)]
     return subjects_of(documents, namespace)
+
+
+def manifest_objects(path: str) -> list[ManifestObject]:
+    """The objects of a file, a folder, a URL, a ``Kustomization`` or, for ``-``, of standard input.
+
+    Raises ``InputError``.
+    """
+    if isinstance(path, Kustomization):
+        from kpreempt.cli.kustomize import built
+
+        return manifest_in(built(path), path.source)
+    return read_manifest(path, stdin=standard_input() if path == "-" else None)
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:

@@ -58,8 +58,34 @@ _Text = str | None
 _Texts = list[str] | None
 
 Pod = Annotated[_Text, Argument(metavar="[pod/]NAME", help="A pod that is in the cluster, in -n NS.")]
+
+
+def manifest_options(metavar: str, help: str) -> Group:
+    """``-f`` and ``-k``, which make one list of paths; those of ``-k`` are each a ``Kustomization``."""
+    return Group(
+        {
+            "files": Annotated[_Texts, Option("-f", "--filename", metavar=metavar, help=help)],
+            "kustomizations": Annotated[
+                _Texts,
+                Option("-k", "--kustomize", metavar="DIR", help="What kubectl kustomize DIR builds. Repeatable."),
+            ],
+        },
+        _manifests,
+    )
+
+
+def _manifests(given: dict[str, Any]) -> list[str]:
+    files = list(given["files"] or ())
+    if given["kustomizations"]:
+        from kpreempt.cli.manifests import Kustomization
+
+        files += map(Kustomization, given["kustomizations"])
+    return files
+
+
 Manifests = Annotated[
-    list[str], Option("-f", "--filename", metavar="FILE", help="A manifest: a pod or anything with a pod template.")
+    list[str],
+    manifest_options("FILE", "A manifest, file or URL: a pod or anything with a pod template. Repeatable."),
 ]
 Select = Annotated[list[str], Option(metavar="KIND/NAME", help="Of the manifest, only this one. Repeatable.")]
 Without = Annotated[
@@ -122,7 +148,12 @@ _EXTENSIONS: dict[str, Any] = {
 # kubectl's, by their names in ``ConnectionFlags``.
 _CONNECTION: dict[str, Any] = {
     "kubeconfig": Annotated[_Text, Option("--kubeconfig", metavar="FILE", help="The kubeconfig, not $KUBECONFIG.")],
-    "context": Annotated[_Text, Option("--context", metavar="NAME", help="The context of the kubeconfig.")],
+    "context": Annotated[
+        _Text,
+        Option(
+            "--context", metavar="NAME", help="The context of the kubeconfig; several for pending and budgets: a,b."
+        ),
+    ],
     "cluster": Annotated[_Text, Option("--cluster", metavar="NAME", help="The cluster of the kubeconfig.")],
     "user": Annotated[_Text, Option("--user", metavar="NAME", help="The user of the kubeconfig.")],
     "server": Annotated[_Text, Option("-s", "--server", metavar="URL", help="Address of the API server.")],
@@ -142,6 +173,10 @@ _CONNECTION: dict[str, Any] = {
     "request_timeout": Annotated[
         _Text, Option("--request-timeout", metavar="TIME", help="For one request: 30s, 2m; 0 is without end.  [1m]")
     ],
+    "no_cache": Annotated[
+        bool,
+        Option("--no-cache", help="When TAB is pressed: keep no names in the cache. KPREEMPT_NO_CACHE=1 does, too."),
+    ],
 }
 
 
@@ -154,7 +189,8 @@ def _extensions(given: dict[str, Any]) -> Extensions:
 def _connection(given: dict[str, Any]) -> ConnectionFlags:
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
-    values = {name: value for name, value in given.items() if value}
+    # What TAB may keep says nothing about the connection.
+    values = {name: value for name, value in given.items() if value and name != "no_cache"}
     if "as_groups" in values:
         values["as_groups"] = tuple(values["as_groups"])
     return ConnectionFlags(**values)
@@ -221,7 +257,8 @@ class AnswerRequest(ClusterRequest):
             "-o",
             "--output",
             metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable.",
+            help="text (default), json, yaml, jsonl, name or markdown, into FILE if given. Repeatable. "
+            "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
     verbose: Annotated[bool, Option("-v", "--verbose", help="List everything, however long.")] = False

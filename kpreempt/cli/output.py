@@ -11,29 +11,48 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from kpreempt.errors import KpreemptError, UsageError
+from kpreempt.cli.terminal import ACTIVITY
+from kpreempt.errors import KpreemptError, UsageError, nearest
+from kpreempt.report.answers import TEMPLATE_FORMATS, Answer, render_answer
+from kpreempt.report.options import RenderOptions
 
 # These hold all that is known: every step of every candidate, every score. The others show the best.
-WHOLE_FORMATS = ("json", "jsonl", "yaml", "html")
+WHOLE_FORMATS = ("json", "jsonl", "yaml", "html", *TEMPLATE_FORMATS)
 
 
 class Output(NamedTuple):
-    """A format and the file it goes to; an empty path is standard output."""
+    """A format, its template if it has one, and the file it goes to; an empty path is standard output."""
 
     format: str
     path: str
+    template: str = ""
+
+    def render(self, answer: Answer, options: RenderOptions) -> str:
+        """The answer in this format. Raises ``UsageError``."""
+        if self.template:
+            from kpreempt.report.templates import render_template
+
+            return render_template(answer, self.format, self.template)
+        return render_answer(answer, self.format, options)
 
 
 def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
     """The outputs that ``-o FORMAT[=FILE]`` options ask for, in order; the first of ``formats`` without any.
 
-    Raises ``UsageError`` for an unknown format, an empty file name, and a file that is named twice.
+    Where there is JSON, there are ``TEMPLATE_FORMATS``: ``-o FORMAT=TEMPLATE``. Raises ``UsageError`` for an unknown
+    format, an empty file name, a file that is named twice, and a template that cannot be read.
     """
     outputs: list[Output] = []
     for text in texts or formats[:1]:
         name, equals, path = text.partition("=")
+        if name in TEMPLATE_FORMATS and "json" in formats:
+            from kpreempt.report.templates import check_template
+
+            check_template(name, path)
+            outputs.append(Output(name, "", path))
+            continue
         if name not in formats:
-            raise UsageError(f"-o {text}: there is no format {name!r}", hint=", ".join(formats))
+            raise UsageError(f"-o {text}: there is no format {name!r}", hint=nearest(name, formats))
         if equals and not path:
             raise UsageError(f"-o {text}: the file name is missing", hint=f"-o {name}=FILE")
         path = "" if path == "-" else path
@@ -48,6 +67,7 @@ def write_stdout(text: str) -> bool:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
+    ACTIVITY.hide()
     try:
         if sys.stdout is None:
             raise OSError("it is closed")
@@ -67,6 +87,7 @@ def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
 
     Raises ``KpreemptError`` where nothing can be written, as on a full disk.
     """
+    ACTIVITY.hide()
     try:
         if sys.stdout is None:
             raise OSError("it is closed")

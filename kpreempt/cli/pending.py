@@ -9,9 +9,13 @@ from typer import Option
 from kpreempt.cli.options import After, AnswerRequest, PageOutputs
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kpreempt.cli.watch import Wait
     from kpreempt.snapshot.live.connection import Connection
+    from kpreempt.snapshot.live.flags import ConnectionFlags
     from kpreempt.verdict import PendingPods
+    from kpreempt.verdict.contexts import PendingPodsOfContext, PendingPodsOfContexts
 
 
 class PendingRequest(AnswerRequest):
@@ -33,24 +37,29 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
     from kpreempt.cli.answering import Run, select_pods
+    from kpreempt.cli.contexts import answers_of, contexts_of
+    from kpreempt.cli.terminal import EXIT_INPUT
     from kpreempt.cli.watch import begin_page, watch
     from kpreempt.cli.workers import Spread
     from kpreempt.errors import KpreemptError
     from kpreempt.report.answers import PAGE_FORMATS
+    from kpreempt.verdict import PendingPods
+    from kpreempt.verdict.contexts import PendingPodsOfContexts
 
     selection = select_pods(request)
     _check(request)
     run = Run(request, PAGE_FORMATS)
     asked = run.read_scheduler()
-    # Kept until a look fails.
-    live: list[Connection | None] = []
+    contexts = contexts_of(request.connection)
+    # By context, kept until a look fails.
+    live: dict[str, Connection | None] = {}
 
-    def look() -> PendingPods:
-        """What is pending now."""
-        if not live:
-            live.append(run.connect())
+    def look_at(flags: ConnectionFlags) -> PendingPods:
+        """What is pending now in a cluster."""
+        if flags.context not in live:
+            live[flags.context] = run.connect(flags)
         now = run.now()
-        loaded = run.load(live[0], asked.wanted)
+        loaded = run.load(live[flags.context], asked.wanted)
         configured = asked.on(loaded.cluster)
         return explain_pending(
             loaded.cluster,
@@ -65,6 +74,16 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
             phases=run.stopwatch,
         )
 
+    def look() -> PendingPods | PendingPodsOfContexts:
+        """What is pending now, in each of several contexts."""
+        if not contexts:
+            return look_at(request.connection)
+        items = answers_of(contexts, request.connection, look_at, _of_context)
+        for each in items:
+            if each.error:
+                live.pop(each.context, None)
+        return PendingPodsOfContexts(items=items)
+
     def show_again(is_first: bool) -> bool:
         """Look, and show it on a page of its own. False where nobody reads."""
         try:
@@ -73,14 +92,28 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
             # Credentials may have expired; others can be had then.
             live.clear()
             raise
-        return begin_page(is_first=is_first) and run.write(answer, answer.at)
+        return begin_page(is_first=is_first) and run.write(answer, _time_of(answer))
 
     if request.watch:
         watch(show_again, request.interval, **({"wait": wait} if wait else {}))
         return 0
     answer = look()
-    run.write_once(answer, answer.at)
-    return run.exit_code(answer.assumptions)
+    run.write_once(answer, _time_of(answer))
+    if isinstance(answer, PendingPods):
+        return run.exit_code(answer.assumptions)
+    assumptions = [each for item in answer.items if item.answer for each in item.answer.assumptions]
+    return run.exit_code(assumptions, EXIT_INPUT if any(item.error for item in answer.items) else 0)
+
+
+def _of_context(context: str, answer: PendingPods | None, error: str) -> PendingPodsOfContext:
+    from kpreempt.verdict.contexts import PendingPodsOfContext
+
+    return PendingPodsOfContext(context=context, answer=answer, error=error)
+
+
+def _time_of(answer: PendingPods | PendingPodsOfContexts) -> datetime | None:
+    """What ages count to; of several answers each has its own."""
+    return getattr(answer, "at", None)
 
 
 def _check(request: PendingRequest) -> None:

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 import typer
 
 from kpreempt.cli.terminal import (
+    ACTIVITY,
     EXIT_BUG,
     EXIT_INPUT,
     EXIT_INTERRUPTED,
@@ -46,6 +47,8 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     except Exception as error:
         write_to_stderr(bug_report(error))
         return EXIT_BUG
+    finally:
+        ACTIVITY.hide()
 
 
 def _run_command(arguments: Sequence[str], program: str) -> int:

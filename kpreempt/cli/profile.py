@@ -11,6 +11,7 @@ from time import perf_counter
 import msgspec
 
 from kpreempt.cli.output import Output, whole_file
+from kpreempt.cli.terminal import ACTIVITY
 from kpreempt.errors import UsageError
 
 # Marks the times of plugins and extenders among those of the phases.
@@ -22,12 +23,15 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._start = perf_counter()
+        ACTIVITY.begin()
         self._parts: set[str] = set()
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str, /) -> Iterator[None]:
-        """Add the time of the block to the phase."""
+        """Add the time of the block to the phase, which is shown while it lasts."""
+        if not name.startswith(_PART):
+            ACTIVITY.begin(name)
         start = perf_counter()
         try:
             yield

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TextIO
 
 from kpreempt import __version__
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 
 EXIT_GATE = 1
 EXIT_USAGE = 2
@@ -32,7 +35,7 @@ def wants_colour(when: str, stream: TextIO | None) -> bool:
     Raises ``UsageError`` for anything else.
     """
     if when not in ("auto", "always", "never"):
-        raise UsageError(f"--color: there is no {when!r}", hint="auto, always, never")
+        raise UsageError(f"--color: there is no {when!r}", hint=nearest(when, ("auto", "always", "never")))
     if when != "auto":
         return when == "always"
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -40,10 +43,116 @@ def wants_colour(when: str, stream: TextIO | None) -> bool:
     return stream.isatty()
 
 
+class Activity:
+    """A line on standard error that says what is done and for how long, once that is half a second.
+
+    A thread writes it, for what takes long need not know of it. Where standard error is no terminal there is nothing;
+    whoever writes something else hides it first.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._doing = ""
+        self._since: float | None = None
+        self._stream: TextIO | None = None
+        self._shown = ""
+        self._is_held = False
+        self._lock = threading.Lock()
+        self._process = 0
+
+    def begin(self, what: str = "") -> None:
+        """Say that ``what`` is done now; the time counts from the first since nothing was shown."""
+        self._doing = what
+        if self._since is None:
+            self._since = self._clock()
+            self._watch()
+
+    def hide(self) -> None:
+        """Take the line away, until something begins."""
+        self._since = None
+        # A process that was forked has no thread, and perhaps the lock as it was then.
+        if self._stream is None or self._process != os.getpid():
+            return
+        with self._lock:
+            self._erase()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Show nothing within the block, which has a line of its own."""
+        self.hide()
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+            self.begin(self._doing)
+
+    def _watch(self) -> None:
+        if self._stream is not None or sys.stderr is None or not sys.stderr.isatty():
+            return
+        self._stream, self._process = sys.stderr, os.getpid()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(_SECONDS_BETWEEN_UPDATES)
+            self.update()
+
+    def update(self) -> None:
+        """Show what is done now, where it is time for it."""
+        with self._lock:
+            since = self._since
+            if since is None or self._is_held:
+                self._erase()
+            elif (seconds := self._clock() - since) >= _SECONDS_OF_PATIENCE:
+                self._draw(f"{_DOING.get(self._doing, 'working')} ... {seconds:.0f}s")
+
+    def _draw(self, line: str) -> None:
+        if line != self._shown:
+            self._write(f"\r\x1b[2K{line[: terminal_width() - 1]}")
+            self._shown = line
+
+    def _erase(self) -> None:
+        if self._shown:
+            self._write("\r\x1b[2K")
+            self._shown = ""
+
+    def _write(self, text: str) -> None:
+        assert self._stream is not None
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+# What a phase of an answer is called while it lasts (``kpreempt.phases``).
+_DOING = {
+    "read": "reading",
+    "decode": "reading",
+    "admission": "preparing the cluster",
+    "prepare": "preparing the scheduler",
+    "filter": "filtering nodes",
+    "score": "scoring nodes",
+    "dryRun": "dry runs of preemption",
+    "choice": "choosing a node",
+    "proposals": "looking for the smallest change",
+    "session": "running the session",
+    "simulation": "simulating the rollout",
+    "aftermath": "simulating what follows",
+    "audit": "auditing budgets",
+    "events": "applying events",
+    "odds": "drawing what the scheduler would look at",
+    "report": "writing",
+}
+# That of this process.
+ACTIVITY = Activity()
+
+
 class Progress:
     """One line on standard error while something takes long; nothing where that is not a terminal."""
 
     def __init__(self) -> None:
+        self._hold = ExitStack()
+        self._hold.enter_context(ACTIVITY.held())
         self._start = time.monotonic()
         self._next = self._start + _SECONDS_OF_PATIENCE
         self._is_shown = False
@@ -68,6 +177,7 @@ class Progress:
         if self._is_shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+        self._hold.close()
 
 
 def complain(message: str, hint: str = "") -> None:
@@ -79,6 +189,7 @@ def complain(message: str, hint: str = "") -> None:
 
 def write_to_stderr(text: str) -> None:
     """Write to standard error; where it is closed there is nobody left to tell."""
+    ACTIVITY.hide()
     try:
         sys.stderr.write(text)
         sys.stderr.flush()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
@@ -23,6 +23,8 @@ Answer = msgspec.Struct
 
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 PAGE_FORMATS = (*ANSWER_FORMATS, "html")
+# Written by a template of the user's, wherever there is JSON (``templates``).
+TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
     "text": "check.text:render",
     "markdown": "check.markdown:render",
@@ -91,6 +93,15 @@ def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
     return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
 
 
+def _worth_saying(audit: Any) -> Iterable[str]:
+    return [item.budget for item in audit.items if item.findings]
+
+
+def _of_contexts(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
+    """The names in the answers of all contexts."""
+    return lambda answers: [name for each in answers.items if each.answer is not None for name in names(each.answer)]
+
+
 def _once(names: Iterable[str | None]) -> Iterable[str]:
     return dict.fromkeys(filter(None, names))
 
@@ -116,9 +127,16 @@ ROWS = (
     Row(
         "verdict.budgets:BudgetAudit",
         {"text": "budgets.text:render_budgets"},
-        lambda audit: [item.budget for item in audit.items if item.findings],
+        _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
+    ),
+    Row("verdict.contexts:PendingPodsOfContexts", {"text": "contexts:render_contexts"}, _of_contexts(_pods)),
+    Row(
+        "verdict.contexts:BudgetAuditOfContexts",
+        {"text": "contexts:render_contexts"},
+        _of_contexts(_worth_saying),
+        "poddisruptionbudget.policy/",
     ),
     Row(
         "verdict.check:Check",
@@ -171,6 +189,13 @@ ROWS = (
         kind="",
         formats=("text", "json", "yaml", "name"),
     ),
+    Row(
+        "report.versions:Versions",
+        {"text": "versions:render_versions"},
+        lambda versions: [each.name for each in versions.schedulers],
+        kind="",
+        formats=("text", "json", "yaml", "name"),
+    ),
 )
 _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
 
@@ -182,7 +207,7 @@ def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  
     """
     row = _BY_NAME[type(answer).__name__]
     if format not in row.formats:
-        raise UsageError(f"there is no output format {format!r}", hint=", ".join(row.formats))
+        raise UsageError(f"there is no output format {format!r}", hint=nearest(format, row.formats))
     if format in row.renderers:
         return row.write(answer, format, options)
     return _COMMON[format](row, answer, options)

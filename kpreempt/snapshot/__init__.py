@@ -1,20 +1,26 @@
 """Clusters and manifests from files of every shape, and clusters into files (``write``, ``least``, ``redact``).
 
-Heavy readers (YAML, zstandard) are imported by the functions that need them, and what writes by who writes.
+What is named here is imported when it is first asked for: a TAB needs ``live`` alone. Heavy readers (YAML, zstandard)
+are imported by the functions that need them, and what writes by who writes.
 """
 
-from kpreempt.snapshot.archives import name_of
-from kpreempt.snapshot.collect import Keeps
-from kpreempt.snapshot.decode import decode_object, object_decoder
-from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
-from kpreempt.snapshot.manifest import (
-    ManifestObject,
-    parse_document,
-    parse_yaml_value,
-    read_document,
-    read_manifest,
-    read_plain_records,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.archives import name_of
+    from kpreempt.snapshot.collect import Keeps
+    from kpreempt.snapshot.decode import decode_object, object_decoder
+    from kpreempt.snapshot.documents import parse_document, parse_yaml_value, read_document
+    from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
+    from kpreempt.snapshot.manifest import (
+        ManifestObject,
+        manifest_in,
+        read_manifest,
+        read_plain_records,
+    )
 
 __all__ = [
     "Keeps",
@@ -23,6 +29,7 @@ __all__ = [
     "cluster_from_json",
     "decode_object",
     "load_snapshot",
+    "manifest_in",
     "merge_clusters",
     "name_of",
     "object_decoder",
@@ -32,3 +39,27 @@ __all__ = [
     "read_manifest",
     "read_plain_records",
 ]
+
+_MODULES = {
+    "Keeps": "collect",
+    "Loaded": "load",
+    "ManifestObject": "manifest",
+    "cluster_from_json": "load",
+    "decode_object": "decode",
+    "load_snapshot": "load",
+    "manifest_in": "manifest",
+    "merge_clusters": "load",
+    "name_of": "archives",
+    "object_decoder": "decode",
+    "parse_document": "documents",
+    "parse_yaml_value": "documents",
+    "read_document": "documents",
+    "read_manifest": "manifest",
+    "read_plain_records": "manifest",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Manifests: the objects of a file as plain data, single YAML values, and records that are no Kubernetes objects.
+"""Manifests: the objects of a file as plain data, and records that are no Kubernetes objects.
 
 Helm writes ``# Source: chart/templates/x.yaml`` before each document. Comments never reach a reader of YAML, so that
 they are looked for in the text itself: at the beginning of a line no value of YAML can look like one.
@@ -6,20 +6,20 @@ they are looked for in the text itself: at the beginning of a line no value of Y
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from kpreempt.errors import InputError, UsageError
+from kpreempt.errors import InputError
 from kpreempt.snapshot.batches import Batch, batches_of_list, list_within
 from kpreempt.snapshot.decode import BadObjectError, parse_json
 from kpreempt.snapshot.read import read_batches
-from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, read_sources
+from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Content, LineCounter, Source, read_bytes, read_sources
 from kpreempt.snapshot.wire_types import shown
 
 _SIGN = b"# Source:"
@@ -41,14 +41,30 @@ class ManifestObject(msgspec.Struct, frozen=True):
 
 
 def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
-    """The objects of a file, a folder or, for ``-``, of ``stdin``; lists are taken apart. Raises ``InputError``."""
+    """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
+
+    Raises ``InputError``.
+    """
+    if path.lower().startswith(("http://", "https://")):
+        from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
+
+        return manifest_in(download(path, os.environ), shown_url(path))
+    return _objects(read_sources(path, stdin), STDIN_NAME if path == STDIN else path)
+
+
+def manifest_in(content: bytes, name: str) -> list[ManifestObject]:
+    """The objects of a manifest in memory; ``name`` is what messages call it. Raises ``InputError``."""
+    return _objects(read_bytes(content, name), name)
+
+
+def _objects(sources: Iterable[Source], name: str) -> list[ManifestObject]:
     objects: list[ManifestObject] = []
-    for source in read_sources(path, stdin):
+    for source in sources:
         origins = find_origins(source.content)
         for batch in read_batches(source):
             objects += (_with_origin(found, origins) for found in _objects_of(batch))
     if not objects:
-        raise InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+        raise InputError("has no objects", source=name)
     return objects
 
 
@@ -78,49 +94,6 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
 
 def _same_line(line: int, _: int) -> int:
     return line
-
-
-def parse_document(text: str, source: str) -> dict[str, Any]:
-    """The one object that a text in YAML or JSON holds, such as a configuration. Raises ``InputError``."""
-    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
-
-    try:
-        documents = [document for _, document in load_documents(text) if document is not None]
-    except YamlError as error:
-        raise InputError(error.problem, source=source, line=error.line) from None
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise InputError(
-            "holds not one object" if len(documents) == 1 else f"holds {len(documents)} documents, not one",
-            source=source,
-        )
-    return documents[0]
-
-
-def read_document(path: str) -> dict[str, Any]:
-    """The one object of a file. Raises ``InputError``."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from error
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", source=path) from None
-    return parse_document(text, path)
-
-
-def parse_yaml_value(text: str) -> Any:
-    """One YAML value as kubectl means it: ``1`` is a number, ``"1"`` and ``1500m`` are texts.
-
-    Raises ``UsageError``.
-    """
-    from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
-
-    try:
-        documents = list(load_documents(text))
-    except YamlError as error:
-        raise UsageError(f'"{text[:80]}": {error.problem}', hint="put the value in quotes") from None
-    if len(documents) > 1:
-        raise UsageError(f'"{text[:80]}" is more than one value')
-    return documents[0][1] if documents else None
 
 
 class Origins:

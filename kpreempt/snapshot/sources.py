@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -61,6 +62,11 @@ def read_sources(path: str, stdin: BinaryIO | None) -> Iterator[Source]:
             yield from _read_file(file, budget, is_named=False)
     else:
         yield from _read_file(path, budget, is_named=True)
+
+
+def read_bytes(content: bytes, name: str) -> Iterator[Source]:
+    """The texts in what is in memory already, as those of a file of that name. Raises ``InputError``."""
+    yield from _read_stream(BytesIO(content), name, Budget(), is_named=True)
 
 
 def _is_folder(path: str) -> bool:

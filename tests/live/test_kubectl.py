@@ -78,7 +78,7 @@ def test_kubectl_completes_names_of_the_cluster(on_call: ControlPlane, words: li
         if found := completed(on_call, *words):
             assert found == names
             return
-    pytest.fail(f"nothing within half a second, {ATTEMPTS} times")
+    pytest.fail(f"nothing within two seconds, {ATTEMPTS} times")
 
 
 @pytest.mark.parametrize(

@@ -156,4 +156,8 @@ def _no_budget(key: str, cluster: ClusterSnapshot) -> NotFoundError:
 
 def _not_found(kind: str, name: str, there: Iterable[str]) -> NotFoundError:
     near = difflib.get_close_matches(name, list(there), n=3)
+    first, slash, rest = name.partition("/")
+    if slash and not near:
+        # What stands where a namespace does may be meant as a kind.
+        near = [f"{_KINDS[each]}/{rest}" for each in difflib.get_close_matches(first.lower(), _KINDS, n=1)]
     return NotFoundError(f'there is no {kind} "{name}" in the cluster', hint=", ".join(near))

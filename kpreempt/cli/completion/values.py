@@ -51,7 +51,9 @@ _Source = Callable[[Place, Names], Completion]
 def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     """What the last of ``words`` can become."""
     place = find_place(root, words)
-    if isinstance(place.parameter, TyperOption):
+    if isinstance(place.parameter, TyperArgument) and place.command.name == "help":
+        found = Completion(_commands(place._replace(command=root, arguments=[])))
+    elif isinstance(place.parameter, TyperOption):
         found = _option_value(place, names)
     elif isinstance(place.parameter, TyperArgument):
         found = _argument(place, names)
@@ -131,12 +133,19 @@ def _pods(place: Place, names: Names) -> Completion:
 
 def _formats(place: Place, _names: Names) -> Completion:
     """The formats of ``-o`` as the metavar has them; where that says no more than FORMAT, those of the help."""
+    from kpreempt.report.answers import TEMPLATE_FORMATS
+
     formats = _metavar(place).partition("[")[0].split("|")
     if formats == ["FORMAT"]:
         assert isinstance(place.parameter, TyperOption)
         listed = (place.parameter.help or "").partition(", into")[0]
         formats = listed.replace(" (default)", "").replace(" or ", ", ").split(", ")
-    return Completion([Candidate(each) for each in formats])
+    if "json" in formats:
+        formats += [f"{name}=" for name in TEMPLATE_FORMATS]
+    found = [each for each in formats if each.startswith(place.prefix)]
+    # A template follows its format without a space.
+    has_template = bool(found) and all(each.endswith("=") for each in found)
+    return Completion([Candidate(each) for each in found], NO_FILES | NO_SPACE if has_template else NO_FILES)
 
 
 def _feature_gates(place: Place, _names: Names) -> Completion:

@@ -121,4 +121,8 @@ class _Reading:
 
 
 def _options(command: Command) -> dict[str, TyperOption]:
+    """The options by their names; before a command, those of all commands can stand, too."""
+    if isinstance(command, TyperGroup):
+        commands = [each for each in command.commands.values() if isinstance(each, Command)]
+        return {name: option for each in commands for name, option in _options(each).items()}
     return {name: each for each in command.params if isinstance(each, TyperOption) for name in each.opts}

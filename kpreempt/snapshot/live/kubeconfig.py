@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import InputError, UsageError
+from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.live.flags import ConnectionFlags
-from kpreempt.snapshot.manifest import parse_document
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):

@@ -62,9 +62,9 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["explain", "--node", ""], ["node-a", "node-b"], id="a node"),
         pytest.param(["explain", "--cordon", "node-b"], ["node-b"], id="a node to cordon"),
         pytest.param(["explain", "--priority-class", ""], ["high", "low"], id="a priority class"),
-        pytest.param(["explain", "-o", "j"], ["json", "jsonl"], id="a format"),
+        pytest.param(["explain", "-o", "j"], ["json", "jsonl", "jsonpath="], id="a format"),
         pytest.param(["batch", "-o", ""], ["jsonl"], id="the only format"),
-        pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit"], id="a format of check"),
+        pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit", "jsonpath="], id="a format of check"),
         pytest.param(["check", "--waive", "max-p"], ["max-pdb-violations", "max-pending"], id="a rule"),
         pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
         pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
@@ -210,12 +210,24 @@ def test_zsh_takes_the_script() -> None:
 
 def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
     common = ["text", "json", "yaml", "jsonl", "name", "markdown"]
-    assert offered("at-risk", "-o", "")[0] == common
+    templates = ["jsonpath=", "custom-columns="]
+    assert offered("at-risk", "-o", "")[0] == [*common, *templates]
     for command in ("pending", "compare", "who-preempted"):
-        assert offered(command, "-o", "")[0] == [*common, "html"]
-    assert offered("explain", "-o", "")[0] == [*common[:5], "wide", "markdown", "html"]
+        assert offered(command, "-o", "")[0] == [*common, "html", *templates]
+    assert offered("explain", "-o", "")[0] == [*common[:5], "wide", "markdown", "html", *templates]
+    assert offered("pending", "-o", "jsonp") == (["jsonpath="], NO_FILES | NO_SPACE)
 
 
 def test_algorithms_to_compare_follow_each_other() -> None:
     assert "kube-1.13" in offered("compare", "--algorithms", "")[0]
     assert offered("compare", "--algorithms", "kube-1.36,kube-1.1")[0] == ["kube-1.36,kube-1.13", "kube-1.36,kube-1.18"]
+
+
+def test_options_before_the_command_are_read() -> None:
+    assert offered("-n", "s")[0] == ["shop"]
+    assert offered("-n", "shop", "expl")[0] == ["explain"]
+    assert offered("-n", "shop", "explain", "w")[0] == ["web-1", "web-2"]
+
+
+def test_help_is_completed_with_commands() -> None:
+    assert offered("help", "ex")[0] == ["explain"]

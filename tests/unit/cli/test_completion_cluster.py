@@ -18,6 +18,7 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import app
+from kpreempt.cli.completion.cache import _NEVER_IN, SECONDS_KEPT
 from kpreempt.cli.completion.cluster import SECONDS_FROM_START, LiveNames, deadline_of_process
 from kpreempt.cli.completion.values import complete
 
@@ -87,6 +88,9 @@ def kubeconfig(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     }
     path.write_text(json.dumps(document), encoding="utf-8")
     monkeypatch.setenv("KUBECONFIG", str(path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for variable in _NEVER_IN:
+        monkeypatch.delenv(variable, raising=False)
     return path
 
 
@@ -185,3 +189,103 @@ def test_a_credential_plugin_is_neither_heard_nor_waited_for(kubeconfig: Path) -
 def test_the_deadline_counts_from_the_start_of_the_process() -> None:
     # This process has been there for longer than a completion may take.
     assert deadline_of_process() < time.monotonic() + SECONDS_FROM_START
+
+
+def kept(kubeconfig: Path) -> list[Path]:
+    return sorted((kubeconfig.parent / "cache" / "kpreempt" / "names").glob("*"))
+
+
+def test_names_are_kept_for_the_next_tab(server: Server, kubeconfig: Path) -> None:
+    assert offered("explain", "--node", "") == offered("explain", "--node", "") == ["nodes-1", "nodes-2"]
+    assert len(server.requests) == 1
+    (file,) = kept(kubeconfig)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    # Names and what is shown beside them: no token, no server, no context.
+    assert json.loads(file.read_text(encoding="utf-8")) == [["nodes-1", "x"], ["nodes-2", "x"]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["--context", "arn:aws:eks:x/there"], id="another context"),
+        pytest.param(["--user", "other"], id="another user"),
+        pytest.param(["-n", "batch"], id="another namespace"),
+        pytest.param(["--node"], id="another kind"),
+    ],
+)
+def test_another_question_is_asked_anew(server: Server, kubeconfig: Path, words: list[str]) -> None:
+    document = json.loads(kubeconfig.read_text(encoding="utf-8"))
+    document["users"].append({"name": "other", "user": {"token": "t"}})
+    kubeconfig.write_text(json.dumps(document), encoding="utf-8")
+    offered("explain", "")
+    offered("explain", *words, "")
+    assert len(server.requests) == 2
+
+
+def test_another_current_context_is_another_question(server: Server, kubeconfig: Path) -> None:
+    offered("explain", "")
+    text = kubeconfig.read_text(encoding="utf-8").replace('"here", "clusters"', '"arn:aws:eks:x/there", "clusters"')
+    kubeconfig.write_text(text, encoding="utf-8")
+    offered("explain", "")
+    assert [path for path, _ in server.requests] == [f"/api/v1/namespaces/{each}/pods" for each in ("shop", "default")]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--no-cache"], ["--as", "x"], ["--as", "x", "--as-group", "x"], ["--token", "x"], ["--as", "x", "--as-uid", "1"]],
+)
+def test_nothing_is_kept_where_it_is_not_wanted(kubeconfig: Path, option: list[str]) -> None:
+    assert offered("explain", *option, "") == ["pods-1", "pods-2"]
+    assert kept(kubeconfig) == []
+
+
+@pytest.mark.parametrize("variable", _NEVER_IN)
+def test_nothing_is_kept_in_ci_or_for_another_user(
+    kubeconfig: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    assert offered("explain", "") == ["pods-1", "pods-2"]
+    assert kept(kubeconfig) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[[1]]", b"\xff", b"[" * 100_000])
+def test_a_broken_cache_is_no_cache(server: Server, kubeconfig: Path, content: bytes) -> None:
+    offered("explain", "")
+    (file,) = kept(kubeconfig)
+    file.write_bytes(content)
+    assert offered("explain", "") == ["pods-1", "pods-2"]
+    assert len(server.requests) == 2
+    assert json.loads(file.read_bytes()) == [["pods-1", "x"], ["pods-2", "x"]]
+
+
+def test_names_count_for_a_minute_and_are_swept_then(server: Server, kubeconfig: Path) -> None:
+    offered("explain", "")
+    (file,) = kept(kubeconfig)
+    before = time.time() - SECONDS_KEPT - 1
+    os.utime(file, (before, before))
+    offered("explain", "--node", "")
+    assert not file.exists()
+    offered("explain", "")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660])
+def test_a_file_that_others_can_read_or_write_is_not_read(server: Server, kubeconfig: Path, mode: int) -> None:
+    offered("explain", "")
+    kept(kubeconfig)[0].chmod(mode)
+    offered("explain", "")
+    assert len(server.requests) == 2
+
+
+def test_a_folder_that_is_not_the_users_alone_is_not_written_to(kubeconfig: Path) -> None:
+    folder = kubeconfig.parent / "cache" / "kpreempt" / "names"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    assert offered("explain", "") == ["pods-1", "pods-2"]
+    assert kept(kubeconfig) == []
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(kubeconfig: Path) -> None:
+    (kubeconfig.parent / "cache").write_text("", encoding="utf-8")
+    assert offered("explain", "") == ["pods-1", "pods-2"]

@@ -102,3 +102,9 @@ def test_a_full_disk_under_standard_output_is_one_message(monkeypatch: pytest.Mo
         monkeypatch.setattr(sys, "stdout", full)
         with pytest.raises(KpreemptError, match="standard output: No space left on device"):
             write_stdout("x")
+
+
+def test_a_template_may_hold_what_looks_like_a_file() -> None:
+    assert parse_outputs(['jsonpath={.a[?(@.b=="c")]}'], FORMATS) == [Output("jsonpath", "", '{.a[?(@.b=="c")]}')]
+    with pytest.raises(UsageError, match="there is no format 'jsonpath'"):
+        parse_outputs(["jsonpath={.a}"], ("jsonl",))

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 
 import pytest
 
-from kpreempt.cli import terminal
+from kpreempt.cli import profile, terminal
 from kpreempt.cli.terminal import Progress, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 
@@ -78,3 +79,61 @@ def test_progress_is_silent_where_nobody_watches(monkeypatch: pytest.MonkeyPatch
     progress("a.yaml", 0.1)
     progress.close()
     assert sys.stderr.getvalue() == ""
+
+
+def screen_of(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    # The thread looks once an hour: the tests look themselves.
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_UPDATES", 3600.0)
+    return found
+
+
+def test_what_takes_long_is_shown_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = screen_of(monkeypatch)
+    times = iter([10.0, 10.4, 10.6, 13.2, 20.0, 20.7])
+    activity = terminal.Activity(clock=lambda: next(times))
+    activity.begin("filter")
+    activity.update()
+    assert screen.getvalue() == ""
+    activity.update()
+    assert screen.getvalue() == "\r\x1b[2Kfiltering nodes ... 1s"
+    activity.begin("dryRun")
+    activity.update()
+    assert screen.getvalue().endswith("\r\x1b[2Kdry runs of preemption ... 3s")
+    activity.hide()
+    assert screen.getvalue().endswith("3s\r\x1b[2K")
+    written = screen.getvalue()
+    activity.update()
+    assert screen.getvalue() == written
+    activity.begin("filter")
+    activity.update()
+    assert screen.getvalue().endswith("filtering nodes ... 1s")
+
+
+def test_nothing_is_shown_beside_a_line_of_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = screen_of(monkeypatch)
+    times = iter([0.0, 9.0, 9.0, 9.0])
+    activity = terminal.Activity(clock=lambda: next(times))
+    activity.begin("read")
+    with activity.held():
+        activity.update()
+        assert screen.getvalue() == ""
+
+
+def test_off_a_terminal_there_is_no_progress_and_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    before = threading.active_count()
+    activity = terminal.Activity()
+    activity.begin("filter")
+    activity.hide()
+    assert (plain.getvalue(), threading.active_count()) == ("", before)
+
+
+def test_a_stopwatch_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(profile.ACTIVITY, "begin", lambda what="": begun.append(what))
+    with profile.Stopwatch().phase("dryRun"):
+        pass
+    assert begun == ["", "dryRun"]

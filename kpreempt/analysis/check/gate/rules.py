@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 import msgspec
 
-from kpreempt.errors import UsageError
+from kpreempt.errors import UsageError, nearest
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.labels import LabelSelector
 
@@ -90,8 +89,7 @@ def rule_named(name: str, where: str) -> RuleId:
     try:
         return RuleId(name)
     except ValueError:
-        near = get_close_matches(name, list(RuleId), n=1)
-        raise UsageError(f'{where}: there is no rule "{name}"', hint=near[0] if near else ", ".join(RuleId)) from None
+        raise UsageError(f'{where}: there is no rule "{name}"', hint=nearest(name, RuleId)) from None
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -1,0 +1,192 @@
+"""The command line as users write it: options before the command, ``help COMMAND``, and the help itself.
+
+Typer's own help has all options in one list and summaries that are cut off. Here options stand under headings, by
+``HEADINGS``, with the examples of ``EXAMPLES`` at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from kpreempt.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from typer import Context
+
+_OWN = ("--help", "-h", "--version")
+
+# In the order of the help. Options that no heading names stand under the last but two, so that none is lost.
+_OTHER = "Other options"
+_VOLCANO = "Volcano"
+HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "The pod": (
+        *("--filename", "--kustomize", "--select", "--namespace", "--all-namespaces", "--selector"),
+        *("--cpu", "--memory", "--resource", "--batch", "--replicas", "--delete", "--base", "--prune"),
+    ),
+    "The cluster": ("--snapshot", "--before", "--events", "--skip-bad-objects", "--now"),
+    "What if": (
+        *("--priority", "--priority-class", "--preemption-policy", "--set", "--without", "--with"),
+        *("--cordon", "--uncordon", "--budget"),
+    ),
+    "Gate and exit code": (
+        *("--config", "--max-pdb-violations", "--max-victims", "--max-victims-per-workload", "--forbid-victims"),
+        *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
+        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--max-snapshot-age", "--waive", "--baseline"),
+        *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
+    ),
+    "Output": (
+        *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
+        *("--interval", "--to", "--redact", "--redact-map", "--quiet", "--jobs", "--profile-json"),
+    ),
+    "Scheduler": (
+        *("--algorithm", "--algorithms", "--scheduler-config", "--policy-config", "--feature-gates", "--plugin"),
+        *("--call-extenders", "--worst-case", "--max-plays"),
+    ),
+    _OTHER: (),
+    "Connection": (
+        *("--kubeconfig", "--context", "--cluster", "--user", "--server", "--token", "--certificate-authority"),
+        *("--insecure-skip-tls-verify", "--tls-server-name", "--as", "--as-group", "--as-uid", "--request-timeout"),
+        "--no-cache",
+    ),
+    _VOLCANO: ("--actions", "--runs", "--seed"),
+}
+_HEADING_OF = {option: heading for heading, options in HEADINGS.items() for option in options}
+
+_DEMO = "--snapshot fixtures/demo/cluster.yaml"
+_ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
+_OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
+# Two for each command, on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
+EXAMPLES: Mapping[str, tuple[str, str]] = {
+    "explain": (f"explain -f fixtures/demo/api.yaml {_DEMO}", f"explain --cpu 2 --memory 4Gi --priority 1000 {_DEMO}"),
+    "pending": (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
+    "queue": (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
+    "who-preempted": (
+        f"who-preempted encode-1 -n batch {_ON_CALL}",
+        f"who-preempted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
+    ),
+    "at-risk": (f"at-risk -n batch {_ON_CALL}", f"at-risk -A --limit 3 {_ON_CALL}"),
+    "check": (
+        f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
+        f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
+    ),
+    "budgets": (
+        "budgets --snapshot fixtures/budgets/cluster.yaml",
+        "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",
+    ),
+    "volcano": (
+        "volcano --snapshot fixtures/volcano/vetoed-by-gang.yaml"
+        " --scheduler-config fixtures/volcano/vetoed-by-gang.conf",
+        "volcano --snapshot fixtures/volcano/either-node.yaml"
+        " --scheduler-config fixtures/volcano/either-node.conf --runs 40",
+    ),
+    "batch": (
+        "batch fixtures/batch/scenarios.jsonl",
+        f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
+    ),
+    "algorithms": ("algorithms", "algorithms -o name"),
+    "plugins": ("plugins", "plugins -o name"),
+    "compare": (
+        "compare --algorithms kube-1.18,kube-1.36 -f fixtures/compare/api.yaml"
+        " --snapshot fixtures/compare/cluster.yaml",
+        f"compare --algorithms kube-1.13,kube-1.36 {_ON_CALL}",
+    ),
+    "completion": ("completion bash", "completion fish"),
+    "snapshot": (
+        f"snapshot {_DEMO} --to cluster.json.gz",
+        f"snapshot {_DEMO} --redact --to -",
+    ),
+    "help": ("help explain", "help check"),
+    "version": ("version", "version -o json"),
+}
+
+
+class Program(TyperGroup):
+    """The program, whose commands' options may stand before the command: ``kpreempt -n shop pending``."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Raises ``UsageError`` for options that no command has."""
+        return super().parse_args(ctx, self._with_help(self._with_command_first(args)))
+
+    def format_commands(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
+        """Each with its whole summary."""
+        rows = [(name, summary(each)) for name, each in self.commands.items() if not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _with_help(self, args: list[str]) -> list[str]:
+        """``help COMMAND`` as ``COMMAND --help``."""
+        if args[:1] != ["help"] or args[1:] in (["--help"], ["-h"]):
+            return args
+        return [*[each for each in args[1:] if not each.startswith("-")][:1], "--help"]
+
+    def _with_command_first(self, args: list[str]) -> list[str]:
+        """The same with the options that stand before the command after it."""
+        takes_value = dict(_takes_value(self))
+        index = 0
+        while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
+            word = args[index]
+            if word in _OWN:
+                return [word]
+            index += 1 + _needs_next(word, takes_value)
+        if index == 0:
+            return args
+        if index >= len(args):
+            raise UsageError(f"{args[0]}: which command is missing", hint="kpreempt --help")
+        return [args[index], *args[:index], *args[index + 1 :]]
+
+
+class AnswerCommand(TyperCommand):
+    """A command whose help has its options under headings, and examples."""
+
+    def format_options(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
+        """Arguments, then options by their headings, and how the command is used."""
+        arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
+        if shown := [each for each in arguments if each]:
+            with formatter.section("Arguments"):
+                formatter.write_dl(shown)
+        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        for heading in HEADINGS:
+            rows = [row for each in options if _heading(each) == heading and (row := each.get_help_record(ctx))]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+        program = ctx.find_root().info_name
+        with formatter.section("Examples"):
+            for example in EXAMPLES.get(self.name or "", ()):
+                # Not wrapped: it is there to be pasted.
+                formatter.write(f"  {program} {example}\n")
+
+
+def summary(command: Any) -> str:
+    """The first sentence of a command's help."""
+    text = " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split())
+    return text if text.endswith(".") and ". " not in text else f"{text.partition('. ')[0].rstrip('.')}."
+
+
+def _heading(option: TyperOption) -> str:
+    return _HEADING_OF.get(max(option.opts, key=len), _OTHER)
+
+
+def _takes_value(program: TyperGroup) -> Iterator[tuple[str, bool]]:
+    """Each name of each option of any command, and whether a value follows it."""
+    for command in program.commands.values():
+        for option in command.params:
+            if isinstance(option, TyperOption):
+                yield from ((name, not option.is_flag) for name in option.opts)
+
+
+def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:
+    """Whether the value of the word's option is the next word. Raises ``UsageError`` for one that no command has."""
+    name, equals, _ = word.partition("=")
+    if name in takes_value:
+        return takes_value[name] and not equals
+    if not word.startswith("--") and f"-{word[1]}" in takes_value:
+        # Letters in one word, the last perhaps with its value.
+        for index, letter in enumerate(word[1:], start=2):
+            if takes_value.get(f"-{letter}", True):
+                return index == len(word)
+        return False
+    raise UsageError(f"no such option: {name}", hint=nearest(name, [*takes_value, *_OWN]) if len(name) > 2 else "")

@@ -1,0 +1,272 @@
+r"""kubectl's JSONPath templates, as ``-o jsonpath=`` takes them: ``{range .items[*]}{.pod}{"\n"}{end}``.
+
+The dialect is that of ``k8s.io/client-go/util/jsonpath`` v0.36 (``parser.go``, ``jsonpath.go``): filters compare by one
+operator and missing keys give nothing. No library of Python's reads it: those on the package registry have RFC 9535's
+or Goessner's paths, without templates, ``range``, text or relaxed paths. Here an unclosed ``range`` is an error, a text
+has no parts, and maps keep the document's order. Work is bounded: a step gives a million values at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, NoReturn
+
+from kpreempt.report.jsonpath_steps import (
+    COMPARISONS,
+    MOST_VALUES,
+    Action,
+    JsonPathError,
+    Run,
+    Step,
+    TemplateText,
+    Values,
+    bounded,
+    children,
+    comparing,
+    constant,
+    descendants,
+    error_at,
+    existing,
+    field,
+    picking,
+)
+
+_LONGEST_TEMPLATE = 10_000
+
+
+class JsonPath:
+    """A template that was read."""
+
+    def __init__(self, template: str) -> None:
+        """Raises ``JsonPathError``."""
+        if len(template) > _LONGEST_TEMPLATE:
+            raise JsonPathError(f"the template has more than {_LONGEST_TEMPLATE:,} characters")
+        self._actions = list(_actions(template))
+        self._ends = _ends(self._actions)
+
+    def results(self, document: Any) -> Iterator[Values]:
+        """The values of each text and each action, in the order of the output. Raises ``JsonPathError``."""
+        self._left = MOST_VALUES
+        return self._run(0, len(self._actions), document)
+
+    def _run(self, start: int, stop: int, value: Any) -> Iterator[Values]:
+        index = start
+        while index < stop:
+            action = self._actions[index]
+            found = action.run([value])
+            self._left -= len(found)
+            if self._left < 0:
+                raise error_at(action.at, f"more than {MOST_VALUES:,} values")
+            if action.keyword == "range":
+                for each in found:
+                    yield from self._run(index + 1, self._ends[index], each)
+                index = self._ends[index]
+            else:
+                yield found
+            index += 1
+
+
+def relaxed(path: str) -> str:
+    """A path as a template: ``metadata.name``, ``.metadata.name`` and ``{metadata.name}`` are ``{.metadata.name}``.
+
+    Raises ``JsonPathError`` for anything else (``kubectl/pkg/cmd/get/customcolumn.go``).
+    """
+    match = re.fullmatch(r"\{\.?([^{}]+)\}|\.?([^{}]+)", path)
+    if match is None:
+        raise JsonPathError(f"{path!r} is no path: expected .name1.name2 or {{.name1.name2}}")
+    return f"{{.{match[1] or match[2]}}}"
+
+
+def _ends(actions: list[Action]) -> dict[int, int]:
+    """The place of each range's end, by the range's. Raises ``JsonPathError`` where they do not match."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for index, action in enumerate(actions):
+        if action.keyword == "range":
+            opened.append(index)
+        elif action.keyword == "end":
+            if not opened:
+                raise error_at(action.at, "not in a range: there is nothing to end")
+            ends[opened.pop()] = index
+    if opened:
+        raise error_at(actions[opened[-1]].at, "the range has no {end}")
+    return ends
+
+
+def _actions(template: str) -> Iterator[Action]:
+    at = 0
+    while at < len(template):
+        brace = template.find("{", at)
+        text = template[at:] if brace < 0 else template[at:brace]
+        if text:
+            yield Action(at, [Step(at, constant(TemplateText(text)))])
+        if brace < 0:
+            return
+        reader = _Reader(template, brace + 1)
+        yield Action(brace, *reader.read())
+        at = reader.at
+
+
+# What ends a name: isTerminator in parser.go.
+_NAME = re.compile(r"(?:\\.?|[^ \t\r\n.,\[\]$@{}\\])*", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?[\d.]*")
+_COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_KEY = re.compile(r"'([^']*)'")
+_SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
+
+
+class _Reader:
+    """Reads an action from the character after its brace up to the closing one."""
+
+    def __init__(self, text: str, at: int = 0, shift: int = 0) -> None:
+        """``shift`` is the place of the text's start in the template."""
+        self._text = text
+        self.at = at
+        self._shift = shift
+        self._steps: list[Step] = []
+        self._keyword = ""
+
+    def read(self) -> tuple[list[Step], str]:
+        while not self._text.startswith("}", self.at):
+            self._read_step()
+        self.at += 1
+        return self._steps, self._keyword
+
+    def _fail(self, problem: str, at: int | None = None) -> NoReturn:
+        raise error_at((self.at if at is None else at) + self._shift, problem)
+
+    def _add(self, at: int, run: Run) -> None:
+        self._steps.append(Step(at + self._shift, run))
+
+    def _read_step(self) -> None:
+        start, character = self.at, self._text[self.at : self.at + 1]
+        if self._text.startswith("[?(", start):
+            self._read_filter()
+        elif self._text.startswith("..", start):
+            self.at += 2
+            if self._steps and self._steps[-1].run is descendants:
+                self._fail("two .. one after the other", start)
+            self._add(start, descendants)
+            if re.match(r"\w", self._text[self.at : self.at + 1]):
+                self._read_field()
+        elif character in ("", "\r", "\n"):
+            self._fail("the action has no closing }")
+        elif character in " @$":
+            self.at += 1
+        elif character == "[":
+            self._read_subscript()
+        elif character in "\"'":
+            self._read_quoted(character)
+        elif character == ".":
+            self.at += 1
+            self._read_field()
+        elif character in "+-" or character.isdecimal():
+            self._read_number()
+        elif character == "_" or character.isalpha():
+            self._read_word()
+        else:
+            self._fail(f"{character!r} is not expected")
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self.at)
+        assert match is not None
+        self.at = match.end()
+        return match[0]
+
+    def _read_field(self) -> None:
+        start = self.at
+        name = self._take(_NAME)
+        self._add(start, children if name == "*" else field(name.replace("\\", "")))
+
+    def _read_number(self) -> None:
+        start = self.at
+        text = self._take(_NUMBER)
+        try:
+            self._add(start, constant(int(text) if "." not in text else float(text)))
+        except ValueError:
+            self._fail(f"{text!r} is no number", start)
+
+    def _read_word(self) -> None:
+        start = self.at
+        word = self._take(_NAME)
+        if word in ("true", "false"):
+            self._add(start, constant(word == "true"))
+        elif word in ("range", "end"):
+            self._keyword = word
+            if word == "end":
+                self._add(start, lambda _values: [])
+        else:
+            self._fail(f"{word!r} is neither range nor end: a path starts with a dot, as in {{.{word}}}", start)
+
+    def _read_quoted(self, quote: str) -> None:
+        start = self.at
+        match = re.compile(rf"{quote}((?:[^{quote}\n\\]|\\[^\n])*){quote}").match(self._text, start)
+        if match is None:
+            self._fail("the quoted text has no end")
+        self.at = match.end()
+        try:
+            self._add(start, constant(TemplateText(_unquoted(match[1]))))
+        except ValueError:
+            self._fail(f"{match[0]} has an escape that is none", start)
+
+    def _read_subscript(self) -> None:
+        start = self.at
+        end = self._text.find("]", start)
+        if end < 0 or "\n" in self._text[start:end]:
+            self._fail("[ has no closing ]")
+        inner = self._text[start + 1 : end]
+        self.at = end + 1
+        parts = inner.split(",")
+        if len(parts) > 1:
+            union = [Action(start, *self._within(f"[{part.strip(' ')}]", start)) for part in parts]
+            self._add(start, lambda values: bounded(chain.from_iterable(each.run(values) for each in union)))
+        elif key := _KEY.fullmatch(inner):
+            self._steps += self._within(f".{key[1]}", start)[0]
+        elif match := _SLICE.fullmatch(":" if inner == "*" else inner):
+            try:
+                self._add(start, picking(*match.groups()))
+            except ValueError:
+                self._fail(f"[{inner}] is no index", start)
+        else:
+            self._fail(f"[{inner}] is no index", start)
+
+    def _within(self, text: str, start: int) -> tuple[list[Step], str]:
+        """What a part of the action says on its own."""
+        return _Reader(f"{text}}}", 0, start + self._shift).read()
+
+    def _read_filter(self) -> None:
+        start = self.at
+        # Parentheses within the first quoted text are part of it.
+        match = re.compile(r"""\[\?\(([^"')\n]*(?:(["'])(?:\\.|(?!\2)[^\n])*\2[^)\n]*)?)\)\]""").match(
+            self._text, start
+        )
+        if match is None:
+            self._fail("the filter [?( has no closing )]")
+        self.at = match.end()
+        sides = _COMPARISON.fullmatch(match[1])
+        inner = start + 3
+        if sides is None:
+            self._add(start, existing(Action(inner, *self._within(match[1], inner))))
+        elif sides[2] not in COMPARISONS:
+            self._fail(f"there is no operator {sides[2]}", inner + sides.start(2))
+        else:
+            left = Action(inner, *self._within(sides[1], inner))
+            right = Action(inner, *self._within(sides[3], inner + sides.start(3)))
+            self._add(start, comparing(left, sides[2], right))
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def _unquoted(text: str) -> str:
+    """Go's escapes replaced (``strconv.UnquoteChar``). Raises ``ValueError``."""
+
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
+        if escape in _ESCAPES or escape in "\\'\"":
+            return _ESCAPES.get(escape, escape)
+        return chr(int(escape[1:], 16) if escape[0] in "xuU" else int(escape, 8))
+
+    return re.sub(r"\\(x[^\\]{2}|u[^\\]{4}|U[^\\]{8}|[0-7]{3}|.)", character, text)

@@ -1,0 +1,122 @@
+"""A manifest from the web, for ``-f URL``: a GET, tried once, bounded in size, in time and in redirects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import urllib3
+from urllib3 import exceptions as http
+
+from kpreempt import __version__
+from kpreempt.errors import InputError
+from kpreempt.network.proxies import proxy_for
+from kpreempt.network.tls import Trust, tls_context
+from kpreempt.snapshot.live.failures import failure
+
+SECONDS = 30.0
+MAX_BYTES = 32 * 2**20
+_MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_CHUNK = 2**16
+_SCHEMES = ("https", "http")
+
+
+def shown_url(url: str) -> str:
+    """A URL as messages have it: without a password or a token that may be in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def download(
+    url: str,
+    environment: Mapping[str, str],
+    *,
+    seconds: float = SECONDS,
+    max_bytes: int = MAX_BYTES,
+    clock: Callable[[], float] = time.monotonic,
+) -> bytes:
+    """What is at the URL, after a few redirects. ``environment`` may name proxies.
+
+    No credentials are sent, and none that stand in the URL. Raises ``InputError``.
+    """
+    end = clock() + seconds
+    for _ in range(_MOST_REDIRECTS + 1):
+        parts = _split(url)
+        source = shown_url(url)
+        response = _request(parts, environment, max(0.01, end - clock()), source)
+        try:
+            if response.status in _REDIRECTS and (place := response.headers.get("location")):
+                url = _followed(url, place, source)
+                continue
+            if response.status != 200:
+                raise InputError(
+                    f"the server answers {response.status} {response.reason or ''}".rstrip(), source=source
+                )
+            return _body(response, source, end, max_bytes, clock)
+        except http.HTTPError as error:
+            raise failure(error, source, seconds) from None
+        finally:
+            response.close()
+    raise InputError(f"redirects more than {_MOST_REDIRECTS} times", source=shown_url(url))
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme.lower() in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InputError("is no URL with a host", source=url.partition("?")[0].rpartition("@")[2])
+    return parts
+
+
+def _followed(url: str, place: str, source: str) -> str:
+    target = urljoin(url, place)
+    if urlsplit(url).scheme.lower() == "https" and urlsplit(target).scheme.lower() != "https":
+        raise InputError("redirects from https to what is not, which is not followed", source=source)
+    return target
+
+
+def _request(
+    parts: SplitResult, environment: Mapping[str, str], seconds: float, source: str
+) -> urllib3.BaseHTTPResponse:
+    url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+    tls: dict[str, Any] = {"ssl_context": tls_context(Trust(), None)} if parts.scheme.lower() == "https" else {}
+    proxy = proxy_for(url, "", environment)
+    if proxy:
+        auth = urllib3.util.parse_url(proxy).auth
+        headers = urllib3.make_headers(proxy_basic_auth=auth) if auth else None
+        pool: urllib3.PoolManager = urllib3.ProxyManager(proxy, 1, proxy_headers=headers, **tls)
+    else:
+        pool = urllib3.PoolManager(1, **tls)
+    try:
+        return pool.request(
+            "GET",
+            url,
+            headers={"User-Agent": f"kpreempt/{__version__}", "Accept-Encoding": "gzip"},
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            timeout=urllib3.Timeout(total=seconds),
+        )
+    except http.HTTPError as error:
+        raise failure(error, source, SECONDS) from None
+
+
+def _body(
+    response: urllib3.BaseHTTPResponse, source: str, end: float, max_bytes: int, clock: Callable[[], float]
+) -> bytes:
+    body = bytearray()
+    while chunk := response.read1(_CHUNK, decode_content=True):
+        body += chunk
+        if len(body) > max_bytes:
+            raise InputError(f"is longer than {max_bytes:,} bytes", source=source)
+        if clock() > end:
+            raise InputError("takes too long to answer", source=source)
+    if body[:256].lstrip().lower().startswith((b"<!doctype", b"<html")):
+        raise InputError("is a page of HTML, not a manifest", source=source, hint="the address of the raw file")
+    return bytes(body)

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.core import TyperOption
+from typer.main import get_command
+
+from kpreempt.cli.app import app
+from kpreempt.cli.command_line import EXAMPLES, HEADINGS
+
+ROOT = Path(__file__).parents[3]
+COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+Kpreempt = Callable[..., Any]
+
+
+def test_the_commands_are_listed_with_whole_summaries_that_fit(kpreempt: Kpreempt) -> None:
+    shown = kpreempt("--help").stdout
+    assert "..." not in shown.partition("Commands:")[2]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "lands nowhere." in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_stand_under_headings_in_their_order_volcanos_last(kpreempt: Kpreempt, command: str) -> None:
+    shown = kpreempt(command, "--help").stdout
+    headings = [each for each in re.findall(r"^(\S.*):$", shown, re.MULTILINE) if each in HEADINGS]
+    assert headings == [each for each in HEADINGS if each in headings]
+    assert headings
+    text, _, examples = shown.partition("\nExamples:\n")
+    assert max(map(len, text.splitlines())) <= 80
+    assert examples.count("  kpreempt ") == 2
+
+
+def test_every_option_has_a_heading_of_its_own() -> None:
+    named = [name for names in HEADINGS.values() for name in names]
+    offered = {
+        max(option.opts, key=len)
+        for command in COMMANDS.values()
+        for option in command.params
+        if isinstance(option, TyperOption)
+    }
+    assert offered - set(named) == set()
+    assert len(named) == len(set(named))
+
+
+def test_an_option_takes_a_value_in_every_command_or_in_none() -> None:
+    seen: dict[str, bool] = {}
+    for command in COMMANDS.values():
+        for option in command.params:
+            if isinstance(option, TyperOption):
+                assert all(seen.setdefault(name, option.is_flag) == option.is_flag for name in option.opts)
+
+
+def test_every_command_has_examples() -> None:
+    assert EXAMPLES.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("example", [example for pair in EXAMPLES.values() for example in pair])
+def test_examples_run_where_the_repository_is(
+    kpreempt: Kpreempt, example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    run = kpreempt(*shlex.split(example))
+    # A gate that fails is an answer, too.
+    assert run.returncode in ((0, 1) if "check" in example or "--fail-on" in example else (0,)), run.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_and_a_command_is_its_help(kpreempt: Kpreempt, command: str) -> None:
+    assert kpreempt("help", command).stdout == kpreempt(command, "--help").stdout
+
+
+def test_help_alone_is_the_programs(kpreempt: Kpreempt) -> None:
+    assert kpreempt("help").stdout == kpreempt("--help").stdout
+
+
+ON_CALL = ["--snapshot", str(ROOT / "fixtures/on-call/cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(["-n", "shop"], id="an option with its value"),
+        pytest.param(["--namespace=shop"], id="a value in the same word"),
+        pytest.param(["-nshop"], id="a letter and its value"),
+        pytest.param(["-vn", "shop"], id="letters in one word"),
+        pytest.param(["-v", "-n", "shop"], id="a flag and an option"),
+        pytest.param(["--strict", *ON_CALL, "-n", "shop"], id="several"),
+    ],
+)
+def test_options_may_stand_before_the_command(kpreempt: Kpreempt, before: list[str]) -> None:
+    first = kpreempt(*before, "pending", *ON_CALL, "-o", "json")
+    assert first.stderr.count("Traceback") == 0
+    assert first.stdout == kpreempt("pending", *before, *ON_CALL, "-o", "json").stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "shop"], "-n: which command is missing\n  try: kpreempt --help\n"),
+        (["--namespce", "shop", "pending"], "no such option: --namespce\n  try: --namespace\n"),
+        (["-n", "shop", "pendin"], "kpreempt: no such command 'pendin'\n  try: pending\n"),
+        (["-n", "shop", "algorithms"], "kpreempt algorithms: no such option: -n\n  try: kpreempt algorithms --help\n"),
+        (["help", "explian"], "kpreempt: no such command 'explian'\n  try: explain\n"),
+    ],
+)
+def test_what_is_wrong_before_the_command_is_told(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
+    run = kpreempt(*arguments)
+    assert (run.returncode, run.stderr, run.stdout) == (2, message, "")
+
+
+DEMO = ["--snapshot", str(ROOT / "fixtures/demo/cluster.yaml"), "-f", str(ROOT / "fixtures/demo/api.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["explain", *DEMO, "-o", "jsn"], "json"),
+        (["explain", *DEMO, "--color", "allways"], "always"),
+        (["explain", *DEMO, "--algorithm", "kube1.36"], "kube-1.36"),
+        (["explain", *DEMO, "--algorithm", "volcano"], "volcano-1.8"),
+        (["explain", *DEMO, "--preemption-policy", "Nver"], "Never"),
+        (["explain", *DEMO, "--without", "pdo/web"], "pod/web"),
+        (["explain", *DEMO, "--without", "nod/node-a"], "node/node-a"),
+        (["budgets", *DEMO[:2], "--fail-on", "eror"], "error"),
+        (["check", *DEMO, "--waive", "max-victim"], "max-victims"),
+        (["check", *DEMO, "--delete", "deplyoment/x"], "deployment"),
+        (["completion", "bsh"], "bash"),
+        (["algorithms", "-o", "yml"], "yaml"),
+        (["explain", *DEMO, "-o", "zzz"], "text, json, yaml, jsonl, name, wide, markdown"),
+    ],
+)
+def test_a_name_of_kpreempts_own_that_is_nearly_right_gets_a_hint(
+    kpreempt: Kpreempt, arguments: list[str], hint: str
+) -> None:
+    run = kpreempt(*arguments)
+    assert run.returncode in (2, 3)
+    assert run.stderr.endswith(f"  try: {hint}\n")
+
+
+def test_version_names_what_is_modelled(kpreempt: Kpreempt) -> None:
+    from kpreempt import __version__
+
+    assert kpreempt("version").stdout.startswith(f"kpreempt {__version__}, Python 3.")
+    assert kpreempt("version", "-o", "jsonpath={.clientVersion}").stdout == __version__
+    assert kpreempt("version", "-o", "name").stdout == kpreempt("algorithms", "-o", "name").stdout
