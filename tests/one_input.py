@@ -14,6 +14,8 @@ from kpreempt.cli import process
 Object = dict[str, Any]
 
 NOW = ("--now", "2026-11-21T03:12:00Z")
+# What batch asks where a line names none.
+_ALGORITHM = ("--algorithm", "kube-1.36")
 
 
 class Evicted(NamedTuple):
@@ -69,11 +71,11 @@ def _asked(objects: Sequence[Object], way: str, directory: Path) -> Any:
         return _run("batch", "--snapshot", base, stdin=_line(laid_over, subject))["verdict"]
     if way == "--with":
         bare, more = write_list(directory, "bare", nodes), write_list(directory, "rest", rest)
-        return _run("explain", "pod/new", "--snapshot", bare, "--with", more, "-o", "json")
+        return _run("explain", "pod/new", "--snapshot", bare, "--with", more, "-o", "json", *_ALGORITHM)
     whole = write_list(directory, "whole", objects)
     if way == "pending":
-        return _run("pending", "--snapshot", whole, "-o", "json")
-    return _run("explain", "pod/new", "--snapshot", whole, "-o", "json")
+        return _run("pending", "--snapshot", whole, "-o", "json", *_ALGORITHM)
+    return _run("explain", "pod/new", "--snapshot", whole, "-o", "json", *_ALGORITHM)
 
 
 def _line(objects: Sequence[Object], subject: Object) -> str:

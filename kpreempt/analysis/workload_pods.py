@@ -14,8 +14,8 @@ import msgspec
 
 from kpreempt.analysis.controller_documents import add_daemon_tolerations, stateful_claims
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
-from kpreempt.analysis.volcano.jobs import is_volcano_job, read_volcano_job
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.volcano import BATCH_GROUP
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
 _MAX_NAME = 253
@@ -54,6 +54,12 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
+def is_volcano_job(document: Document) -> bool:
+    """Whether an object is a ``Job`` of Volcano's group, in whatever version."""
+    version = document.get("apiVersion")
+    return document.get("kind") == "Job" and isinstance(version, str) and version.startswith(f"{BATCH_GROUP}/")
+
+
 def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodTemplate]:
     """The pod that one object asks for; an empty list for an object without a pod or a pod template.
 
@@ -84,6 +90,7 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
 
 def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[PodTemplate]:
     from kpreempt.analysis.volcano.documents import claims_of_job, first_pod_of_task  # noqa: PLC0415 - few ask for one
+    from kpreempt.analysis.volcano.jobs import read_volcano_job  # noqa: PLC0415
 
     job = read_volcano_job(document, source=source, line=line)
     return [

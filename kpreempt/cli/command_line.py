@@ -24,7 +24,7 @@ _VOLCANO = "Volcano"
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "The pod": (
         *("--filename", "--kustomize", "--select", "--namespace", "--all-namespaces", "--selector"),
-        *("--cpu", "--memory", "--resource", "--batch", "--replicas", "--delete", "--base", "--prune"),
+        *("--cpu", "--memory", "--resource", "--batch", "--replicas", "--workloads", "--delete", "--base", "--prune"),
     ),
     "The cluster": ("--snapshot", "--before", "--events", "--skip-bad-objects", "--now"),
     "What if": (
@@ -42,7 +42,15 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--interval", "--to", "--redact", "--redact-map", "--quiet", "--jobs", "--profile-json"),
     ),
     "Scheduler": (
-        *("--algorithm", "--algorithms", "--scheduler-config", "--policy-config", "--feature-gates", "--plugin"),
+        *(
+            "--algorithm",
+            "--algorithms",
+            "--upgrade-to",
+            "--scheduler-config",
+            "--policy-config",
+            "--feature-gates",
+            "--plugin",
+        ),
         *("--call-extenders", "--worst-case", "--max-plays"),
     ),
     _OTHER: (),

@@ -39,7 +39,7 @@ class CompareRequest(
         str | None,
         Option(
             "--algorithm",
-            metavar="auto|kube-1.29...kube-1.37",
+            metavar="auto|kube-1.29...1.37",
             help="With --upgrade-to: not the cluster's own version.",
         ),
     ] = None

@@ -18,9 +18,10 @@ from kpreempt.analysis.subject import (
     select,
     subjects_of,
 )
-from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, is_volcano_job, read_volcano_job
+from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import Submission, explain_submission, submit
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import is_volcano_job
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import manifest_objects, tell_ignored

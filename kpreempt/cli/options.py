@@ -95,7 +95,7 @@ Additions = Annotated[
     list[str], Option("--with", metavar="FILE", help="What if these objects were in the cluster, too. Repeatable.")
 ]
 _DIFFERENCES = "(default: auto, that of the cluster's own version); kpreempt algorithms says how they differ."
-_ALGORITHMS = "auto|kube-1.8|kube-1.13|kube-1.18|kube-1.29...kube-1.37"
+_ALGORITHMS = "auto|kube-1.8|kube-1.13|kube-1.18|kube-1.29...1.37"
 Algorithm = Annotated[
     _Text, Option("--algorithm", metavar=_ALGORITHMS, help=f"Which version's scheduler decides {_DIFFERENCES}")
 ]

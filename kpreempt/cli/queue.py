@@ -25,7 +25,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
     algorithm: Annotated[
         str | None,
         Option(
-            metavar="auto|kube-1.8|kube-1.13|kube-1.29...kube-1.37",
+            metavar="auto|kube-1.8|kube-1.13|kube-1.29...1.37",
             help="The queue of this scheduler (default: auto, that of the cluster's own version).",
         ),
     ] = None

@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
-from kpreempt.model.volcano import BATCH_GROUP, DEFAULT_QUEUE, VOLCANO_SCHEDULER_NAME
+from kpreempt.model.volcano import DEFAULT_QUEUE, VOLCANO_SCHEDULER_NAME
 
 _PLUGINS = frozenset(("env", "mpi", "pytorch", "ssh", "svc", "tensorflow"))
 _TASKS = "spec.tasks"
@@ -72,12 +72,6 @@ class VolcanoJob(msgspec.Struct, frozen=True, kw_only=True):
 
     def task(self, name: str) -> VolcanoTask | None:
         return next((each for each in self.tasks if each.name == name), None)
-
-
-def is_volcano_job(document: Document) -> bool:
-    """Whether an object is a ``Job`` of Volcano's group, in whatever version."""
-    version = document.get("apiVersion")
-    return document.get("kind") == "Job" and isinstance(version, str) and version.startswith(f"{BATCH_GROUP}/")
 
 
 def read_volcano_job(

@@ -26,7 +26,6 @@ from kpreempt.report.explain.victims import add_victims_section
 from kpreempt.report.explain.volumes import competitions
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.simulation_words import INDENT, add_displaced, budget_phrase, simulation_summary, tell_step_by_step
 from kpreempt.verdict import Outcome, Verdict
 
 _LINES_SHOWN = 12
@@ -89,6 +88,14 @@ def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) 
     simulation = verdict.aftermath
     if simulation is None:
         return
+    from kpreempt.report.simulation_words import (  # noqa: PLC0415 - few questions go on
+        INDENT,
+        add_displaced,
+        budget_phrase,
+        simulation_summary,
+        tell_step_by_step,
+    )
+
     page.blank()
     page.labelled(Span("AFTERMATH", "heading"), *simulation_summary(simulation), column=LABEL_COLUMN)
     lines = tell_step_by_step(simulation.steps)

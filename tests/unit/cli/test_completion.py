@@ -173,8 +173,8 @@ def in_shell(*command: str) -> list[str]:
     ("line", "replies"),
     [
         ("kpreempt expl", ["explain"]),
-        ("kpreempt explain --output=j", ["json", "jsonl"]),
-        ("kpreempt explain -o j", ["json", "jsonl"]),
+        ("kpreempt explain --output=j", ["json", "jsonl", "jsonpath="]),
+        ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         # bash takes what stands after = for the word.
         ("kpreempt explain --feature-gates PodLevelResources=t", ["true"]),
         ("kpreempt explain -f ", []),
@@ -193,7 +193,7 @@ def test_bash_offers_the_candidates(line: str, replies: list[str]) -> None:
     [
         ("kpreempt expl", ["explain\tSay where a pod lands, or whom it evicts to land, or why it never will"]),
         ("kpreempt explain --output=j", ["--output=json", "--output=jsonl"]),
-        ("kpreempt explain -o j", ["json", "jsonl"]),
+        ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),
         ("kpreempt explain --set kpreempt.b", []),
     ],

@@ -133,7 +133,7 @@ DEMO = ["--snapshot", str(ROOT / "fixtures/demo/cluster.yaml"), "-f", str(ROOT /
         (["check", *DEMO, "--delete", "deplyoment/x"], "deployment"),
         (["completion", "bsh"], "bash"),
         (["algorithms", "-o", "yml"], "yaml"),
-        (["explain", *DEMO, "-o", "zzz"], "text, json, yaml, jsonl, name, wide, markdown"),
+        (["explain", *DEMO, "-o", "zzz"], "text, json, yaml, jsonl, name, wide, markdown, html"),
     ],
 )
 def test_a_name_of_kpreempts_own_that_is_nearly_right_gets_a_hint(

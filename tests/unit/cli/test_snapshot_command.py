@@ -90,7 +90,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}}
     source.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [bad, node, budget, event]}))
     assert kpreempt("snapshot", "--snapshot", str(source), "--to", target, "--skip-bad-objects").returncode == 0
-    ask = ["explain", "--cpu", "1", *NOW, "-o", "json", "--skip-bad-objects", "--snapshot"]
+    ask = ["explain", "--cpu", "1", *NOW, "--algorithm", "kube-1.36", "-o", "json", "--skip-bad-objects", "--snapshot"]
     answer = kpreempt(*ask, target).stdout
     assert without_times(answer) == without_times(kpreempt(*ask, str(source)).stdout)
     assert [(each["subject"], each["kind"]) for each in json.loads(answer)["assumptions"]] == [
