@@ -67,7 +67,8 @@ def deployment(change: str, replicas: int) -> dict[str, Any]:
 
 def measure(change: str, cluster: Path, manifest: Path, options: argparse.Namespace) -> list[str | int | float]:
     """A row of the table, its seconds the median of the runs."""
-    program = [str(Path(sys.executable).parent / "kpreempt"), "check", "-f", str(manifest), "--snapshot", str(cluster)]
+    program = [str(Path(sys.executable).parent / "kpreempt"), "check", "--algorithm", "kube-1.36"]
+    program += ["-f", str(manifest), "--snapshot", str(cluster)]
     seconds = []
     for _ in range(options.runs):
         start = time.perf_counter()

@@ -116,7 +116,8 @@ def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> 
 
 def _explain(snapshot: Path, pod: Path, profile: Path) -> tuple[float, dict[str, Any]]:
     """Seconds of the whole command, and its profile."""
-    program = [str(Path(sys.executable).parent / "kpreempt"), "explain", "-f", str(pod), "--snapshot", str(snapshot)]
+    program = [str(Path(sys.executable).parent / "kpreempt"), "explain", "--algorithm", "kube-1.36"]
+    program += ["-f", str(pod), "--snapshot", str(snapshot)]
     start = time.perf_counter()
     subprocess.run([*program, "--profile-json", str(profile)], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start, json.loads(profile.read_text(encoding="utf-8"))

@@ -14,8 +14,6 @@ from kpreempt.cli import process
 Object = dict[str, Any]
 
 NOW = ("--now", "2026-11-21T03:12:00Z")
-# What batch asks where a line names none.
-_ALGORITHM = ("--algorithm", "kube-1.36")
 
 
 class Evicted(NamedTuple):
@@ -56,6 +54,8 @@ def write_list(directory: Path, name: str, objects: Sequence[Object]) -> str:
 
 
 _WAYS = ("explain", "--with", "pending", "batch", "batch over a snapshot")
+# What a line of a batch means.
+_AS_RECORDED = ("--algorithm", "kube-1.36")
 
 
 def _asked(objects: Sequence[Object], way: str, directory: Path) -> Any:
@@ -71,11 +71,11 @@ def _asked(objects: Sequence[Object], way: str, directory: Path) -> Any:
         return _run("batch", "--snapshot", base, stdin=_line(laid_over, subject))["verdict"]
     if way == "--with":
         bare, more = write_list(directory, "bare", nodes), write_list(directory, "rest", rest)
-        return _run("explain", "pod/new", "--snapshot", bare, "--with", more, "-o", "json", *_ALGORITHM)
+        return _run("explain", *_AS_RECORDED, "pod/new", "--snapshot", bare, "--with", more, "-o", "json")
     whole = write_list(directory, "whole", objects)
     if way == "pending":
-        return _run("pending", "--snapshot", whole, "-o", "json", *_ALGORITHM)
-    return _run("explain", "pod/new", "--snapshot", whole, "-o", "json", *_ALGORITHM)
+        return _run("pending", *_AS_RECORDED, "--snapshot", whole, "-o", "json")
+    return _run("explain", *_AS_RECORDED, "pod/new", "--snapshot", whole, "-o", "json")
 
 
 def _line(objects: Sequence[Object], subject: Object) -> str:

@@ -14,6 +14,8 @@ from tests.live.told import is_told, told_victim_sets
 # Longer events are cut off by the scheduler (``truncateMessage``, ``schedule_one.go``).
 EVENT_LENGTH = 1024
 CUT_OFF = " ..."
+# The version of the plane, whose nodes report none.
+EXPLAIN = ("explain", "--algorithm", "kube-1.36")
 
 
 def predict(dump: Object, pod: Object, folder: Path) -> dict[str, Any]:
@@ -21,7 +23,7 @@ def predict(dump: Object, pod: Object, folder: Path) -> dict[str, Any]:
     snapshot, manifest, answer = folder / "dump.json", folder / "pod.json", folder / "verdict.json"
     snapshot.write_text(json.dumps(dump), encoding="utf-8")
     manifest.write_text(json.dumps(pod), encoding="utf-8")
-    code = run(["explain", "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
+    code = run([*EXPLAIN, "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
     assert code == 0
     verdict: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     return verdict

@@ -148,7 +148,7 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     there = write_list(tmp_path, "there", [node(), default, running])
     bare = write_list(tmp_path, "bare", [node(), default])
     coming = write_list(tmp_path, "coming", [running])
-    question = ("explain", "--cpu=2", "--priority=5", "--algorithm=kube-1.36", "-o", "json")
+    question = ("explain", "--algorithm=kube-1.36", "--cpu=2", "--priority=5", "-o", "json")
     was_there = json.loads(kpreempt(*question, "--snapshot", there).stdout)
     comes = json.loads(kpreempt(*question, "--snapshot", bare, "--with", coming).stdout)
     assert was_there["outcome"] == "Preempts"
