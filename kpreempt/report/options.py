@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from kpreempt.verdict import Verdict
-
-if TYPE_CHECKING:
-    from kpreempt.verdict.occupancy import Occupancy
+from kpreempt.verdict.occupancy import Occupancy
 
 
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,7 +131,7 @@ def test_pending_pods_in_80_columns_end_with_a_summary(scene: Scene) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[0] == "WAIT  1 pod nominated, waiting for victims to leave"
     assert "     the scheduler said when it evicted: 0/3 nodes are available: 3 Insufficient" in lines
-    assert re.fullmatch(r"6 pods are pending at \S+ \(3 nodes\)", lines[-4])
+    assert re.fullmatch(r"6 pods are pending at \S+ \(3 nodes, kube-1\.36\)", lines[-4])
     assert lines[-3:-1] == [
         "1 waiting for victims, 1 gated, 1 without a scheduler",
         "3 unschedulable now (1 can never land on these nodes): 3 Insufficient cpu",

@@ -164,8 +164,9 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
 def _algorithm(place: Place, _names: Names) -> Completion:
     """What the option says that there is, every version on its own."""
     from kpreempt.analysis.algorithms import KUBE_ALGORITHMS
+    from kpreempt.schedulers.kube.versions import PREFIX
 
-    every = "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1]))
+    every = "...".join((KUBE_ALGORITHMS[0], KUBE_ALGORITHMS[-1].removeprefix(PREFIX)))
     named = [KUBE_ALGORITHMS if each == every else (each,) for each in _metavar(place).split("|")]
     return Completion([Candidate(name, _AUTO.get(name, "")) for names in named for name in names])
 

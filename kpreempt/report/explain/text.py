@@ -20,7 +20,6 @@ from kpreempt.report.explain.dry_run import add_dry_run_section, add_eligibility
 from kpreempt.report.explain.extenders import add_extenders_section
 from kpreempt.report.explain.filters import add_filter_section
 from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts, pod_name
-from kpreempt.report.explain.node import add_node_section
 from kpreempt.report.explain.summary import name_destinations, outcome_in_words
 from kpreempt.report.explain.victims import add_victims_section
 from kpreempt.report.explain.volumes import competitions
@@ -62,7 +61,10 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
         add_victims_section(page, verdict, options)
         add_nearest_section(page, verdict, options)
         add_changes_section(page, verdict, options)
-        add_node_section(page, verdict, options)
+        if verdict.node_story is not None:
+            from kpreempt.report.explain.node import add_node_section  # noqa: PLC0415 - few ask about a node
+
+            add_node_section(page, verdict, options)
     add_event_section(page, verdict)
     add_effects_section(page, verdict, options)
     add_aftermath_section(page, verdict, options)
