@@ -56,7 +56,7 @@ def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Fold
     changed = verdict(folder, CONFIGURED)
     assert (changed["outcome"], changed["nominatedNodes"]) == ("Preempts", ["node-b"])
     assert [victim["pod"] for victim in changed["victims"]["node-b"]] == ["batch/scan-1", "batch/scan-2"]
-    assert changed["message"] == "0/3 nodes are available: 3 node(s) had a busy disk."
+    assert changed["message"].startswith("0/3 nodes are available: 3 node(s) had a busy disk. preemption: ")
     assert changed["filter"]["node-a"]["plugin"] == "QuietDisk"
     assert changed["filter"]["node-a"]["detail"]["facts"] == {"pods": "shop/db-0"}
     assert messages(changed) == []
