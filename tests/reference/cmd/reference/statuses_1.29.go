@@ -13,7 +13,14 @@ type nodeStatuses framework.NodeToStatusMap
 
 func newStatuses() nodeStatuses { return nodeStatuses{} }
 
-func (n nodeStatuses) Get(node string) *fwk.Status         { return n[node] }
+// Get returns for a node of which nothing is noted what preemption implies by that.
+func (n nodeStatuses) Get(node string) *fwk.Status {
+	if status, ok := n[node]; ok {
+		return status
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+}
+
 func (n nodeStatuses) Set(node string, status *fwk.Status) { n[node] = status }
 
 func (n nodeStatuses) ForEachExplicitNode(see func(node string, status *fwk.Status)) {
