@@ -178,6 +178,13 @@ CHANGES: Mapping[str, Change] = {
         f"{_SCHEDULER}/backend/queue/nominator.go: nominatedPodsForNode",
         went="A nominated pod that is in no queue keeps no room but its place in the number of pods.",
     ),
+    # It asks for DRAExtendedResource, which 1.34 has as an alpha gate.
+    "leaves_unlisted_resources_to_devices": Change(
+        "",
+        "1.35",
+        "noderesources/fit.go: fitsRequest",
+        went="With DRAExtendedResource, a node that does not list huge pages is too small for a pod that requests them.",
+    ),
     "lists_missing_features": Change(
         "",
         "1.36",

@@ -109,6 +109,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "follows_allocated_resources_alone",
         "infers_user_namespaces_on_host_network",
         "keeps_nominated_pods_whole",
+        "leaves_unlisted_resources_to_devices",
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
         "refuses_pods_for_missing_limited_claims",

@@ -278,3 +278,25 @@ def test_an_outcome_that_hangs_on_the_order_of_budgets_is_told() -> None:
     verdict = scheduler.decide(scheduler.prepare(unordered, now=NOW), pod_of(given["pod"]))
     assert "PodDisruptionBudgets" in [each.subject for each in verdict.assumptions]
     assert verdict.outcome != Outcome.NEVER_LANDS
+
+
+@pytest.mark.parametrize(
+    ("version", "allocatable", "fits"),
+    [
+        pytest.param("1.34", {}, True, id="not listed, left to devices"),
+        pytest.param("1.34", {"hugepages-2Mi": "0"}, False, id="listed with nothing"),
+        pytest.param("1.35", {}, False, id="no device class stands for it"),
+    ],
+)
+def test_huge_pages_beside_devices_for_extended_resources(
+    version: str, allocatable: dict[str, str], *, fits: bool
+) -> None:
+    room = {"cpu": "4", "memory": "8Gi", "pods": "10", **allocatable}
+    requests = {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "4Mi"}
+    container = {"name": "main", "resources": {"requests": requests, "limits": requests}}
+    pod = {"kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [container]}}
+    scheduler = KubeScheduler(behaviour=behaviour(version, {"DRAExtendedResource": True}))
+    node = {"kind": "Node", "metadata": {"name": "worker"}, "status": {"allocatable": room}}
+    verdict = scheduler.decide(scheduler.prepare(cluster_of([node]), now=NOW), pod_of(pod))
+
+    assert (verdict.feasible_nodes == ["worker"]) is fits
