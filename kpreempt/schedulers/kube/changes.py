@@ -183,7 +183,7 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.35",
         "noderesources/fit.go: fitsRequest",
-        went="With DRAExtendedResource, a node that does not list huge pages is too small for a pod that requests them.",
+        went="With DRAExtendedResource, a node without huge pages is too small for a pod that requests them.",
     ),
     "lists_missing_features": Change(
         "",
