@@ -260,6 +260,12 @@ CHANGES: Mapping[str, Change] = {
     ),
     # PreFilter looks at the claims; before, Filter did on each node that is in a zone.
     "refuses_pods_for_zone_claims": Change("1.27", "", "volumezone/volume_zone.go: PreFilter"),
+    "refuses_sidecars_before_filters": Change(
+        "1.30",
+        "",
+        "noderesources/fit.go: PreFilter",
+        came="Without SidecarContainers, a pod with sidecars is refused as such, and not node by node.",
+    ),
     "restricts_to_hosts_of_volumes": Change(
         "",
         "1.29.11 1.30.7 1.31.3 1.32",

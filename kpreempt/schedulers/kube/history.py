@@ -113,6 +113,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
         "refuses_pods_for_missing_limited_claims",
+        "refuses_sidecars_before_filters",
         "rules_out_conflicting_plugins",
         "searches_one_node_without_scores",
     },

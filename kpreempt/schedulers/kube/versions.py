@@ -105,6 +105,7 @@ class Behaviour(NamedTuple):
     refuses_in_tree_volume_limits: bool
     refuses_pods_for_missing_limited_claims: bool
     refuses_pods_for_zone_claims: bool
+    refuses_sidecars_before_filters: bool
     restricts_to_hosts_of_volumes: bool
     rounds_requests_by_container: bool
     rules_out_conflicting_plugins: bool

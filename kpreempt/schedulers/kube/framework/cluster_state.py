@@ -79,9 +79,13 @@ class ClusterState:
         node_name = pod.spec.node_name
         if node_name:
             return node_name if node_name in self.position else NOWHERE
+        # A queue gives no room to a gated pod. Outside of one, of old, nobody asked.
+        keeps_room = self.behaviour.keeps_room_of_gated_pods or (
+            self.behaviour.keeps_nominated_pods_whole and not self.is_queued
+        )
         is_nominated = (
             pod.status.nominated_node_name
-            and (self.behaviour.keeps_room_of_gated_pods or not pod.spec.scheduling_gates)
+            and (keeps_room or not pod.spec.scheduling_gates)
             and pod.spec.scheduler_name in self.scheduler_names
         )
         return NOMINATED if is_nominated else NOWHERE

@@ -39,6 +39,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     PODS,
     Resource,
     is_extended_resource,
+    is_sidecar,
     pod_requests,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
@@ -53,7 +54,7 @@ _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 REASON_TOO_MANY_PODS = "Too many pods"
 REASON_SIDECARS_DISABLED = "Pod has a restartable init container and the SidecarContainers feature is disabled"
-
+_SIDECARS_DISABLED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_SIDECARS_DISABLED])
 
 STATE_KEY = TreeKey("NodeResourcesFit")
 _PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
@@ -85,21 +86,24 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Compute what the pod asks for."""
-        if not self._behaviour.sidecar_containers and any(
-            container.restart_policy == "Always" for container in pod.spec.init_containers
-        ):
-            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_SIDECARS_DISABLED])
+        if self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
+            return None, _SIDECARS_DISABLED
         requests = pod_requests(pod, pod_level=self._behaviour.pod_level_resources)
         state.write(STATE_KEY, Resource.from_nano(requests))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node for every resource that is short; for good where one asks for more than the whole node."""
+        if not self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
+            return _SIDECARS_DISABLED
         requested = state.read(STATE_KEY)
         if not isinstance(requested, Resource):
             raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
         return self.refusal(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
+
+    def _has_disabled_sidecars(self, pod: Pod) -> bool:
+        return not self._behaviour.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
 
     def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """The status of a node with ``num_pods`` pods on which these resources are short."""

@@ -82,6 +82,9 @@ func decodeObject(data []byte) (runtime.Object, error) {
 	meta.SetManagedFields(nil)
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	defaulting.Default(object)
+	if pod, isPod := object.(*v1.Pod); isPod {
+		return pod, completeRequests(pod)
+	}
 	return object, nil
 }
 
@@ -102,7 +105,7 @@ func decodePod(data []byte) (*v1.Pod, error) {
 	}
 	pod.TypeMeta = metav1.TypeMeta{}
 	defaulting.Default(pod)
-	return pod, nil
+	return pod, completeRequests(pod)
 }
 
 // decodeObjects reads objects, with Lists taken apart, in their order.
