@@ -140,6 +140,12 @@ def test_what_a_page_links_to_is_there(path: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("path", [pytest.param(path, id=relative(path)) for path in PAGES])
+def test_every_block_that_shows_a_command_is_written_by_the_program(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("<!-- shows:") == len(EXAMPLE.findall(text))
+
+
 def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "README.md"
     linked = {(index.parent / each.partition("#")[0]).resolve() for each in _LINK.findall(text_of(index))}
