@@ -59,7 +59,7 @@ bench-reference: $(VENV)/.development ## Measure answers beside the real schedul
 bench-live: $(VENV)/.development ## Measure the loading of a live cluster beside kubectl (needs Go and kubectl)
 	@$(PYTHON) -m benchmarks.live
 
-generated: $(VENV)/.development ## Rewrite the examples of README and docs, the completions and the JSON Schema
+generated: $(VENV)/.development ## Rewrite examples and help in README and docs, the completions and the JSON Schema
 	@$(PYTHON) -m tests.generated
 
 lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock files

@@ -1,6 +1,6 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
-``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
+``python -m tests.generated [--check]``: the examples in README.md and docs/, help included, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
 completions, the table of rules in docs/gate.md, and the JSON Schema of a verdict.
 """
@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
@@ -26,19 +27,20 @@ from tests.version_answers import DOCUMENT as VERSIONS
 from tests.version_answers import document as versions_document
 
 ROOT = Path(__file__).parent.parent
-# Files with examples.
-SHOWING = (ROOT / "README.md", ROOT / "docs" / "volcano.md")
+# What users read.
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
 GATE = ROOT / "docs" / "gate.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the block of code after it that shows the command and what it prints.
-_EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
+EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
 # The head of the table of rules, and its rows.
 _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
-def kpreempt(arguments: list[str], **environment: str) -> str:
+@cache
+def kpreempt(*arguments: str) -> str:
     """What the program prints, at 80 columns and without colour."""
     run = subprocess.run(
         [sys.executable, "-m", "kpreempt", *arguments],
@@ -47,7 +49,7 @@ def kpreempt(arguments: list[str], **environment: str) -> str:
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1", **environment},
+        env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1"},
     )
     # A gate that fails is an answer, too.
     if run.returncode not in (0, 1):
@@ -62,9 +64,9 @@ def with_examples(text: str) -> str:
         program, *arguments = shlex.split(match["command"])
         if program != "kpreempt":
             raise SystemExit(f"an example shows {program}, which is not ours")
-        return f"{match[1]}```console\n$ {match['command']}\n{kpreempt(arguments).rstrip()}\n```\n"
+        return f"{match[1]}```console\n$ {match['command']}\n{kpreempt(*arguments).rstrip()}\n```\n"
 
-    return _EXAMPLE.sub(example, text)
+    return EXAMPLE.sub(example, text)
 
 
 def with_rules(text: str) -> str:
@@ -75,15 +77,15 @@ def with_rules(text: str) -> str:
 
 def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
-    files = {ROOT / "completions" / name: kpreempt(["completion", shell]) for shell, name in COMPLETION_FILES.items()}
+    files = {ROOT / "completions" / name: kpreempt("completion", shell) for shell, name in COMPLETION_FILES.items()}
     files[SCHEMA] = json.dumps(verdict_schema(), indent=2, sort_keys=True) + "\n"
-    files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in SHOWING}
-    files[WRITING_PLUGINS] = with_outputs(WRITING_PLUGINS.read_text(encoding="utf-8"))
-    files[GATE] = with_rules(GATE.read_text(encoding="utf-8"))
+    files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in PAGES}
+    files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
+    files[GATE] = with_rules(files[GATE])
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
-    files[fidelity.DOCUMENT] = fidelity.with_scores(fidelity.DOCUMENT.read_text(encoding="utf-8"), scores)
+    files[fidelity.DOCUMENT] = fidelity.with_scores(files[fidelity.DOCUMENT], scores)
     files[VERSIONS] = versions_document()
-    files[ALGORITHMS] = with_answers(ALGORITHMS.read_text(encoding="utf-8"))
+    files[ALGORITHMS] = with_answers(files[ALGORITHMS])
     return files
 
 

@@ -25,7 +25,7 @@ def read_scheduler_config(name: str) -> dict[str, Any]:
     if name == _NOT_DOCUMENTED:
         message = f"--scheduler-config {name}: what GKE's scheduler is set to there is not publicly documented"
         raise UsageError(
-            message, hint="a FILE with the scoring strategy MostAllocated goes the same way: docs/algorithms.md"
+            message, hint="a FILE with the scoring strategy MostAllocated goes the same way: docs/schedulers.md"
         )
     if name not in SHIPPED:
         return read_document(name)
