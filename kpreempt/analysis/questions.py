@@ -11,7 +11,16 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from kpreempt.admission import Admission, admit, admit_claim, admit_priority, apply_api_defaults, daemon_node_names
+from kpreempt.admission import (
+    USUAL,
+    Admission,
+    ApiServerRules,
+    admit,
+    admit_claim,
+    admit_priority,
+    apply_api_defaults,
+    daemon_node_names,
+)
 from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
@@ -50,9 +59,13 @@ class _Unadmitted(msgspec.Struct, frozen=True):
 
 
 def questions_of(
-    cluster: ClusterSnapshot, templates: Sequence[PodTemplate], overrides: Overrides, decode: Decode
+    cluster: ClusterSnapshot,
+    templates: Sequence[PodTemplate],
+    overrides: Overrides,
+    decode: Decode,
+    rules: ApiServerRules = USUAL,
 ) -> Asked:
-    """The question for each template, overridden and admitted, in order; a DaemonSet's has one per node.
+    """The question for each template, overridden and admitted by ``rules``, in order; a DaemonSet's has one per node.
 
     Raises what ``override_pod``, ``decode`` and ``admit`` raise.
     """
@@ -69,12 +82,13 @@ def questions_of(
     )
     questions = []
     for each in pods:
-        admission = admit(each.pod, cluster)
+        admission = admit(each.pod, cluster, rules)
         mine = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
         made = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
             Question(
                 pod=admission.pod,
+                manifest=each.pod,
                 origin=each.template.origin,
                 admission=[*(_made(claim, each) for claim in made), *admission.changes],
                 assumptions=[

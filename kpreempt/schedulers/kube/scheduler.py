@@ -118,7 +118,7 @@ class KubeScheduler:
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
         initial, longest = (timedelta(seconds=each) for each in backoffs) if backoffs else (None, None)
-        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest)
+        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest, self.behaviour._asdict())
 
     @property
     def scheduler_names(self) -> frozenset[str]:

@@ -49,13 +49,17 @@ class Behaviour(NamedTuple):
     dynamic_resource_allocation: bool
     in_place_pod_level_resources_vertical_scaling: bool
     in_place_pod_vertical_scaling: bool
+    match_label_keys_in_pod_affinity: bool
     match_label_keys_in_pod_topology_spread: bool
+    match_label_keys_in_pod_topology_spread_selector_merge: bool
     max_unavailable_stateful_set: bool
     min_domains_in_pod_topology_spread: bool
     node_declared_features: bool
     node_inclusion_policy_in_pod_topology_spread: bool
     pod_disruption_conditions: bool
     pod_level_resources: bool
+    pod_level_resources_fix_defaulting: bool
+    pod_topology_labels_admission: bool
     scheduler_async_preemption: bool
     scheduler_pop_from_backoff_q: bool
     scheduler_queueing_hints: bool
@@ -76,6 +80,8 @@ class Behaviour(NamedTuple):
     counts_images_of_init_containers: bool
     counts_pods_for_empty_selectors: bool
     counts_ports_of_sidecars: bool
+    counts_replaced_daemon_pods: bool
+    counts_restarts_of_sidecars: bool
     counts_spread_by_constraint: bool
     counts_volume_attachments: bool
     deletes_terminating_victims: bool
@@ -88,6 +94,7 @@ class Behaviour(NamedTuple):
     has_pod_group_points: bool
     has_volume_capacity_priority: bool
     infers_user_namespaces_on_host_network: bool
+    keeps_jobs_until_their_pods_end: bool
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
@@ -126,6 +133,8 @@ class Behaviour(NamedTuple):
     tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
+    updates_unavailable_pods_first: bool
+    waits_for_min_ready_seconds: bool
 
 
 class Gate(NamedTuple):
