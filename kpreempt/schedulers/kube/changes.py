@@ -350,6 +350,13 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/kube-scheduler/config/v1/types_pluginargs.go: DynamicResourcesArgs",
         came="DynamicResources takes a bindingTimeout.",
     ),
+    "tells_all_changes_of_nodes": Change(
+        "1.30",
+        "",
+        f"{_SCHEDULER}/eventhandlers.go: updateNodeInCache",
+        came="The queue is told all that an update of a node changes, annotations included, and not only the first of"
+        " it.",
+    ),
     "tells_claims_to_deallocate": Change(
         "",
         "1.37",
@@ -404,6 +411,13 @@ CHANGES: Mapping[str, Change] = {
         "",
         "podtopologyspread/filtering.go: calPreFilterState",
         came="The error of a topology spread constraint says that it came from the pod.",
+    ),
+    "tries_spread_pods_after_others": Change(
+        "1.31",
+        "",
+        f"{_SCHEDULER}/backend/queue/scheduling_queue.go: getUnschedulablePodsWithCrossTopologyTerm",
+        came="Without queueing hints a pod that PodTopologySpread refused is tried again when another of its namespace"
+        " gets a node.",
     ),
     "updates_unavailable_pods_first": Change(
         "1.37",

@@ -94,7 +94,13 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "tells_where_constraints_fail",
     },
     Concern.SCORES_TOLD: {"skips_idle_scores"},
-    Concern.QUEUE: {"backs_off_by_attempts", "scheduler_pop_from_backoff_q", "scheduler_queueing_hints"},
+    Concern.QUEUE: {
+        "backs_off_by_attempts",
+        "scheduler_pop_from_backoff_q",
+        "scheduler_queueing_hints",
+        "tells_all_changes_of_nodes",
+        "tries_spread_pods_after_others",
+    },
     Concern.EFFECTS: {"deletes_terminating_victims", "patches_status_of_preemptor", "scheduler_async_preemption"},
     Concern.API_SERVER: {
         "match_label_keys_in_pod_topology_spread_selector_merge",

@@ -124,6 +124,7 @@ class Behaviour(NamedTuple):
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
+    tells_all_changes_of_nodes: bool
     tells_claims_to_deallocate: bool
     tells_nodes_left_out: bool
     tells_preemption: bool
@@ -133,6 +134,7 @@ class Behaviour(NamedTuple):
     tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
+    tries_spread_pods_after_others: bool
     updates_unavailable_pods_first: bool
     waits_for_min_ready_seconds: bool
 
