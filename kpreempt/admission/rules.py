@@ -17,6 +17,7 @@ class ApiServerRules(NamedTuple):
     match_label_keys_in_pod_topology_spread_selector_merge: bool = True
     pod_level_resources: bool = True
     pod_level_resources_fix_defaulting: bool = False
+    taint_toleration_comparison_operators: bool = False
 
 
 USUAL = ApiServerRules()

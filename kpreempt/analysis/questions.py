@@ -72,7 +72,7 @@ def questions_of(
     pods: list[_Unadmitted] = []
     for template in templates:
         document = override_pod(template.document, overrides)
-        pods += _expanded(cluster, msgspec.structs.replace(template, document=document), decode)
+        pods += _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
     cluster = msgspec.structs.replace(
@@ -120,12 +120,14 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
     return Asked(found.cluster, [question])
 
 
-def _expanded(cluster: ClusterSnapshot, template: PodTemplate, decode: Decode) -> list[_Unadmitted]:
+def _expanded(
+    cluster: ClusterSnapshot, template: PodTemplate, decode: Decode, rules: ApiServerRules
+) -> list[_Unadmitted]:
     """The template's pods: one, or for a DaemonSet one for each node that the controller picks."""
     first = _unadmitted(template, decode)
     if template.kind != "DaemonSet":
         return [first]
-    names = daemon_node_names(first.pod, cluster.nodes)
+    names = daemon_node_names(first.pod, cluster.nodes, rules)
     if names:
         return [_unadmitted(each, decode) for each in for_nodes(template, names)]
     message = f"the controller makes a pod for none of {len(cluster.nodes)} nodes; explained as if it made one for any"

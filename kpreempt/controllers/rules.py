@@ -14,6 +14,8 @@ class ControllerRules(NamedTuple):
 
     counts_replaced_daemon_pods: bool = True
     counts_restarts_of_sidecars: bool = True
+    job_managed_by: bool = True
+    job_success_policy: bool = True
     keeps_jobs_until_their_pods_end: bool = True
     max_unavailable_stateful_set: bool = False
     pod_topology_labels_admission: bool = True

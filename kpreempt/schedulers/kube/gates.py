@@ -27,6 +27,8 @@ MODELLED = """
     1.28 beta off, 1.32 beta on, 1.34 locked on, 1.37 gone: SchedulerQueueingHints
     1.29 alpha, 1.31 beta off, 1.34 GA on, 1.36 locked on: VolumeAttributesClass
     1.29 alpha, 1.31 beta on, 1.33 locked on: MatchLabelKeysInPodAffinity
+    1.30 alpha, 1.31 beta on, 1.33 locked on, 1.37 gone: JobSuccessPolicy
+    1.30 alpha, 1.32 beta on, 1.35 locked on: JobManagedBy
     1.32 alpha, 1.33 beta on: SchedulerAsyncPreemption
     1.32 alpha, 1.34 beta on: PodLevelResources
     1.33 alpha, 1.37 beta on: StorageCapacityScoring
@@ -284,9 +286,7 @@ LOCKED = """
     1.30 alpha, 1.31 beta on, 1.32 locked on, 1.37 gone: RetryGenerateName
     1.30 alpha, 1.31 beta on, 1.33 locked on: RecursiveReadOnlyMounts
     1.30 alpha, 1.31 beta on, 1.33 locked on, 1.36 gone: ServiceTrafficDistribution
-    1.30 alpha, 1.31 beta on, 1.33 locked on, 1.37 gone: JobSuccessPolicy
     1.30 alpha, 1.32 beta on, 1.34 locked on: RelaxedEnvironmentVariableValidation
-    1.30 alpha, 1.32 beta on, 1.35 locked on: JobManagedBy
     1.30 beta off, 1.32 locked on, 1.35 gone: StrictCostEnforcementForVAP StrictCostEnforcementForWebhooks
     1.30 beta off, 1.33 beta on, 1.34 locked on, 1.37 gone: OrderedNamespaceDeletion
     1.30 beta on, 1.31 locked on, 1.33 gone: AppArmorFields

@@ -35,6 +35,8 @@ EFFECTS: Mapping[str, str] = {
     "DynamicResourceAllocation": "resource claims decide where a pod fits",
     "InPlacePodLevelResourcesVerticalScaling": "a resize of a pod's own resources counts while it is under way",
     "InPlacePodVerticalScaling": "a resize of a running pod counts while it is under way",
+    "JobManagedBy": "a Job whose managedBy names another controller is left to it",
+    "JobSuccessPolicy": "a Job may succeed by a part of its pods",
     "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys of a new pod's affinity count",
     "MatchLabelKeysInPodTopologySpread": "matchLabelKeys of spread constraints count",
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": "the API server writes matchLabelKeys of spread constraints into"
@@ -109,6 +111,8 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.CONTROLLERS: {
         "counts_replaced_daemon_pods",
         "counts_restarts_of_sidecars",
+        "job_managed_by",
+        "job_success_policy",
         "keeps_jobs_until_their_pods_end",
         "max_unavailable_stateful_set",
         "updates_unavailable_pods_first",

@@ -49,6 +49,8 @@ class Behaviour(NamedTuple):
     dynamic_resource_allocation: bool
     in_place_pod_level_resources_vertical_scaling: bool
     in_place_pod_vertical_scaling: bool
+    job_managed_by: bool
+    job_success_policy: bool
     match_label_keys_in_pod_affinity: bool
     match_label_keys_in_pod_topology_spread: bool
     match_label_keys_in_pod_topology_spread_selector_merge: bool

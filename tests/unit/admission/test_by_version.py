@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kpreempt.admission import USUAL, Admission, ApiServerRules, admit
+from kpreempt.admission import USUAL, Admission, ApiServerRules, admit, daemon_node_names
 from kpreempt.analysis.version_rules import api_server_of, api_server_rules, controller_rules
 from kpreempt.controllers.rules import USUAL as USUAL_CONTROLLERS
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import LimitRange
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -144,3 +145,12 @@ def test_a_scheduler_from_before_has_none_of_them() -> None:
 def test_the_rules_of_a_cluster_are_those_of_its_version(minor: str) -> None:
     assert api_server_of(ClusterSnapshot(version=f"v{RELEASES[minor]}")) == rules_in(minor)
     assert not any(api_server_of(ClusterSnapshot(version="v1.18.20")))
+
+
+def test_a_daemon_set_compares_numbers_of_taints_where_the_scheduler_does() -> None:
+    taint = {"key": "sla", "value": "950", "effect": "NoSchedule"}
+    node = decode_object("Node", {"metadata": {"name": "n"}, "spec": {"taints": [taint]}})
+    assert isinstance(node, Node)
+    pod = make_pod(tolerations=[{"key": "sla", "operator": "Gt", "value": "900", "effect": "NoSchedule"}])
+    assert daemon_node_names(pod, [node], rules_in("1.36")) == []
+    assert daemon_node_names(pod, [node], rules_in("1.36", TaintTolerationComparisonOperators=True)) == ["n"]

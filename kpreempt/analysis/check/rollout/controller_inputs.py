@@ -27,6 +27,7 @@ from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption
 
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
 
 
@@ -95,6 +96,19 @@ def job_state(after: Document, before: Document | None, rules: ControllerRules) 
         has_ended=bool(ending),
         rules=rules,
     )
+
+
+def unmodelled_of_job(subject: str, job: Document, rules: ControllerRules) -> list[Assumption]:
+    """What of a Job the cluster's Job controller goes by, and is not modelled; fields that are dropped are none."""
+    spec = job["spec"]
+    found = []
+    if rules.job_managed_by and text(spec, "managedBy") not in ("", _JOB_CONTROLLER):
+        found.append(("managedBy", "another controller makes its pods; taken to do so as the Job controller would"))
+    if rules.job_success_policy and part(spec, "successPolicy") is not None:
+        found.append(("successPolicy", "not modelled; taken to go on until all its pods have succeeded"))
+    if part(spec, "backoffLimitPerIndex") is not None:
+        found.append(("backoffLimitPerIndex", "not modelled; failures of all indexes are taken to count together"))
+    return [Assumption(subject, f"spec.{field}", message) for field, message in found]
 
 
 def amount(rolling: Document | None, key: str, default: int | str) -> int | str:

@@ -20,6 +20,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     owned_by_replica_set,
     part,
     text,
+    unmodelled_of_job,
     with_injected,
 )
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
@@ -38,7 +39,7 @@ from kpreempt.analysis.simulation.controllers import (
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.version_rules import controller_rules
+from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState
 from kpreempt.controllers.pods import REVISION_LABEL
@@ -93,7 +94,7 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
 class _Starter:
     def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
         self.prototypes = Prototypes(cluster, decode, now, settings)
-        self._rules = controller_rules(settings)
+        self._rules, self._api_server = controller_rules(settings), api_server_rules(settings)
         self._decode = decode
         self._workloads = Workloads(cluster)
         self._owned: dict[OwnerKey, list[Pod]] = {}
@@ -320,7 +321,7 @@ class _Starter:
             min_ready_seconds=number(spec, "minReadySeconds"),
             rules=self._rules,
         )
-        nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes)
+        nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes, self._api_server)
         return DaemonSetActor(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
 
     def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
@@ -330,6 +331,8 @@ class _Starter:
         owned = self._owned.get(self._owner(workload), []) if is_another else []
         state = job_state(document, None if is_another else workload.before, self._rules)
         strangers = frozenset(pod.key for pod in owned)
+        unmodelled = unmodelled_of_job(workload.change.object, document, self._rules)
+        self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
         return JobActor(self._owner(workload), state, maker, workload.change.object, strangers)
 
 
