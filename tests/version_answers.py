@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from kpreempt.admission import complete_cluster
+from kpreempt.admission import admit, complete_cluster
 from kpreempt.analysis.compare.version_pair import versions_between
 from kpreempt.analysis.subject import pod_in_cluster
+from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import RELEASES
@@ -31,6 +32,7 @@ _WITHOUT: dict[Concern, str] = {
     Concern.SCORES_TOLD: "Only scores that are told; sums change for resource claims alone, which are not modelled.",
     Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
     Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
+    Concern.API_SERVER: "Only what the API server writes into pods, beside what decides about them.",
     Concern.CONTROLLERS: "Only controllers: which pods there are, not where they go.",
     Concern.CONFIGURATION: "Only which configurations are taken, and what is said of others.",
     Concern.UNUSUAL: "By default no cluster shows these: they take a gate, a configuration, a plugin or an extender.",
@@ -46,9 +48,10 @@ def fixture_of(change: ToldChange) -> Path | None:
 
 def verdict_on(fixture: Path, scheduler: KubeScheduler) -> Verdict:
     """The verdict on the pod of a fixture."""
-    cluster, _ = complete_cluster(load_snapshot([str(fixture)]).cluster)
-    found = pod_in_cluster(cluster, "new", "shop")
-    return scheduler.decide(scheduler.prepare(found.cluster, now=_NOW), found.pod)
+    loaded = load_snapshot([str(fixture)]).cluster
+    cluster, _ = complete_cluster(pod_in_cluster(loaded, "new", "shop").cluster)
+    pod = admit(pod_in_cluster(loaded, "new", "shop").pod, cluster, api_server_rules(scheduler.settings)).pod
+    return scheduler.decide(scheduler.prepare(cluster, now=_NOW), pod)
 
 
 def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tuple[str, str]:
@@ -85,11 +88,13 @@ Written by the program (`make generated`) and checked with every change. `kpreem
 rules of a version, and a version stands for one of its releases: {", ".join(f"v{each}" for each in RELEASES.values())}.
 
 Under each change that alters decisions stands what the two versions answer on one small cluster,
-`fixtures/versions/NAME.yaml`, in which the pod `new` is pending. To see a whole answer, and what kpreempt makes of an
+`fixtures/versions/NAME.yaml`, in which the pod `new` is created. To see a whole answer, and what kpreempt makes of an
 upgrade:
 
     kpreempt explain new -n shop --snapshot fixtures/versions/scores-change-of-balance.yaml --algorithm kube-1.35
     kpreempt compare --upgrade-to 1.36 --algorithm kube-1.35 --snapshot fixtures/versions/scores-change-of-balance.yaml
+
+Where it is the API server that changes, it does so for new pods alone: give the pod's manifest to `-f`.
 
 "In vain" means that the pod stays pending and nobody is evicted; the nodes that are tried are those on which the
 scheduler looks for victims. Where what becomes of the pod is the same, its message is quoted. Changes that no cluster

@@ -13,9 +13,12 @@ from kpreempt.admission.cluster_defaults import (
 from kpreempt.admission.daemon_sets import daemon_node_names, daemon_nodes
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
+from kpreempt.admission.rules import USUAL, ApiServerRules
 
 __all__ = [
+    "USUAL",
     "Admission",
+    "ApiServerRules",
     "admit",
     "admit_claim",
     "admit_priority",

@@ -3,8 +3,8 @@
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/kubeapiserver/options/plugins.go`` (the order, and which plugins are on by
 default), and for ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions,
 ``pkg/registry/core/pod/strategy.go`` (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``): the scheduler
-reads only the selector of an affinity term, never its keys. Webhooks and admission policies of a cluster are unknown
-here, and quotas are not counted.
+reads only the selector of an affinity term, never its keys. Versions differ in what ``rules`` say. Webhooks and
+admission policies of a cluster are unknown here, and quotas are not counted.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TypeVar
 
 import msgspec
 
-from kpreempt.admission.api_defaults import admit_api_defaults
+from kpreempt.admission.api_defaults import admit_api_defaults, admit_pod_level_resources
+from kpreempt.admission.disabled_fields import drop_disabled_fields
 from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
+from kpreempt.admission.rules import USUAL, ApiServerRules
 from kpreempt.admission.runtime_classes import admit_runtime_class, check_overhead
 from kpreempt.admission.tolerations import admit_default_tolerations
 from kpreempt.model.affinity import PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
@@ -33,7 +35,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def admit(pod: Pod, cluster: ClusterSnapshot) -> Admission:
+def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> Admission:
     """The pod as the scheduler would see it if it were created now, what was filled in, and what was assumed.
 
     Raises ``NotFoundError`` for an unknown PriorityClass and ``InputError`` where the API server would refuse the pod.
@@ -42,15 +44,17 @@ def admit(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     changes: list[Admitted] = []
     assumptions: list[Assumption] = _missing_namespace(pod, cluster)
     steps = (
-        admit_api_defaults,
+        lambda pod: admit_api_defaults(pod, rules),
         lambda pod: admit_limit_ranges(pod, cluster),
         lambda pod: admit_priority(pod, cluster),
         admit_default_tolerations,
         lambda pod: admit_runtime_class(pod, cluster),
-        admit_label_keys,
+        lambda pod: drop_disabled_fields(pod, rules),
+        lambda pod: admit_label_keys(pod, rules),
+        lambda pod: admit_pod_level_resources(pod, rules),
         lambda pod: _validated(pod, cluster),
         # The stored pod is read back before the scheduler sees it, and gets the defaults once more.
-        admit_api_defaults,
+        lambda pod: admit_api_defaults(pod, rules),
     )
     for step in steps:
         admission = step(pod)
@@ -76,20 +80,22 @@ def _missing_namespace(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     return [Assumption(subject=f"Pod {pod.key}", field="metadata.namespace", message=message)]
 
 
-def admit_label_keys(pod: Pod) -> Admission:
+def admit_label_keys(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
     """The pod with the labels that its affinity and spread terms refer to written into their selectors."""
     changes: list[Admitted] = []
     labels = pod.metadata.labels
     affinity = pod.spec.affinity
-    if affinity is not None:
+    if affinity is not None and rules.match_label_keys_in_pod_affinity:
         near, far = affinity.pod_affinity, affinity.pod_anti_affinity
         affinity = msgspec.structs.replace(
             affinity,
             pod_affinity=_merged(near, labels, "spec.affinity.podAffinity", changes) if near else None,
             pod_anti_affinity=_merged(far, labels, "spec.affinity.podAntiAffinity", changes) if far else None,
         )
+    merges = rules.match_label_keys_in_pod_topology_spread_selector_merge
+    # Elsewhere the scheduler narrows the selector by itself.
     constraints = [
-        _spread(constraint, labels, f"spec.topologySpreadConstraints[{index}]", changes)
+        _spread(constraint, labels, f"spec.topologySpreadConstraints[{index}]", changes) if merges else constraint
         for index, constraint in enumerate(pod.spec.topology_spread_constraints)
     ]
     if not changes:

@@ -11,6 +11,7 @@ import msgspec
 from kpreempt.admission.pod_defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
 from kpreempt.admission.records import REASON_API_DEFAULT, Admission
+from kpreempt.admission.rules import USUAL, ApiServerRules
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.verdict import Admitted
 
@@ -23,7 +24,8 @@ class ApiDefaults:
     Containers that several pods share, as those of a snapshot do, are looked at once and stay shared.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ApiServerRules = USUAL) -> None:
+        self._completes_resources = rules.pod_level_resources and not rules.pod_level_resources_fix_defaulting
         # Each list is kept beside what it became, so that no other one can have its identity.
         self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
 
@@ -36,7 +38,10 @@ class ApiDefaults:
             if finished is not containers:
                 changes[name] = finished
         if spec.resources is not None:
-            resources = _rounded(_pod_level_resources(_with_all_requests(pod), spec.resources))
+            resources = spec.resources
+            if self._completes_resources:
+                resources = _pod_level_resources(_with_all_requests(pod), resources)
+            resources = _rounded(resources)
             if resources != spec.resources:
                 changes["resources"] = resources
         overhead = round_up_to_milli(spec.overhead) if spec.overhead else spec.overhead
@@ -56,19 +61,19 @@ class ApiDefaults:
         return known[1]
 
 
-def apply_api_defaults(pod: Pod) -> Pod:
+def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
     """The pod with the defaults of the API types, and nothing that an admission plugin adds.
 
     Limits become requests that are missing, requests of the whole pod follow from its limits, ports of a pod on the
     host's network become host ports, amounts are rounded up to thousandths. The very same pod comes back where nothing
     is missing, so that applying it twice changes nothing more.
     """
-    return ApiDefaults().applied_to(pod)
+    return ApiDefaults(rules).applied_to(pod)
 
 
-def admit_api_defaults(pod: Pod) -> Admission:
+def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
     """The same as a step of admission; requests and host ports that were filled in are its changes."""
-    defaulted = apply_api_defaults(pod)
+    defaulted = apply_api_defaults(pod, rules)
     changes: list[Admitted] = []
     for field, before, after in (
         ("containers", pod.spec.containers, defaulted.spec.containers),
@@ -78,11 +83,31 @@ def admit_api_defaults(pod: Pod) -> Admission:
             path = f"spec.{field}[{index}]"
             changes += _added(f"{path}.resources.requests", old.resources.requests, new.resources.requests)
             changes += _host_ports(path, old, new)
-    resources, old_resources = defaulted.spec.resources, pod.spec.resources
-    if resources is not None and old_resources is not None:
-        changes += _added("spec.resources.limits", old_resources.limits, resources.limits)
-        changes += _added("spec.resources.requests", old_resources.requests, resources.requests)
-    return Admission(defaulted, changes)
+    return Admission(defaulted, [*changes, *_added_to_pod(pod, defaulted)])
+
+
+def admit_pod_level_resources(pod: Pod, rules: ApiServerRules) -> Admission:
+    """The pod whose own resources are completed once admission is through (gate PodLevelResourcesFixDefaulting).
+
+    Unlike before, requests alone suffice for it, and limits that all containers have become the pod's, too. Follows
+    ``DefaultPodLevelResources`` in ``pkg/api/pod/util.go`` of v1.37.1.
+    """
+    resources = pod.spec.resources
+    if resources is None or not (rules.pod_level_resources and rules.pod_level_resources_fix_defaulting):
+        return Admission(pod)
+    resources = _with_container_limits(pod, _pod_level_resources(pod, resources, by_requests=True))
+    completed = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=_rounded(resources)))
+    return Admission(completed, _added_to_pod(pod, completed))
+
+
+def _added_to_pod(before: Pod, after: Pod) -> list[Admitted]:
+    old, new = before.spec.resources, after.spec.resources
+    if old is None or new is None:
+        return []
+    return [
+        *_added("spec.resources.limits", old.limits, new.limits),
+        *_added("spec.resources.requests", old.requests, new.requests),
+    ]
 
 
 def _added(path: str, before: ResourceList, after: ResourceList) -> list[Admitted]:
@@ -110,14 +135,19 @@ def _with_all_requests(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def _pod_level_resources(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
-    """Resources of the whole pod, completed from its containers and from its own limits."""
+def _pod_level_resources(
+    pod: Pod, resources: ResourceRequirements, *, by_requests: bool = False
+) -> ResourceRequirements:
+    """Resources of the whole pod, completed from its containers and from its own limits.
+
+    Without any limits there are no more requests, unless ``by_requests``.
+    """
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:
         for name, amount in total_limits(pod).items():
             if name.startswith(_HUGE_PAGES_PREFIX) and name not in requests:
                 limits.setdefault(name, amount)
-    if limits:
+    if limits or (by_requests and requests):
         for name, amount in total_requests(pod).items():
             if name in ("cpu", "memory"):
                 requests.setdefault(name, amount)
@@ -125,6 +155,16 @@ def _pod_level_resources(pod: Pod, resources: ResourceRequirements) -> ResourceR
             if name in ("cpu", "memory") or name.startswith(_HUGE_PAGES_PREFIX):
                 requests.setdefault(name, amount)
     return msgspec.structs.replace(resources, limits=limits, requests=requests)
+
+
+def _with_container_limits(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
+    """With limits of what is requested, where every container has one; never below the request."""
+    containers = [*pod.spec.containers, *pod.spec.init_containers]
+    total, limits = total_limits(pod), dict(resources.limits)
+    for name, request in resources.requests.items():
+        if name not in limits and all(name in each.resources.limits for each in containers):
+            limits[name] = max(total[name], request, key=lambda amount: amount.nano)
+    return msgspec.structs.replace(resources, limits=limits)
 
 
 def _rounded(resources: ResourceRequirements) -> ResourceRequirements:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kpreempt.admission.rules import USUAL, ApiServerRules
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
@@ -21,30 +22,36 @@ _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _EXPELLING_EFFECTS = frozenset({"NoExecute"})
 
 
-def daemon_node_names(pod: Pod, nodes: Iterable[Node]) -> list[str]:
+def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[str]:
     """Names of the nodes for which the controller would make ``pod``, in their order.
 
     ``pod`` is the DaemonSet's pod with the controller's tolerations and not yet tied to a node.
     """
-    return [node.name for node in nodes if _should_run(pod, node)]
+    return [node.name for node in nodes if _should_run(pod, node, rules)]
 
 
-def daemon_nodes(pod: Pod, nodes: Iterable[Node]) -> list[DaemonNode]:
+def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[DaemonNode]:
     """All nodes, with whether the controller would make ``pod`` for them, and whether one that is there may stay."""
     from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only simulations of DaemonSets need it
 
     return [
-        DaemonNode(name=node.name, should_run=_should_run(pod, node), may_stay=_may_stay(pod, node)) for node in nodes
+        DaemonNode(
+            name=node.name,
+            should_run=_should_run(pod, node, rules),
+            may_stay=_is_for(pod, node, rules, _EXPELLING_EFFECTS),
+        )
+        for node in nodes
     ]
 
 
-def _may_stay(pod: Pod, node: Node) -> bool:
-    if pod.spec.node_name not in ("", node.name) or not pod.spec.selects(node.name, node.labels):
-        return False
-    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _EXPELLING_EFFECTS) is None
+def _should_run(pod: Pod, node: Node, rules: ApiServerRules) -> bool:
+    return _is_for(pod, node, rules, _REPELLING_EFFECTS)
 
 
-def _should_run(pod: Pod, node: Node) -> bool:
+def _is_for(pod: Pod, node: Node, rules: ApiServerRules, effects: frozenset[str]) -> bool:
+    """Whether the pod selects the node, and tolerates its taints with these effects."""
     if pod.spec.node_name not in ("", node.name) or not pod.spec.selects(node.name, node.labels):
         return False
-    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING_EFFECTS) is None
+    compares = rules.taint_toleration_comparison_operators
+    taint = find_untolerated_taint(node.spec.taints, pod.spec.tolerations, effects, compares_numbers=compares)
+    return taint is None

@@ -212,16 +212,7 @@ def queue_for(
     if version is not None:
         from kpreempt.schedulers.kube.queue.handlers import KubeQueue  # noqa: PLC0415
 
-        facts = behaviour(version, gates)
-        return KubeQueue(
-            started,
-            initial_backoff,
-            max_backoff,
-            pops_from_backoff=facts.scheduler_pop_from_backoff_q,
-            rules=rules,
-            asks_hints=facts.scheduler_queueing_hints,
-            counts_attempts=facts.backs_off_by_attempts,
-        )
+        return KubeQueue(started, behaviour(version, gates), initial_backoff, max_backoff, rules=rules)
     if algorithm == "kube-1.8" or not gates.get("PodPriority", True):
         from kpreempt.schedulers.queues.v1_8 import Queue18  # noqa: PLC0415
 

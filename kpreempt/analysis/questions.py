@@ -11,7 +11,16 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from kpreempt.admission import Admission, admit, admit_claim, admit_priority, apply_api_defaults, daemon_node_names
+from kpreempt.admission import (
+    USUAL,
+    Admission,
+    ApiServerRules,
+    admit,
+    admit_claim,
+    admit_priority,
+    apply_api_defaults,
+    daemon_node_names,
+)
 from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
 from kpreempt.analysis.document_reader import Document
@@ -50,16 +59,20 @@ class _Unadmitted(msgspec.Struct, frozen=True):
 
 
 def questions_of(
-    cluster: ClusterSnapshot, templates: Sequence[PodTemplate], overrides: Overrides, decode: Decode
+    cluster: ClusterSnapshot,
+    templates: Sequence[PodTemplate],
+    overrides: Overrides,
+    decode: Decode,
+    rules: ApiServerRules = USUAL,
 ) -> Asked:
-    """The question for each template, overridden and admitted, in order; a DaemonSet's has one per node.
+    """The question for each template, overridden and admitted by ``rules``, in order; a DaemonSet's has one per node.
 
     Raises what ``override_pod``, ``decode`` and ``admit`` raise.
     """
     pods: list[_Unadmitted] = []
     for template in templates:
         document = override_pod(template.document, overrides)
-        pods += _expanded(cluster, msgspec.structs.replace(template, document=document), decode)
+        pods += _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
     cluster = msgspec.structs.replace(
@@ -69,12 +82,13 @@ def questions_of(
     )
     questions = []
     for each in pods:
-        admission = admit(each.pod, cluster)
+        admission = admit(each.pod, cluster, rules)
         mine = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
         made = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
             Question(
                 pod=admission.pod,
+                manifest=each.pod,
                 origin=each.template.origin,
                 admission=[*(_made(claim, each) for claim in made), *admission.changes],
                 assumptions=[
@@ -106,12 +120,14 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
     return Asked(found.cluster, [question])
 
 
-def _expanded(cluster: ClusterSnapshot, template: PodTemplate, decode: Decode) -> list[_Unadmitted]:
+def _expanded(
+    cluster: ClusterSnapshot, template: PodTemplate, decode: Decode, rules: ApiServerRules
+) -> list[_Unadmitted]:
     """The template's pods: one, or for a DaemonSet one for each node that the controller picks."""
     first = _unadmitted(template, decode)
     if template.kind != "DaemonSet":
         return [first]
-    names = daemon_node_names(first.pod, cluster.nodes)
+    names = daemon_node_names(first.pod, cluster.nodes, rules)
     if names:
         return [_unadmitted(each, decode) for each in for_nodes(template, names)]
     message = f"the controller makes a pod for none of {len(cluster.nodes)} nodes; explained as if it made one for any"

@@ -18,6 +18,7 @@ from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import Decode, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
+from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
@@ -131,7 +132,7 @@ def _questions(
     if request.pod:
         found = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
     elif request.files:
-        found = questions_of(cluster, templates, Overrides(), decode)
+        found = questions_of(cluster, templates, Overrides(), decode, api_server_of(cluster))
     else:
         pods = [pod for pod in pending_pods(cluster) if request.namespace in (None, "", pod.metadata.namespace)]
         return cluster, [Question(pod=pod) for pod in pods]

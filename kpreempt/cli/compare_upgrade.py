@@ -14,6 +14,7 @@ from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, pod_in_cluster
+from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import LoadedCluster, single_use_of_stdin, usual_namespace
@@ -23,6 +24,7 @@ from kpreempt.cli.terminal import EXIT_GATE
 from kpreempt.errors import UsageError
 from kpreempt.schedulers.kube.feature_gates import parse_feature_gates
 from kpreempt.schedulers.kube.versions import PREFIX
+from kpreempt.schedulers.settings import Settings
 from kpreempt.snapshot import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.upgrade import UpgradeComparison
@@ -75,14 +77,19 @@ def _answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComp
     versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
     at = run.time_of(loaded.cluster, now)
     with run.stopwatch.phase("admission"):
-        asked, untold = _asked(request, loaded, templates, namespace, at)
+        asked, untold = _asked(request, loaded, templates, namespace, at, versions.base.settings)
     gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
     said = [*said, *gates_off, *loaded.assumptions, *untold]
     return compare_upgrade(asked, versions, now=at, assumptions=said, phases=run.stopwatch), now
 
 
 def _asked(
-    request: CompareRequest, loaded: LoadedCluster, templates: list[PodTemplate], namespace: str, at: datetime
+    request: CompareRequest,
+    loaded: LoadedCluster,
+    templates: list[PodTemplate],
+    namespace: str,
+    at: datetime,
+    settings: Settings,
 ) -> tuple[list[Asked], list[Assumption]]:
     """The pod that is named; or every pending one, and what manifests and workloads add to these."""
     cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
@@ -97,9 +104,9 @@ def _asked(
     asked = [Asked(cluster, pending)]
     untold: list[Assumption] = []
     if templates:
-        found = questions_of(cluster, templates, Overrides(), decode)
+        found = questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
         asked.append(Asked(found.cluster, found.questions))
     if request.workloads:
-        more, untold = next_pods(cluster, loaded.documents, decode, now=at, is_asked=is_asked)
+        more, untold = next_pods(cluster, loaded.documents, decode, now=at, settings=settings, is_asked=is_asked)
         asked += more
     return asked, untold

@@ -14,6 +14,7 @@ from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
+from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
@@ -72,7 +73,7 @@ def run_explain(request: ExplainRequest) -> int:
             found = pod_in_cluster(cluster, request.pod, namespace or DEFAULT_NAMESPACE)
             situation = question_in_cluster(found, overrides, decode)
         else:
-            situation = questions_of(cluster, templates, overrides, decode)
+            situation = questions_of(cluster, templates, overrides, decode, api_server_rules(scheduler.settings))
     # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
     ages = None if request.now is None and situation.cluster.taken_at is not None else now
     verdicts = explain_pods(

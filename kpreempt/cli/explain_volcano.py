@@ -18,6 +18,7 @@ from kpreempt.analysis.subject import (
     select,
     subjects_of,
 )
+from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import Submission, explain_submission, submit
 from kpreempt.analysis.what_if import Overrides
@@ -146,7 +147,7 @@ def _submission(
         raise InputError(f"asks for more than {MAX_PODS} pods", source=", ".join(request.files))
     cluster = _with_queues(cluster, manifest.queues)
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
-    asked = questions_of(cluster, replicas, Overrides(), decode_object)
+    asked = questions_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
     pods = [(question.pod, question.origin) for question in asked.questions]
     said = [assumption for question in asked.questions for assumption in question.assumptions]
     submission = submit(

@@ -14,6 +14,7 @@ import msgspec
 from kpreempt import __version__
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.subject import PodTemplate
+from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.clusters import (
     live_connection,
@@ -80,7 +81,7 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
     """The cluster with the pods as the API server would store them, pending; and these pods."""
     if not templates:
         return cluster, []
-    asked = questions_of(cluster, templates, Overrides(), decode_object)
+    asked = questions_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
     pods = [_pending(question.pod) for question in asked.questions]
     return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
 

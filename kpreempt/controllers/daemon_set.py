@@ -17,18 +17,23 @@ import msgspec
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL, ControllerRules
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class DaemonSetState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a DaemonSet; ``revision`` is the hash of its present template."""
+    """What the controller looks at in a DaemonSet; ``revision`` is the hash of its present template.
+
+    ``rules`` are those of the controller's version.
+    """
 
     revision: str = ""
     strategy: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     max_surge: int | str = 0
     max_unavailable: int | str = 1
     min_ready_seconds: int = 0
+    rules: ControllerRules = USUAL
 
 
 class DaemonNode(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,7 +145,7 @@ class _Sync:
                 missing += not self._is_available(pair.new)
             elif not self._is_available(pair.old):
                 broken.append(DeletePod(pair.old.name, "update"))
-                missing += 1
+                missing += self._set.rules.counts_replaced_daemon_pods
             elif missing < most:
                 healthy.append(DeletePod(pair.old.name, "update"))
         return [*broken, *healthy[: max(most - missing, 0)]]

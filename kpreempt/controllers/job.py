@@ -95,17 +95,20 @@ class _Sync:
         return "", ""
 
     def _end(self, ending: Ending, reason: str, actions: list[Action]) -> JobStep:
-        """The Job on its way to its end: it has ended once none of its pods is left that was told to."""
+        """The Job on its way to its end: it has ended once none of its pods is left that was told to, or at once."""
         job = self._job
+        waits = job.rules.keeps_jobs_until_their_pods_end
         released = {action.name for action in actions if isinstance(action, ReleasePod)}
         tracked = [pod for pod in self._pods if pod.is_tracked and pod.name not in released]
-        if ending == "Failed":
+        if ending == "Failed" or not waits:
             # Whatever has not ended is a failure, too; what has failed is counted already.
             lost = [pod for pod in tracked if pod.phase != "Succeeded" and not job.has_failed(pod)]
             failed = sum(job.is_counted(pod) for pod in lost if not job.is_indexed or _is_index(pod.index, job))
             job = msgspec.structs.replace(job, failed=job.failed + failed)
         deleted = any(isinstance(action, DeletePod) for action in actions)
-        job = msgspec.structs.replace(job, ending=ending, reason=reason, has_ended=not (self._terminating or deleted))
+        job = msgspec.structs.replace(
+            job, ending=ending, reason=reason, has_ended=not (waits and (self._terminating or deleted))
+        )
         return JobStep(actions=[*actions, *(ReleasePod(pod.name) for pod in tracked)], job=job)
 
     def _manage(self) -> tuple[list[Action], timedelta | None]:

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL, ControllerRules
 
 Ending = Literal["", "Complete", "Failed"]
 _Intervals = tuple[tuple[int, int], ...]
@@ -50,7 +51,7 @@ class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``succeeded`` and ``failed`` are the pods counted so far, and ``completed_indexes`` the indexes, from and to.
     ``failures_in_a_row`` since the last success put off the next pods. ``ending`` is how the Job is going to end,
-    ``reason`` why, and ``has_ended`` whether it has, with its last pod.
+    ``reason`` why, and ``has_ended`` whether it has, with its last pod. ``rules`` are those of the version.
     """
 
     parallelism: int = 1
@@ -70,6 +71,7 @@ class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
     ending: Ending = ""
     reason: str = ""
     has_ended: bool = False
+    rules: ControllerRules = USUAL
 
     @property
     def waits_for_the_end(self) -> bool:

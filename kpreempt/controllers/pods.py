@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from kpreempt.controllers.rules import USUAL, ControllerRules
 from kpreempt.model.affinity import METADATA_NAME_FIELD
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
@@ -75,8 +76,8 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ready_since is not None and (now - self.ready_since) // _SECOND >= min_ready_seconds
 
 
-def controlled_pod(pod: Pod) -> ControlledPod:
-    """``pod`` as controllers see it."""
+def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
+    """``pod`` as the controllers of a version see it."""
     ready = ready_condition(pod)
     restarts, sidecar_restarts = _most_restarts(pod)
     annotations = pod.metadata.annotations
@@ -93,7 +94,7 @@ def controlled_pod(pod: Pod) -> ControlledPod:
         revision=pod.metadata.labels.get(REVISION_LABEL, ""),
         deletion_cost=deletion_cost(annotations.deletion_cost) if annotations is not None else 0,
         restarts=restarts,
-        sidecar_restarts=sidecar_restarts,
+        sidecar_restarts=sidecar_restarts if rules.counts_restarts_of_sidecars else 0,
         index=_completion_index(pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")),
         is_tracked=JOB_FINALIZER in pod.metadata.finalizers,
         finished_at=_finished_at(pod, ready),

@@ -13,6 +13,7 @@ from datetime import datetime
 import msgspec
 
 from kpreempt.controllers.pods import COMPLETION_INDEX_LABEL, JOB_FINALIZER, tied_node
+from kpreempt.controllers.rules import USUAL, ControllerRules
 from kpreempt.model.affinity import METADATA_NAME_FIELD, Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm
 from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.meta import OwnerReference, controller_of
@@ -29,7 +30,7 @@ REPLACING_OWNERS = frozenset(
     }
 )
 # What binding copies from the node to its pods (admission plugin PodTopologyLabels).
-_NODE_LABELS = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+NODE_LABELS = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 _LONGEST_STEM = 58
 
 
@@ -39,12 +40,20 @@ def is_replaced(pod: Pod) -> bool:
     return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in REPLACING_OWNERS
 
 
-def replacement_of(pod: Pod, *, suffix: str, uid: str, now: datetime, node_name: str = "") -> Pod | None:
+def replacement_of(
+    pod: Pod,
+    *,
+    suffix: str,
+    uid: str,
+    now: datetime,
+    node_name: str = "",
+    rules: ControllerRules = USUAL,
+) -> Pod | None:
     """The pod that takes the place of ``pod``, fresh and pending, or ``None`` where no controller makes one.
 
     ``suffix`` ends its name, where the API server would make one up; the pod of a StatefulSet has the name again. A
     DaemonSet's is tied to ``node_name``, or else to the node of the one before. Labels, priority and all that the
-    template says stay.
+    template says stay; ``rules`` are those of the version in which the pod was bound.
     """
     owner = controller_of(pod.metadata)
     if owner is None or not is_replaced(pod):
@@ -53,7 +62,7 @@ def replacement_of(pod: Pod, *, suffix: str, uid: str, now: datetime, node_name:
     if owner.kind == "DaemonSet":
         affinity = tied_to(affinity, node_name or pod.spec.node_name or tied_node(pod))
     return Pod(
-        metadata=_fresh_metadata(pod, owner, suffix, uid, now),
+        metadata=_fresh_metadata(pod, owner, suffix, uid, now, _labels_of_node(rules)),
         spec=msgspec.structs.replace(pod.spec, node_name="", affinity=affinity),
         status=PodStatus(phase="Pending"),
     )
@@ -68,7 +77,13 @@ def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
     return msgspec.structs.replace(affinity, node_affinity=node_affinity)
 
 
-def _fresh_metadata(pod: Pod, owner: OwnerReference, suffix: str, uid: str, now: datetime) -> PodMeta:
+def _labels_of_node(rules: ControllerRules) -> frozenset[str]:
+    return NODE_LABELS if rules.pod_topology_labels_admission else frozenset()
+
+
+def _fresh_metadata(
+    pod: Pod, owner: OwnerReference, suffix: str, uid: str, now: datetime, without: frozenset[str]
+) -> PodMeta:
     old = pod.metadata
     finalizers = old.finalizers
     if owner.kind == "Job" and JOB_FINALIZER not in finalizers:
@@ -78,7 +93,7 @@ def _fresh_metadata(pod: Pod, owner: OwnerReference, suffix: str, uid: str, now:
         name=_fresh_name(pod, owner, suffix),
         namespace=old.namespace,
         uid=uid,
-        labels={key: value for key, value in old.labels.items() if key not in _NODE_LABELS},
+        labels={key: value for key, value in old.labels.items() if key not in without},
         owner_references=old.owner_references,
         finalizers=finalizers,
         creation_timestamp=now,

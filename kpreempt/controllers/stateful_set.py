@@ -17,6 +17,7 @@ import msgspec
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod
 from kpreempt.controllers.int_or_percent import scaled_value
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL, ControllerRules
 
 BURST = 500
 _MOST_DIGITS = 10
@@ -27,8 +28,8 @@ class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``partition`` is how many pods keep the old template, and ``None`` where the strategy has no ``rollingUpdate`` part.
     ``current_revision`` and ``update_revision`` name the template that was rolled out last and the present one, and
-    ``current_replicas`` is how many pods of the former the status counts. ``max_unavailable`` means something only
-    where ``has_max_unavailable``: the feature gate MaxUnavailableStatefulSet is on, which in 1.36 it is not by default.
+    ``current_replicas`` is how many pods of the former the status counts. ``rules`` are those of the controller's
+    version; ``max_unavailable`` means something only where the gate MaxUnavailableStatefulSet is on.
     """
 
     name: str
@@ -38,11 +39,11 @@ class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
     strategy: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     partition: int | None = 0
     max_unavailable: int | str | None = None
-    has_max_unavailable: bool = False
     min_ready_seconds: int = 0
     current_revision: str = ""
     update_revision: str = ""
     current_replicas: int = 0
+    rules: ControllerRules = USUAL
 
 
 class StatefulSetStep(msgspec.Struct, frozen=True):
@@ -129,7 +130,7 @@ class _Members:
 
     def outdated(self) -> list[DeletePod]:
         """Pods that go because of their template, the last first, where enough of the others are available."""
-        if self._set.has_max_unavailable:
+        if self._set.rules.max_unavailable_stateful_set:
             return self._several_outdated()
         for ordinal in reversed(self._ordinals[self._kept :]):
             if self._is_outdated(ordinal):
@@ -145,12 +146,14 @@ class _Members:
         most = 1 if amount is None else max(scaled_value(amount, wanted, round_up=False), 1)
         there = [pod for ordinal, pod in self._pods.items() if ordinal in self._ordinals]
         room = most - (wanted - sum(not self._is_unavailable(pod) for pod in there))
-        if room <= 0:
-            return []
         reached = self._ordinals[self._kept :]
         known = sorted({*self._pods, *self._made}, reverse=True)
-        outdated = [self._update(ordinal) for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
-        return outdated[:room]
+        outdated = [ordinal for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
+        if not self._exceeds_limit:
+            return [self._update(ordinal) for ordinal in outdated[: max(room, 0)]]
+        lost = [ordinal for ordinal in outdated if not self._is_available(ordinal)]
+        there_still = [ordinal for ordinal in outdated if self._is_available(ordinal)]
+        return [self._update(ordinal) for ordinal in (*lost, *there_still[: max(room, 0)])]
 
     def with_status(self, updates: int) -> StatefulSetState:
         """The set with its next status, once ``updates`` pods have been deleted for their template."""
@@ -193,8 +196,19 @@ class _Members:
         pod = self._pods.get(ordinal)
         return DeletePod(pod.name if pod is not None else self._made[ordinal].name, "update")
 
+    @property
+    def _exceeds_limit(self) -> bool:
+        """Whether pods that are unavailable anyway are replaced first, and however many they are."""
+        return self._set.parallel and self._set.rules.updates_unavailable_pods_first
+
+    def _is_available(self, ordinal: int) -> bool:
+        return ordinal in self._pods and not self._is_unavailable(self._pods[ordinal])
+
     def _is_unavailable(self, pod: ControlledPod) -> bool:
-        return pod.is_terminating or not pod.is_available(self._set.min_ready_seconds, self._now)
+        if self._set.rules.waits_for_min_ready_seconds:
+            return pod.is_terminating or not pod.is_available(self._set.min_ready_seconds, self._now)
+        return pod.is_terminating or not (pod.phase == "Running" and pod.is_ready)
 
     def _is_well(self, pod: ControlledPod) -> bool:
-        return pod.phase == "Running" and not self._is_unavailable(pod)
+        is_available = pod.is_available(self._set.min_ready_seconds, self._now)
+        return pod.phase == "Running" and is_available and not pod.is_terminating

@@ -1,4 +1,4 @@
-"""What out-of-tree plugins make of a scheduling queue: its order, and the pods that they hold back.
+"""What a queue asks of the scheduler: what out-of-tree plugins make of it, and whether a pod fits on a node.
 
 The queue and the scheduler know nothing of each other; whoever has both hands these rules from the one to the other.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 
 
@@ -42,6 +43,8 @@ Less = Callable[[QueuedPodInfo, QueuedPodInfo], bool]
 class QueueRules(NamedTuple):
     """How a queue differs from one without out-of-tree plugins; the defaults are that it does not.
 
+    ``fits_on`` is asked about a node that came or changed by queues without queueing hints.
+
     ``comes_first`` takes the place of PrioritySort. ``held_back`` names the plugin that keeps a pod out of the queue,
     with an empty text for a pod that none does; scheduling gates are the queue's own matter. ``awaits_everything`` says
     that a plugin, or an extender, that may refuse pods does not say which events it waits for: none is passed over.
@@ -50,6 +53,7 @@ class QueueRules(NamedTuple):
     comes_first: Less | None = None
     held_back: Callable[[Pod], str] | None = None
     awaits_everything: bool = False
+    fits_on: Callable[[Pod, Node], bool] | None = None
 
 
 NO_RULES = QueueRules()

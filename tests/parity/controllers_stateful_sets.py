@@ -10,6 +10,7 @@ import msgspec
 
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod
 from kpreempt.controllers.pods import REVISION_LABEL, controlled_pod
+from kpreempt.controllers.rules import USUAL
 from kpreempt.controllers.stateful_set import StatefulSetState, reconcile_stateful_set
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (
@@ -56,7 +57,7 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
         "pods": pods,
         "currentRevision": stateful_set.current_revision,
         "updateRevision": stateful_set.update_revision,
-        "hasMaxUnavailable": stateful_set.has_max_unavailable,
+        "hasMaxUnavailable": stateful_set.rules.max_unavailable_stateful_set,
     }
     return State(question, compare)
 
@@ -74,7 +75,7 @@ def _stateful_set(random: Random) -> StatefulSetState:
         strategy=strategy,
         partition=partition,
         max_unavailable=random.choice(limits) if partition is not None else None,
-        has_max_unavailable=chance(random, 0.4),
+        rules=USUAL._replace(max_unavailable_stateful_set=chance(random, 0.4)),
         min_ready_seconds=random.choice([0, 0, 10]),
         current_revision=current,
         update_revision=update,

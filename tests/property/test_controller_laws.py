@@ -23,6 +23,7 @@ from kpreempt.controllers.job import reconcile_job
 from kpreempt.controllers.job_records import JobState
 from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.replica_set import in_deletion_order, in_ranked_deletion_order, reconcile_replica_set
+from kpreempt.controllers.rules import USUAL
 from kpreempt.controllers.scales import Scale
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 from kpreempt.model.labels import LabelSelector
@@ -169,7 +170,7 @@ def test_a_stateful_set_gets_there_and_never_has_two_pods_of_one_ordinal(
         parallel,
         partition=partition,
         max_unavailable=most,
-        has_max_unavailable=gated,
+        rules=USUAL._replace(max_unavailable_stateful_set=gated),
         current_revision="old",
         update_revision="new",
         current_replicas=len(there),

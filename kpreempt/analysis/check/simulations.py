@@ -140,7 +140,7 @@ class Simulations:
         return all(_kind_of(each.simulation) in kinds for each in spread(seeds, self.by_chance))
 
     def _simulate(self, seed: int, choices: _Choices, pace: Pace = AT_ONCE) -> Simulated:
-        made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings.gates)
+        made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings)
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(made.cluster, now=self._now)

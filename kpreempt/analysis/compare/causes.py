@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.compare.fates import Fates, fates_of
+from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -36,9 +39,9 @@ class Versions(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """A pod whose fates differ, with those of both versions."""
+    """A question about a pod whose fates differ, with those of both versions."""
 
-    pod: Pod
+    question: Question
     base: Fates
     target: Fates
 
@@ -83,7 +86,7 @@ class CauseSearch:
         if between is None:
             return
         for key, pending in list(left.items()):
-            if between(pending.pod).same_as(pending.target):
+            if between(pending.question).same_as(pending.target):
                 found[key] = changes
                 del left[key]
 
@@ -102,9 +105,9 @@ class CauseSearch:
 
     def _suffice(self, changes: Sequence[ToldChange], pending: Pending) -> bool:
         between = self._between(changes)
-        return between is not None and between(pending.pod).same_as(pending.target)
+        return between is not None and between(pending.question).same_as(pending.target)
 
-    def _between(self, changes: Sequence[ToldChange]) -> Callable[[Pod], Fates] | None:
+    def _between(self, changes: Sequence[ToldChange]) -> Callable[[Question], Fates] | None:
         """What may become of a pod with the older version and these changes; ``None`` where there is no such one."""
         self._tries += 1
         try:
@@ -113,4 +116,16 @@ class CauseSearch:
             # A configuration that both versions take may be refused by one in between.
             return None
         prepared: Any = scheduler.prepare(self._cluster, now=self._now)
-        return lambda pod: fates_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
+
+        def fates(question: Question) -> Fates:
+            pod = stored_by(scheduler, question, self._cluster)
+            return fates_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
+
+        return fates
+
+
+def stored_by(scheduler: Scheduler, question: Question, cluster: ClusterSnapshot) -> Pod:
+    """The pod as the API server of a scheduler's version stores it, where it is new; else as it is stored already."""
+    if question.manifest is None:
+        return question.pod
+    return admit(question.manifest, cluster, api_server_rules(scheduler.settings)).pod

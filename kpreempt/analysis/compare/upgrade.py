@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.compare.causes import CauseSearch, Pending, Versions
+from kpreempt.analysis.compare.causes import CauseSearch, Pending, Versions, stored_by
 from kpreempt.analysis.compare.differences import differences_between
 from kpreempt.analysis.compare.fates import effect_of, fates_of
 from kpreempt.analysis.compare.schedulers import assumptions_of, decision_of
@@ -86,17 +86,19 @@ class _Comparison:
     def items(self, asked: Asked) -> list[UpgradedPod]:
         """The pods for which the versions differ, or may."""
         self.asked += len(asked.questions)
-        kinds: dict[bytes, list[Question]] = {}
+        kinds: dict[tuple[bytes, bytes], list[Question]] = {}
         for question in asked.questions:
             self._own += question.assumptions
-            kinds.setdefault(self._likeness(question.pod), []).append(question)
+            stored = (stored_by(each, question, asked.cluster) for each in (self._versions.base, self._versions.target))
+            base, target = map(self._likeness, stored)
+            kinds.setdefault((base, target), []).append(question)
         if not kinds:
             return []
         for ready in self._ready:
             ready.prepare(asked.cluster)
-        pairs = {key: self._decide(same[0].pod) for key, same in kinds.items()}
+        pairs = {key: self._decide(same[0], asked.cluster) for key, same in kinds.items()}
         pending = {
-            key: Pending(kinds[key][0].pod, fates_of(base), fates_of(target))
+            key: Pending(kinds[key][0], fates_of(base), fates_of(target))
             for key, (base, target) in pairs.items()
             if fates_of(base).difference_to(fates_of(target)) in (Certainty.CERTAIN, Certainty.POSSIBLE)
         }
@@ -104,11 +106,11 @@ class _Comparison:
         causes = search.find(pending) if pending else {}
         found: dict[int, UpgradedPod] = {}
         for key, same in kinds.items():
-            base, target = pairs[key]
-            certainty = fates_of(base).difference_to(fates_of(target))
+            verdict, other = pairs[key]
+            certainty = fates_of(verdict).difference_to(fates_of(other))
             if certainty is not None:
                 named = [change.name for change in causes.get(key, ())]
-                found |= {id(each): _item(each, base, target, certainty, named) for each in same}
+                found |= {id(each): _item(each, verdict, other, certainty, named) for each in same}
         return [found[id(each)] for each in asked.questions if id(each) in found]
 
     def assumptions(self) -> list[Assumption]:
@@ -118,8 +120,8 @@ class _Comparison:
     def _likeness(self, pod: Pod) -> bytes:
         return likeness_to(self._versions.base, pod)
 
-    def _decide(self, pod: Pod) -> tuple[Verdict, Verdict]:
-        base, target = (ready.decide(pod) for ready in self._ready)
+    def _decide(self, question: Question, cluster: ClusterSnapshot) -> tuple[Verdict, Verdict]:
+        base, target = (ready.decide(question, cluster) for ready in self._ready)
         for verdict, said in zip((base, target), self._said.values(), strict=True):
             said.append(verdict)
         return base, target
@@ -138,7 +140,8 @@ class _Ready:
         with self._phases.phase("prepare"):
             self._prepared = self._scheduler.prepare(cluster, now=self._now, before=self._prepared)
 
-    def decide(self, pod: Pod) -> Verdict:
+    def decide(self, question: Question, cluster: ClusterSnapshot) -> Verdict:
+        pod = stored_by(self._scheduler, question, cluster)
         return self._scheduler.decide(self._prepared, pod, records_steps=False, phases=self._phases)
 
 

@@ -17,12 +17,14 @@ from kpreempt.analysis.compare.upgrade import Asked
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.questions import Decode, questions_of
+from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption
 
 # Kinds that are asked about unless something else controls them.
@@ -45,10 +47,12 @@ def next_pods(
     decode: Decode,
     *,
     now: datetime,
+    settings: Settings,
     is_asked: Callable[[str], bool] = lambda _: True,
 ) -> tuple[list[Asked], list[Assumption]]:
     """The next pod of each workload in a namespace that ``is_asked`` about, and what is assumed of workloads.
 
+    ``settings`` are those of a scheduler of the cluster's version.
     ``documents`` are those that ``keeps_workloads`` kept. A workload of which neither a template nor a pod is known is
     told as an assumption. Raises what ``questions_of`` raises.
     """
@@ -56,17 +60,17 @@ def next_pods(
     templates = [each for each in templates if is_asked(each.namespace)]
     together = [each for each in templates if each.kind not in _IN_PLACE]
     owned = _pods_by_workload(cluster)
-    asked = [_asked(cluster, together, decode)] if together else []
+    asked = [_asked(cluster, together, decode, settings)] if together else []
     for template in templates:
         if template.kind in _IN_PLACE:
             gone = owned.get((template.kind, template.namespace, template.name), [])
             rest = cluster if template.kind == "StatefulSet" else _without(cluster, gone)
-            one = _asked(rest, [template], decode)
+            one = _asked(rest, [template], decode, settings)
             # That its namesake is gone is what it takes for the pod to be made.
             asked.append(Asked(one.cluster, [_without_namesake(each) for each in one.questions]))
     others = {each: pods for each, pods in owned.items() if each not in known and is_asked(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
-    asked += [_replacement(cluster, workload, pods, now) for workload, pods in replaced.items()]
+    asked += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
     return asked, list(_untold(cluster, known, others, is_asked))
 
 
@@ -93,8 +97,8 @@ def _has_finished(document: Document) -> bool:
     )
 
 
-def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode) -> Asked:
-    found = questions_of(cluster, templates, Overrides(), decode)
+def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings) -> Asked:
+    found = questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
     return Asked(found.cluster, found.questions)
 
 
@@ -121,19 +125,24 @@ def _pods_by_workload(cluster: ClusterSnapshot) -> dict[_Workload, list[Pod]]:
     return found
 
 
-def _replacement(cluster: ClusterSnapshot, workload: _Workload, pods: Sequence[Pod], now: datetime) -> Asked:
+def _replacement(
+    cluster: ClusterSnapshot, workload: _Workload, pods: Sequence[Pod], now: datetime, settings: Settings
+) -> Asked:
     """What takes the place of the workload's newest pod, or for a DaemonSet of each."""
     kind, namespace, name = workload
     newest = max(pods, key=lambda pod: (_created(pod), pod.metadata.name))
     gone = list(pods) if kind == "DaemonSet" else [newest]
-    made = [replacement_of(pod, suffix=_NEW, uid="", now=now) for pod in gone]
+    rules = controller_rules(settings)
+    made = [replacement_of(pod, suffix=_NEW, uid="", now=now, rules=rules) for pod in gone]
     rest = _without(cluster, gone) if kind in _IN_PLACE else cluster
     questions = []
     for pod in made:
         if pod is not None:
-            admission = admit(pod, rest)
+            admission = admit(pod, rest, api_server_rules(settings))
             origin = f"{kind} {namespace}/{name}"
-            questions.append(Question(pod=admission.pod, origin=origin, assumptions=admission.assumptions))
+            questions.append(
+                Question(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
+            )
     return Asked(rest, questions)
 
 

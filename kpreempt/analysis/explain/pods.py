@@ -22,11 +22,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the scheduler would see it, and what is known of how it came to look so.
 
     ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod. ``admission`` is what was filled
-    in. ``found`` is the pod as the cluster has it, where it does.
+    in. ``found`` is the pod as the cluster has it, where it does, and ``manifest`` what a new one is made of.
     """
 
     pod: Pod
     found: Pod | None = None
+    manifest: Pod | None = None
     origin: str = ""
     admission: list[Admitted] = []
     assumptions: list[Assumption] = []

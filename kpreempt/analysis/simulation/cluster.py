@@ -13,7 +13,9 @@ from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.simulation.budgets import Budgets
 from kpreempt.analysis.simulation.quotas import Quotas
+from kpreempt.analysis.version_rules import controller_rules
 from kpreempt.controllers.pods import ControlledPod, controlled_pod, ready_condition
+from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import AnnotatedMeta, OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodCondition
@@ -47,9 +49,14 @@ class SimulatedCluster:
         self.cluster = cluster
         self._scheduler = scheduler
         self._now = now
+        self.rules = controller_rules(scheduler.settings)
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods}
         self.ready = {pod.key for pod in cluster.pods if is_serving(pod)}
         self.at_start = cluster.pods
+        self._labels_of_nodes = {
+            each.name: {key: value for key, value in each.labels.items() if key in NODE_LABELS}
+            for each in cluster.nodes
+        }
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         # Those that were told to go since the start, and are still there.
@@ -89,7 +96,7 @@ class SimulatedCluster:
         for pod in pods:
             known = self._controlled.get(pod.key)
             if known is None or known[0] is not pod:
-                made = controlled_pod(pod)
+                made = controlled_pod(pod, self.rules)
                 if pod.key in self.ready and made.ready_since is None:
                     # No snapshot keeps since when: at the latest since a little after it started.
                     since = pod.status.start_time or pod.metadata.creation_timestamp
@@ -114,11 +121,17 @@ class SimulatedCluster:
     def bind(self, key: str, node: str, at: float) -> Pod:
         """A pod is bound, and runs at once; returns it as it is then."""
         pod = self.pods[key]
+        labels = self._labels_of_nodes.get(node) if self.rules.pod_topology_labels_admission else None
+        if labels:
+            metadata = msgspec.structs.replace(pod.metadata, labels={**pod.metadata.labels, **labels})
+            pod = msgspec.structs.replace(pod, metadata=metadata)
         status = msgspec.structs.replace(
             pod.status, phase="Running", start_time=self.time(at), nominated_node_name="", conditions=[]
         )
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node), status=status)
         self._put(bound)
+        if labels:
+            self.budgets.join(bound)
         return bound
 
     def become_ready(self, key: str, at: float) -> None:

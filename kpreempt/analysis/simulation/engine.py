@@ -581,7 +581,7 @@ class _Run:
     def _replace(self, pod: Pod) -> None:
         self._made += 1
         name = f"new-{self._made}"
-        made = replacement_of(pod, suffix=name, uid=name, now=self.now)
+        made = replacement_of(pod, suffix=name, uid=name, now=self.now, rules=self._world.rules)
         if made is None:
             return
         made = self._named(self._readmission.admitted_again(made))

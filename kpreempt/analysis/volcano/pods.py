@@ -16,8 +16,9 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
-from kpreempt.schedulers.settings import AS_USUAL, Settings
+from kpreempt.schedulers.settings import Settings
 from kpreempt.schedulers.volcano import VolcanoConfiguration
 from kpreempt.verdict import (
     Assumption,
@@ -35,6 +36,7 @@ from kpreempt.verdict.volcano import Attempt, GangAnswer, GangOutcome
 
 _NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
+_SETTINGS = Settings(facts=behaviour()._asdict())
 
 
 class Prepared(NamedTuple):
@@ -74,7 +76,7 @@ class VolcanoOfPods:
     @property
     def settings(self) -> Settings:
         """Those of everybody: it has no feature gates."""
-        return AS_USUAL
+        return _SETTINGS
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
         """None: Volcano's jobs are in no such queue."""

@@ -14,6 +14,7 @@ from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.subject import set_aside_namesakes
+from kpreempt.analysis.version_rules import api_server_of
 from kpreempt.analysis.volcano.documents import Gang, as_submitted, group_name, once_enqueued
 from kpreempt.analysis.volcano.jobs import VolcanoJob, job_refusals
 from kpreempt.model.cluster import ClusterSnapshot
@@ -245,11 +246,11 @@ def _with_gang(
     cluster = msgspec.structs.replace(
         cluster, persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims]
     )
-    pods, said = [], []
+    pods, said, rules = [], [], api_server_of(cluster)
     for document in gang.pods:
         pod = decoded("Pod", document)
         assert isinstance(pod, Pod)
-        admission = admit(pod, cluster)
+        admission = admit(pod, cluster, rules)
         said += admission.assumptions
         pods.append(_stamped(admission.pod, now))
     said += [

@@ -18,6 +18,7 @@ _POD_PREFIXES = ("pod/", "pods/", "po/")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
 _AUTO = {"auto": "that of the cluster's own version"}
+_ON = {True: "on", False: "off"}
 _COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
 
 
@@ -149,16 +150,41 @@ def _formats(place: Place, _names: Names) -> Completion:
 
 
 def _feature_gates(place: Place, _names: Names) -> Completion:
-    """``Gate=true`` after any number of others and commas."""
-    from kpreempt.schedulers.kube.versions import known_gates
-
+    """``Gate=true`` after any number of others and commas, of the gates that the version that is asked lets one set."""
     earlier, comma, last = place.prefix.rpartition(",")
     gate, equals, _ = last.partition("=")
     if equals:
         return Completion([Candidate(f"{earlier}{comma}{gate}={value}") for value in ("true", "false")])
-    helps = {("alpha", False): "alpha", ("beta", True): "beta, on", ("beta", False): "beta, off"}
-    gates = sorted((name, helps[gate]) for name, gate in known_gates().items() if gate in helps)
-    return Completion([Candidate(f"{earlier}{comma}{name}=", stage) for name, stage in gates], NO_FILES | NO_SPACE)
+    set_already = {each.partition("=")[0].strip() for each in earlier.split(",")}
+    gates = [
+        Candidate(f"{earlier}{comma}{name}=", stage)
+        for name, stage in sorted(_gates_asked(place).items())
+        if name not in set_already
+    ]
+    return Completion(gates, NO_FILES | NO_SPACE)
+
+
+def _gates_asked(place: Place) -> dict[str, str]:
+    """The gates of the version that ``--algorithm`` names, or an upgrade ends with; of the newest for a cluster's own.
+
+    Each with its stage, and without those that are locked. Old versions tell no stages.
+    """
+    from kpreempt.analysis.algorithms import ALGORITHMS, KUBE_ALGORITHMS
+    from kpreempt.schedulers.kube.versions import PREFIX, known_gates, version_of
+
+    target = place.given.get("--upgrade-to", [""])[-1].removeprefix("v")
+    named = f"{PREFIX}{target}" if target else place.given.get("--algorithm", [""])[-1]
+    version = version_of(named)
+    if version is None and named in ALGORITHMS:
+        from kpreempt.schedulers.legacy.base.gate_names import GATES_BY_ALGORITHM
+
+        return dict.fromkeys(GATES_BY_ALGORITHM[named], "")
+    gates = known_gates(version or version_of(KUBE_ALGORITHMS[-1]) or "")
+    return {
+        name: each.stage if each.stage == "alpha" else f"{each.stage}, {_ON[each.default]}"
+        for name, each in gates.items()
+        if each.stage != "locked"
+    }
 
 
 def _algorithm(place: Place, _names: Names) -> Completion:

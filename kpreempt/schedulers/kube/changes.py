@@ -92,6 +92,20 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/kube-scheduler/util: GetHostPorts",
         came="Host ports of sidecars are taken, too.",
     ),
+    "counts_replaced_daemon_pods": Change(
+        "1.29.10 1.30.6 1.31",
+        "",
+        "pkg/controller/daemon/update.go: rollingUpdate",
+        came="An update of a DaemonSet counts old pods that are unavailable against maxUnavailable, so that it takes"
+        " fewer others.",
+    ),
+    "counts_restarts_of_sidecars": Change(
+        "1.32",
+        "",
+        "pkg/controller/controller_utils.go: compareMaxContainerRestarts",
+        came="Of pods too many, of which containers have restarted equally often, the one goes first whose sidecars did"
+        " so more often.",
+    ),
     "counts_spread_by_constraint": Change(
         "1.33",
         "",
@@ -156,6 +170,12 @@ CHANGES: Mapping[str, Change] = {
         "",
         "k8s.io/component-helpers/nodedeclaredfeatures/features/registry.go: AllFeatures",
         came="A pod with a user namespace on the host's network needs a node that declares it.",
+    ),
+    "keeps_jobs_until_their_pods_end": Change(
+        "1.31",
+        "",
+        "pkg/controller/job/job_controller.go: enactJobFinished",
+        came="A Job has ended only once none of its pods is on its way out any more.",
     ),
     # A term's namespace selector is dropped on a copy, and goes on to match namespaces without labels.
     "keeps_namespace_selectors": Change(
@@ -343,6 +363,13 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/kube-scheduler/config/v1/types_pluginargs.go: DynamicResourcesArgs",
         came="DynamicResources takes a bindingTimeout.",
     ),
+    "tells_all_changes_of_nodes": Change(
+        "1.30",
+        "",
+        f"{_SCHEDULER}/eventhandlers.go: updateNodeInCache",
+        came="The queue is told all that an update of a node changes, annotations included, and not only the first of"
+        " it.",
+    ),
     "tells_claims_to_deallocate": Change(
         "",
         "1.37",
@@ -397,5 +424,25 @@ CHANGES: Mapping[str, Change] = {
         "",
         "podtopologyspread/filtering.go: calPreFilterState",
         came="The error of a topology spread constraint says that it came from the pod.",
+    ),
+    "tries_spread_pods_after_others": Change(
+        "1.31",
+        "",
+        f"{_SCHEDULER}/backend/queue/scheduling_queue.go: getUnschedulablePodsWithCrossTopologyTerm",
+        came="Without queueing hints a pod that PodTopologySpread refused is tried again when another of its namespace"
+        " gets a node.",
+    ),
+    "updates_unavailable_pods_first": Change(
+        "1.37",
+        "",
+        "pkg/controller/statefulset/stateful_set_control.go: updateStatefulSetAfterInvariantEstablished",
+        came="An update of a Parallel StatefulSet takes pods that are unavailable anyway first, and however many they"
+        " are.",
+    ),
+    "waits_for_min_ready_seconds": Change(
+        "1.34",
+        "",
+        "pkg/controller/statefulset/stateful_set_utils.go: isUnavailable",
+        came="An update of a StatefulSet waits until its pods have been ready for minReadySeconds.",
     ),
 }

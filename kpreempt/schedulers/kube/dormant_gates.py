@@ -35,7 +35,7 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     ):
         message = "they tolerate taints by number; here they tolerate nothing"
         found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
-    if _has_label_keys(pod) and not _is_on(_LABEL_KEYS, behaviour):
+    if _has_label_keys(pod) and not behaviour.match_label_keys_in_pod_affinity:
         message = (
             f"the feature gate {_LABEL_KEYS}, which is off by default, is taken to be on: where it is off, the API"
             " server drops these keys"
@@ -64,12 +64,6 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
         # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
         found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
     return found
-
-
-def _is_on(gate: str, behaviour: Behaviour) -> bool:
-    """Whether a gate of the API server is on by default in the version, or gone with what it guarded left on."""
-    known = known_gates(behaviour.version).get(gate)
-    return known is None or known.default
 
 
 def _has_label_keys(pod: Pod) -> bool:

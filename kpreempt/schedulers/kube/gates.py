@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# They change a verdict, or what the queue and controllers make of one.
+# They change a verdict, or what the queue, the API server and controllers make of one.
 MODELLED = """
     1.21 alpha, 1.33 gone: VolumeCapacityPriority
     1.24 alpha, 1.35 beta off, 1.37 beta on: MaxUnavailableStatefulSet
@@ -26,15 +26,21 @@ MODELLED = """
     1.28 alpha, 1.29 beta on, 1.33 locked on, 1.37 gone: SidecarContainers
     1.28 beta off, 1.32 beta on, 1.34 locked on, 1.37 gone: SchedulerQueueingHints
     1.29 alpha, 1.31 beta off, 1.34 GA on, 1.36 locked on: VolumeAttributesClass
+    1.29 alpha, 1.31 beta on, 1.33 locked on: MatchLabelKeysInPodAffinity
+    1.30 alpha, 1.31 beta on, 1.33 locked on, 1.37 gone: JobSuccessPolicy
+    1.30 alpha, 1.32 beta on, 1.35 locked on: JobManagedBy
     1.32 alpha, 1.33 beta on: SchedulerAsyncPreemption
     1.32 alpha, 1.34 beta on: PodLevelResources
     1.33 alpha, 1.37 beta on: StorageCapacityScoring
+    1.33 alpha, 1.35 beta on: PodTopologyLabelsAdmission
     1.33 beta on: SchedulerPopFromBackoffQ
     1.34 alpha, 1.36 beta on, 1.37 locked on: DRAExtendedResource
+    1.34 beta on: MatchLabelKeysInPodTopologySpreadSelectorMerge
     1.35 alpha: TaintTolerationComparisonOperators
     1.35 alpha, 1.36 beta on: InPlacePodLevelResourcesVerticalScaling
     1.35 alpha, 1.36 beta on, 1.37 locked on: NodeDeclaredFeatures
     1.35 alpha, 1.37 beta on: VolumeLimitScaling
+    1.37 beta on: PodLevelResourcesFixDefaulting
 """
 
 # Decisions or what comes of them may depend on these, and they are not modelled.
@@ -42,13 +48,11 @@ NOT_MODELLED = """
     1.22 beta on: PodDeletionCost
     1.32 alpha, 1.33 beta on, 1.37 locked on: DRAResourceClaimDeviceStatus
     1.33 alpha, 1.34 beta on, 1.36 GA on, 1.37 locked on: DRAPrioritizedList
-    1.33 alpha, 1.35 beta on: PodTopologyLabelsAdmission
     1.33 alpha, 1.36 beta on: DRAPartitionableDevices
     1.33 alpha, 1.36 beta on, 1.37 GA on: DRADeviceTaints
     1.34 alpha, 1.35 beta on: ContainerRestartRules NominatedNodeNameForExpectation
     1.34 alpha, 1.36 beta on: DRAConsumableCapacity DRADeviceBindingConditions
-    1.34 beta on: DRASchedulerFilterTimeout MatchLabelKeysInPodTopologySpreadSelectorMerge
-      StatefulSetSemanticRevisionComparison
+    1.34 beta on: DRASchedulerFilterTimeout StatefulSetSemanticRevisionComparison
     1.34 beta on, 1.34.2 beta off, 1.35 beta on, 1.35.1 beta off: SchedulerAsyncAPICalls
     1.35 alpha: UserNamespacesHostNetworkSupport
     1.35 alpha, 1.36 beta off, 1.37 GA on: DRADeviceTaintRules
@@ -62,7 +66,7 @@ NOT_MODELLED = """
     1.37 alpha: CompositePodGroup DRADerivedAttributes DRADeviceCompatibilityGroups EvictionRequestAPI
       InPlacePodVerticalScalingSchedulerPreemption NodeLifecycleConditions PodGroupPreemptionPolicy
       SchedulerPreQueueingHints StatefulSetRecreateStrategy
-    1.37 beta on: DRAFractionalCapacityRange NodeControllerLeaseCircuitBreaker PodLevelResourcesFixDefaulting
+    1.37 beta on: DRAFractionalCapacityRange NodeControllerLeaseCircuitBreaker
 """
 
 # They change no answer here however they are set, by the reason why. A gate may stand here only where nothing that is
@@ -244,8 +248,7 @@ LOCKED = """
     1.29 alpha, 1.30 beta on, 1.34 locked on, 1.37 gone: PodLifecycleSleepAction StructuredAuthenticationConfiguration
     1.29 alpha, 1.30 beta on, 1.35 locked on: ImageMaximumGCAge
     1.29 alpha, 1.30 gone: SecurityContextDeny
-    1.29 alpha, 1.31 beta on, 1.33 locked on: MatchLabelKeysInPodAffinity NFTablesProxyMode
-      ServiceAccountTokenNodeBinding
+    1.29 alpha, 1.31 beta on, 1.33 locked on: NFTablesProxyMode ServiceAccountTokenNodeBinding
     1.29 alpha, 1.31 beta on, 1.33 locked on, 1.36 gone: HonorPVReclaimPolicy
     1.29 alpha, 1.31 deprecated off, 1.33 deprecated on, 1.36 locked on: DisableNodeKubeProxyVersion
     1.29 alpha, 1.31 gone: InTreePluginAWSUnregister InTreePluginAzureDiskUnregister InTreePluginAzureFileUnregister
@@ -283,9 +286,7 @@ LOCKED = """
     1.30 alpha, 1.31 beta on, 1.32 locked on, 1.37 gone: RetryGenerateName
     1.30 alpha, 1.31 beta on, 1.33 locked on: RecursiveReadOnlyMounts
     1.30 alpha, 1.31 beta on, 1.33 locked on, 1.36 gone: ServiceTrafficDistribution
-    1.30 alpha, 1.31 beta on, 1.33 locked on, 1.37 gone: JobSuccessPolicy
     1.30 alpha, 1.32 beta on, 1.34 locked on: RelaxedEnvironmentVariableValidation
-    1.30 alpha, 1.32 beta on, 1.35 locked on: JobManagedBy
     1.30 beta off, 1.32 locked on, 1.35 gone: StrictCostEnforcementForVAP StrictCostEnforcementForWebhooks
     1.30 beta off, 1.33 beta on, 1.34 locked on, 1.37 gone: OrderedNamespaceDeletion
     1.30 beta on, 1.31 locked on, 1.33 gone: AppArmorFields

@@ -35,13 +35,21 @@ EFFECTS: Mapping[str, str] = {
     "DynamicResourceAllocation": "resource claims decide where a pod fits",
     "InPlacePodLevelResourcesVerticalScaling": "a resize of a pod's own resources counts while it is under way",
     "InPlacePodVerticalScaling": "a resize of a running pod counts while it is under way",
+    "JobManagedBy": "a Job whose managedBy names another controller is left to it",
+    "JobSuccessPolicy": "a Job may succeed by a part of its pods",
+    "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys of a new pod's affinity count",
     "MatchLabelKeysInPodTopologySpread": "matchLabelKeys of spread constraints count",
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": "the API server writes matchLabelKeys of spread constraints into"
+    " their selectors, too",
     "MaxUnavailableStatefulSet": "maxUnavailable of a StatefulSet counts",
     "MinDomainsInPodTopologySpread": "minDomains of spread constraints counts",
     "NodeDeclaredFeatures": "a pod goes only to nodes that declare the features it needs",
     "NodeInclusionPolicyInPodTopologySpread": "nodeAffinityPolicy and nodeTaintsPolicy of spread constraints count",
     "PodDisruptionConditions": "victims get the condition DisruptionTarget, and a pod waits for such victims alone",
     "PodLevelResources": "requests of a pod as a whole take the place of its containers'",
+    "PodLevelResourcesFixDefaulting": "requests of a new pod as a whole are completed once LimitRanges have given its"
+    " containers theirs",
+    "PodTopologyLabelsAdmission": "a pod gets the labels of its node's zone and region when it is bound",
     "SchedulerAsyncPreemption": "victims are deleted in the background, and lower nominations cleared before",
     "SchedulerPopFromBackoffQ": "a scheduler with nothing to do takes pods that back off",
     "SchedulerQueueingHints": "plugins are asked whether an event helps the pods that they refused",
@@ -65,6 +73,7 @@ class Concern(StrEnum):
     SCORES_TOLD = "scores told"
     QUEUE = "queue"
     EFFECTS = "effects"
+    API_SERVER = "API server"
     CONTROLLERS = "controllers"
     CONFIGURATION = "configuration"
     UNUSUAL = "unusual"
@@ -87,9 +96,28 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "tells_where_constraints_fail",
     },
     Concern.SCORES_TOLD: {"skips_idle_scores"},
-    Concern.QUEUE: {"backs_off_by_attempts", "scheduler_pop_from_backoff_q", "scheduler_queueing_hints"},
+    Concern.QUEUE: {
+        "backs_off_by_attempts",
+        "scheduler_pop_from_backoff_q",
+        "scheduler_queueing_hints",
+        "tells_all_changes_of_nodes",
+        "tries_spread_pods_after_others",
+    },
     Concern.EFFECTS: {"deletes_terminating_victims", "patches_status_of_preemptor", "scheduler_async_preemption"},
-    Concern.CONTROLLERS: {"max_unavailable_stateful_set"},
+    Concern.API_SERVER: {
+        "match_label_keys_in_pod_topology_spread_selector_merge",
+        "pod_topology_labels_admission",
+    },
+    Concern.CONTROLLERS: {
+        "counts_replaced_daemon_pods",
+        "counts_restarts_of_sidecars",
+        "job_managed_by",
+        "job_success_policy",
+        "keeps_jobs_until_their_pods_end",
+        "max_unavailable_stateful_set",
+        "updates_unavailable_pods_first",
+        "waits_for_min_ready_seconds",
+    },
     Concern.CONFIGURATION: {
         "checks_strategies_strictly",
         "has_placement_points",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
@@ -118,7 +119,7 @@ class KubeScheduler:
         self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
         self.assumptions = list(assumptions)
         initial, longest = (timedelta(seconds=each) for each in backoffs) if backoffs else (None, None)
-        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest)
+        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest, self.behaviour._asdict())
 
     @property
     def scheduler_names(self) -> frozenset[str]:
@@ -183,11 +184,21 @@ class KubeScheduler:
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
         """What out-of-tree plugins make of the scheduling queue (``queueing.py``).
 
-        ``prepared`` gives the cluster as it is when it is called, which only such plugins need.
+        ``prepared`` gives the cluster as it is when it is called, which only such plugins need, and queues without
+        queueing hints.
         """
         from kpreempt.schedulers.kube.queueing import queue_rules  # noqa: PLC0415 - only queues need it
 
-        return queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
+        rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
+        if self.behaviour.scheduler_queueing_hints:
+            return rules
+        from kpreempt.schedulers.kube.node_check import fits_on  # noqa: PLC0415 - only queues of old need it
+
+        def fits(pod: Pod, node: Node) -> bool:
+            node_info = prepared().cluster.by_name.get(node.name)
+            return node_info is not None and fits_on(pod, node_info, self.behaviour)
+
+        return rules._replace(fits_on=fits)
 
     def decide(
         self,

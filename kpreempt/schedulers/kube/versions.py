@@ -49,13 +49,19 @@ class Behaviour(NamedTuple):
     dynamic_resource_allocation: bool
     in_place_pod_level_resources_vertical_scaling: bool
     in_place_pod_vertical_scaling: bool
+    job_managed_by: bool
+    job_success_policy: bool
+    match_label_keys_in_pod_affinity: bool
     match_label_keys_in_pod_topology_spread: bool
+    match_label_keys_in_pod_topology_spread_selector_merge: bool
     max_unavailable_stateful_set: bool
     min_domains_in_pod_topology_spread: bool
     node_declared_features: bool
     node_inclusion_policy_in_pod_topology_spread: bool
     pod_disruption_conditions: bool
     pod_level_resources: bool
+    pod_level_resources_fix_defaulting: bool
+    pod_topology_labels_admission: bool
     scheduler_async_preemption: bool
     scheduler_pop_from_backoff_q: bool
     scheduler_queueing_hints: bool
@@ -76,6 +82,8 @@ class Behaviour(NamedTuple):
     counts_images_of_init_containers: bool
     counts_pods_for_empty_selectors: bool
     counts_ports_of_sidecars: bool
+    counts_replaced_daemon_pods: bool
+    counts_restarts_of_sidecars: bool
     counts_spread_by_constraint: bool
     counts_volume_attachments: bool
     deletes_terminating_victims: bool
@@ -88,6 +96,7 @@ class Behaviour(NamedTuple):
     has_pod_group_points: bool
     has_volume_capacity_priority: bool
     infers_user_namespaces_on_host_network: bool
+    keeps_jobs_until_their_pods_end: bool
     keeps_namespace_selectors: bool
     keeps_nominated_pods_whole: bool
     keeps_room_of_gated_pods: bool
@@ -119,6 +128,7 @@ class Behaviour(NamedTuple):
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
+    tells_all_changes_of_nodes: bool
     tells_claims_to_deallocate: bool
     tells_nodes_left_out: bool
     tells_preemption: bool
@@ -128,6 +138,9 @@ class Behaviour(NamedTuple):
     tells_utilization_values: bool
     tells_volume_node_affinity_conflict: bool
     tells_where_constraints_fail: bool
+    tries_spread_pods_after_others: bool
+    updates_unavailable_pods_first: bool
+    waits_for_min_ready_seconds: bool
 
 
 class Gate(NamedTuple):

@@ -374,3 +374,21 @@ def test_what_the_run_of_a_cron_job_displaces_leads_back_to_the_cron_job() -> No
     cluster = [*nodes(1), HIGH, *running(workload("Deployment", "web", replicas=1, cpu="2"), ["n1"])]
     found = checked(cluster, [nightly])
     assert {(each.rule, each.change) for each in found.findings} == {(RuleId.MAX_PENDING, "CronJob shop/nightly")}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "told"),
+    [
+        pytest.param("kube-1.29", ["backoffLimitPerIndex"], id="fields that are dropped are none"),
+        pytest.param("kube-1.31", ["successPolicy", "backoffLimitPerIndex"], id="since 1.31"),
+        pytest.param("kube-1.32", ["managedBy", "successPolicy", "backoffLimitPerIndex"], id="since 1.32"),
+    ],
+)
+def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorithm: str, told: list[str]) -> None:
+    job = workload("Job", "sums", parallelism=2, completions=2)
+    job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": {"rules": []}, "backoffLimitPerIndex": 1}
+    found = checked(nodes(2), [job], algorithm=algorithm)
+    assert [each.field for each in found.assumptions if each.subject == "Job shop/sums"] == [f"spec.{f}" for f in told]
+    own = workload("Job", "sums")
+    own["spec"] |= {"managedBy": "kubernetes.io/job-controller"}
+    assert not any(each.subject.startswith("Job") for each in checked(nodes(2), [own], algorithm=algorithm).assumptions)

@@ -12,6 +12,7 @@ from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.simulation import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.chain import Chain
 from kpreempt.analysis.simulation.client import Client
+from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.outcomes import Branch
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.controllers.actions import SyncError
@@ -22,6 +23,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
+from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
@@ -342,3 +344,13 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
     # Of five nodes in a ring two neighbours are looked at.
     assert [evicted_with(taken) for taken in range(3)] == ["shop/p1", "shop/p3", "shop/p4"]
     assert asked == [(["n1", "n3", "n4"], [2 / 5, 2 / 5, 1 / 5])] * 3
+
+
+@pytest.mark.parametrize(("version", "selected"), [("1.34", 0), ("1.35", 1)])
+def test_a_pod_gets_the_labels_of_its_nodes_zone_when_it_is_bound(version: str, selected: int) -> None:
+    zone = {"topology.kubernetes.io/zone": "a"}
+    node = make_node("n1", cpu="2", labels=zone)
+    world = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behaviour=behaviour(version)), NOW)
+    world.create(make_pod("new", cpu="1"), 0)
+    labels = world.bind("shop/new", "n1", 0).metadata.labels
+    assert len(zone.items() & labels.items()) == selected

@@ -10,15 +10,18 @@ import msgspec
 import pytest
 
 from kpreempt.admission import complete_cluster
+from kpreempt.analysis.compare.causes import stored_by
 from kpreempt.analysis.compare.fates import effect_of, fates_of
 from kpreempt.analysis.compare.upgrade import Asked, compare_upgrade
 from kpreempt.analysis.compare.version_pair import parse_version, versions_between
 from kpreempt.analysis.compare.workloads import keeps_workloads, next_pods
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.pending.verdicts import pending_pods
+from kpreempt.analysis.subject import pod_in_cluster
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import decode_object, load_snapshot
 from kpreempt.verdict import (
     Alternatives,
@@ -302,7 +305,7 @@ def _asked_about(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str]
         daemon_sets=records.get("DaemonSet", []),
         jobs=records.get("Job", []),
     )
-    asked, assumptions = next_pods(cluster, documents, decode_object, now=NOW)
+    asked, assumptions = next_pods(cluster, documents, decode_object, now=NOW, settings=KubeScheduler().settings)
     found = [f"{q.origin or q.pod.key} beside {len(each.cluster.pods)}" for each in asked for q in each.questions]
     return found, [each.subject for each in assumptions]
 
@@ -369,3 +372,16 @@ def test_workloads_are_kept_that_nothing_else_controls() -> None:
     assert keeps_workloads("ReplicaSet", decode_object("ReplicaSet", {"metadata": {"name": "web"}}))
     assert not keeps_workloads("ReplicaSet", decode_object("ReplicaSet", {"metadata": owned}))
     assert not keeps_workloads("Pod", decode_object("Pod", {"metadata": {"name": "web"}}))
+
+
+def test_a_new_pod_is_what_the_api_server_of_each_version_makes_of_it() -> None:
+    loaded = load_snapshot([str(FIXTURES / "match-label-keys-in-pod-affinity.yaml")]).cluster
+    found = pod_in_cluster(loaded, "new", "shop")
+    versions = versions_between("kube-1.30", "1.31")
+    stored = Question(pod=found.pod)
+    new = Question(
+        pod=stored_by(versions.base, Question(pod=found.pod, manifest=found.pod), loaded), manifest=found.pod
+    )
+    assert compare_upgrade([Asked(found.cluster, [stored])], versions, now=NOW).differing == 0
+    (item,) = compare_upgrade([Asked(found.cluster, [new])], versions, now=NOW).items
+    assert item.causes == ["match-label-keys-in-pod-affinity"]

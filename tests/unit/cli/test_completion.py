@@ -106,6 +106,44 @@ def test_a_feature_gate_is_followed_by_its_value_without_a_space() -> None:
     assert offered("explain", "--feature-gates", "DRADeviceT") == (gates, NO_FILES | NO_SPACE)
 
 
+@pytest.mark.parametrize(
+    ("words", "gates"),
+    [
+        pytest.param(["--algorithm", "kube-1.30"], ["SchedulerQueueingHints="], id="those that the version has"),
+        pytest.param(
+            ["--algorithm", "kube-1.33"],
+            ["SchedulerAsyncPreemption=", "SchedulerPopFromBackoffQ=", "SchedulerQueueingHints="],
+            id="new ones",
+        ),
+        pytest.param(
+            ["--algorithm=kube-1.34.1"],
+            ["SchedulerAsyncAPICalls=", "SchedulerAsyncPreemption=", "SchedulerPopFromBackoffQ="],
+            id="of a release, and none that is locked",
+        ),
+        pytest.param(
+            ["--algorithm", "auto"],
+            [
+                "SchedulerAsyncAPICalls=",
+                "SchedulerAsyncPreemption=",
+                "SchedulerPopFromBackoffQ=",
+                "SchedulerPreQueueingHints=",
+            ],
+            id="those of the newest for the cluster's own",
+        ),
+        pytest.param(["--algorithm", "kube-1.13"], [], id="and those of old versions"),
+    ],
+)
+def test_gates_are_those_that_can_be_set_in_the_version(words: list[str], gates: list[str]) -> None:
+    assert offered("explain", *words, "--feature-gates", "Scheduler") == (gates, NO_FILES | NO_SPACE)
+
+
+def test_gates_of_old_versions_and_those_of_an_upgrade() -> None:
+    assert offered("explain", "--algorithm", "kube-1.13", "--feature-gates", "PodP")[0] == ["PodPriority="]
+    upgrade = ["compare", "--upgrade-to", "1.34", "--algorithm", "kube-1.33", "--feature-gates"]
+    assert offered(*upgrade, "SchedulerQ")[0] == []
+    assert offered(*upgrade, "SchedulerPopFromBackoffQ=true,SchedulerPop")[0] == []
+
+
 @pytest.mark.parametrize("words", [["-n", "shop", ""], ["-nshop", ""], ["-vn", "shop", ""], ["--namespace=shop", ""]])
 def test_pods_are_those_of_the_namespace_however_it_is_written(words: list[str]) -> None:
     names = NamesOfTest()

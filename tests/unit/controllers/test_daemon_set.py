@@ -18,6 +18,7 @@ import pytest
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PHASES = {"p": "Pending", "u": "Pending", "f": "Failed", "g": "Failed", "s": "Succeeded"}
@@ -144,6 +145,12 @@ SURGING = [
 @pytest.mark.parametrize(("pods", "options", "expected"), SURGING)
 def test_update_with_surge(pods: str, options: dict[str, Any], expected: str) -> None:
     assert step(pods, **{"max_surge": 1, "max_unavailable": 0, **options}) == expected
+
+
+def test_replaced_pods_did_not_count_as_missing_of_old() -> None:
+    pods, fields = "a! b!n c! d", {"max_unavailable": 2}
+    assert step(pods, **fields) == "-b1 -a1"
+    assert step(pods, rules=USUAL._replace(counts_replaced_daemon_pods=False), **fields) == "-b1 -a1 -c1"
 
 
 @pytest.mark.parametrize("field", ["max_surge", "max_unavailable"])

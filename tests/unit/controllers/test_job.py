@@ -17,6 +17,7 @@ from kpreempt.controllers.actions import Action, CreatePods, DeletePod, ReleaseP
 from kpreempt.controllers.job import JobStep, reconcile_job
 from kpreempt.controllers.job_records import FailureRule, JobState, first_missing, total, with_indexes
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=3)
@@ -214,6 +215,13 @@ def test_ends(state: JobState, pods: str, actions: str, expected: tuple[str, str
     found = step(state, pods)
     assert short(found.actions) == actions
     assert (found.job.ending, found.job.reason, found.job.has_ended) == expected
+
+
+@pytest.mark.parametrize(("keeps", "ended"), [(True, False), (False, True)], ids=["since 1.31", "before"])
+def test_whether_a_job_has_ended_while_its_pods_leave(keeps: bool, ended: bool) -> None:
+    rules = USUAL._replace(keeps_jobs_until_their_pods_end=keeps)
+    assert step(job(backoff_limit=0, rules=rules), "af b").job.has_ended is ended
+    assert step(job(1, 1, replaces_failed_only=True, rules=rules), "as bt").job.has_ended is ended
 
 
 def test_a_job_that_has_ended_does_nothing_more() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kpreempt.controllers.pods import ControlledPod, controlled_pod
 from kpreempt.controllers.replacement import is_replaced, replacement_of
+from kpreempt.controllers.rules import USUAL
 from kpreempt.model.affinity import Affinity
 from kpreempt.model.pod import Pod
 
@@ -217,3 +218,18 @@ def test_a_pod_as_controllers_see_it() -> None:
 def test_an_index_that_is_none(index: str) -> None:
     pod = owned("Job", "sum", "batch/v1", **{"batch.kubernetes.io/job-completion-index": index})
     assert controlled_pod(pod).index is None
+
+
+def test_labels_of_the_node_are_the_template_s_own_where_binding_copies_none() -> None:
+    rules = USUAL._replace(pod_topology_labels_admission=False)
+    zone = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}
+    old = owned("ReplicaSet")
+    assert zone.items() <= replaced(old, rules=rules).metadata.labels.items()
+    assert not zone.keys() & replaced(old).metadata.labels.keys()
+
+
+def test_restarts_of_sidecars_count_since_1_32() -> None:
+    old = owned("ReplicaSet")
+    before = controlled_pod(old, USUAL._replace(counts_restarts_of_sidecars=False))
+    assert (before.restarts, before.sidecar_restarts) == (2, 0)
+    assert controlled_pod(old).sidecar_restarts == 3

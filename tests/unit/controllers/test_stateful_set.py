@@ -15,9 +15,11 @@ import pytest
 
 from kpreempt.controllers.actions import Action, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.pods import ControlledPod
+from kpreempt.controllers.rules import USUAL
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+GATE_IS_ON = USUAL._replace(max_unavailable_stateful_set=True)
 PHASES = {"p": "Pending", "f": "Failed", "s": "Succeeded"}
 
 
@@ -106,7 +108,7 @@ def test_parallel(replicas: int, pods: str, expected: str) -> None:
 
 def test_at_most_500_are_made_at_a_time() -> None:
     assert len(step(stateful_set(2**31 - 1, parallel=True), "").split()) == 500
-    gated = stateful_set(2**31 - 1, parallel=True, has_max_unavailable=True, max_unavailable="100%")
+    gated = stateful_set(2**31 - 1, parallel=True, rules=GATE_IS_ON, max_unavailable="100%")
     assert len(step(gated, "0!").split()) == 501
 
 
@@ -161,21 +163,48 @@ GATED = [
 
 @pytest.mark.parametrize(("most", "pods", "expected"), GATED)
 def test_max_unavailable_with_its_gate(most: int | str | None, pods: str, expected: str) -> None:
-    assert step(stateful_set(4, has_max_unavailable=True, max_unavailable=most), pods) == expected
+    assert step(stateful_set(4, rules=GATE_IS_ON, max_unavailable=most), pods) == expected
 
 
 def test_max_unavailable_of_a_parallel_set() -> None:
-    state = stateful_set(4, has_max_unavailable=True, max_unavailable=2, parallel=True)
+    state = stateful_set(4, rules=GATE_IS_ON, max_unavailable=2, parallel=True)
     assert step(state, "0! 1! 2! 3p") == "-2"
     assert step(state, "0!n 1!n 2! 3") == ""
     assert step(state, "0! 1! 2! 3t") == "-2"
     assert step(state, "0! 1! 2!") == "+3 -2"
-    assert step(stateful_set(4, has_max_unavailable=True, max_unavailable=2, partition=3), "0! 1! 2! 3!") == "-3"
+    assert step(stateful_set(4, rules=GATE_IS_ON, max_unavailable=2, partition=3), "0! 1! 2! 3!") == "-3"
+
+
+def test_a_parallel_set_replaces_what_is_unavailable_first_since_1_37() -> None:
+    rules = GATE_IS_ON._replace(updates_unavailable_pods_first=True)
+    state = stateful_set(4, rules=rules, max_unavailable=2, parallel=True)
+    assert step(state, "0!n 1!n 2! 3") == "-1 -0"
+    assert step(state, "0!n 1! 2! 3!") == "-0 -3"
+    assert step(state, "0! 1! 2! 3t") == "-2"
+    assert step(state, "0!n 1!t 2t 3!") == "-0"
+    assert step(stateful_set(4, rules=rules, max_unavailable=2), "0!n 1! 2! 3!") == ""
+
+
+@pytest.mark.parametrize(
+    ("waits", "fields", "pods", "expected"),
+    [
+        pytest.param(True, {"parallel": True}, "0! 1! 2w", "", id="an update waits for minReadySeconds"),
+        pytest.param(False, {"parallel": True}, "0! 1! 2w", "-1", id="before 1.34 until pods are ready"),
+        pytest.param(False, {"parallel": True}, "0! 1! 2n", "", id="but until then it did"),
+        pytest.param(False, {"parallel": True}, "0! 1! 2t", "", id="and for those that leave"),
+        pytest.param(False, {}, "0! 1! 2w", "", id="and an ordered set waits longer in any case"),
+        pytest.param(True, {"replicas": 1}, "0 1w", "-1", id="the first that is unavailable goes"),
+        pytest.param(False, {"replicas": 1}, "0 1w", "", id="before 1.34 the first that is not ready"),
+    ],
+)
+def test_min_ready_seconds_by_version(waits: bool, fields: dict[str, Any], pods: str, expected: str) -> None:
+    rules = USUAL._replace(waits_for_min_ready_seconds=waits)
+    assert step(stateful_set(**{"replicas": 3, "min_ready_seconds": 10, "rules": rules, **fields}), pods) == expected
 
 
 def test_a_max_unavailable_that_is_none() -> None:
     with pytest.raises(SyncError, match='"two" is not a percentage'):
-        step(stateful_set(1, has_max_unavailable=True, max_unavailable="two"), "0!")
+        step(stateful_set(1, rules=GATE_IS_ON, max_unavailable="two"), "0!")
 
 
 def test_ordinals_that_start_later() -> None:

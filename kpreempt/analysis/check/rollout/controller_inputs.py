@@ -13,17 +13,21 @@ from kpreempt.analysis.controller_documents import stateful_claims
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.deployment_records import DeploymentState
 from kpreempt.controllers.job_records import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of
+from kpreempt.controllers.rules import ControllerRules
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
+from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption
 
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
 
 
@@ -69,7 +73,7 @@ def deployment_state(document: Document) -> DeploymentState:
     )
 
 
-def job_state(after: Document, before: Document | None) -> JobState:
+def job_state(after: Document, before: Document | None, rules: ControllerRules) -> JobState:
     """Of a Job with the API's defaults, and of what its status says of the past."""
     spec, status = after["spec"], part(before, "status")
     completions = part(spec, "completions")
@@ -90,7 +94,21 @@ def job_state(after: Document, before: Document | None) -> JobState:
         completed_indexes=_intervals(text(status, "completedIndexes")),
         ending="Complete" if ending == "Complete" else "Failed" if ending == "Failed" else "",
         has_ended=bool(ending),
+        rules=rules,
     )
+
+
+def unmodelled_of_job(subject: str, job: Document, rules: ControllerRules) -> list[Assumption]:
+    """What of a Job the cluster's Job controller goes by, and is not modelled; fields that are dropped are none."""
+    spec = job["spec"]
+    found = []
+    if rules.job_managed_by and text(spec, "managedBy") not in ("", _JOB_CONTROLLER):
+        found.append(("managedBy", "another controller makes its pods; taken to do so as the Job controller would"))
+    if rules.job_success_policy and part(spec, "successPolicy") is not None:
+        found.append(("successPolicy", "not modelled; taken to go on until all its pods have succeeded"))
+    if part(spec, "backoffLimitPerIndex") is not None:
+        found.append(("backoffLimitPerIndex", "not modelled; failures of all indexes are taken to count together"))
+    return [Assumption(subject, f"spec.{field}", message) for field, message in found]
 
 
 def amount(rolling: Document | None, key: str, default: int | str) -> int | str:
@@ -142,8 +160,9 @@ def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
 class Prototypes:
     """Makes typed, admitted pods of documents, in a cluster that it may add claims to."""
 
-    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime) -> None:
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
         self.cluster = cluster
+        self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
         self._decode = decode
         self._now = now
@@ -157,7 +176,7 @@ class Prototypes:
         """The pod as the API server would store it. Raises ``NotFoundError`` for an unknown priority class."""
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
         try:
-            admission = admit(pod, self.cluster)
+            admission = admit(pod, self.cluster, self._api_server)
         except NotFoundError as error:
             # The pod is not there yet: its workload's manifest is what its author knows.
             where = f"{template.source}:{template.line}: " if template.source else ""
@@ -168,7 +187,7 @@ class Prototypes:
 
     def of_pod(self, pod: Pod) -> Pod:
         """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""
-        made = replacement_of(pod, suffix="0", uid="", now=self._now)
+        made = replacement_of(pod, suffix="0", uid="", now=self._now, rules=self._rules)
         return stripped(made if made is not None else pod)
 
     def maker(self, pod: Pod, stem: str) -> Maker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     owned_by_replica_set,
     part,
     text,
+    unmodelled_of_job,
     with_injected,
 )
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
@@ -38,6 +39,7 @@ from kpreempt.analysis.simulation.controllers import (
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
 from kpreempt.analysis.simulation.workloads import Workloads
+from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.controllers.daemon_set import DaemonSetState
 from kpreempt.controllers.pods import REVISION_LABEL
@@ -46,7 +48,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
-from kpreempt.schedulers.settings import AS_USUAL, MAX_UNAVAILABLE_STATEFUL_SET
+from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
@@ -71,13 +73,13 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption]
 
 
-def start_controllers(plan: Plan, decode: Decode, now: datetime, gates: Mapping[str, bool] = AS_USUAL.gates) -> Started:
+def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Settings) -> Started:
     """The controllers of all workloads of a plan, each with what it knows at the start.
 
-    ``gates`` are the cluster's feature gates, where they are set. Raises what decoding and admission raise:
+    ``settings`` are those of the scheduler, which tell the cluster's version. Raises what decoding and admission raise:
     ``InputError`` and ``NotFoundError``.
     """
-    starter = _Starter(plan.cluster, decode, now, gates)
+    starter = _Starter(plan.cluster, decode, now, settings)
     starter.lay_over(plan.workloads)
     controllers = [starter.controller_of_workload(workload) for workload in plan.workloads]
     arriving = [starter.prototypes.of_template(template) for template in plan.pods]
@@ -90,9 +92,9 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, gates: Mapping[
 
 
 class _Starter:
-    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, gates: Mapping[str, bool]) -> None:
-        self.prototypes = Prototypes(cluster, decode, now)
-        self._gates = gates
+    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
+        self.prototypes = Prototypes(cluster, decode, now, settings)
+        self._rules, self._api_server = controller_rules(settings), api_server_rules(settings)
         self._decode = decode
         self._workloads = Workloads(cluster)
         self._owned: dict[OwnerKey, list[Pod]] = {}
@@ -288,7 +290,6 @@ class _Starter:
             strategy="OnDelete" if text(spec, "updateStrategy", "type") == "OnDelete" else "RollingUpdate",
             partition=number(rolling, "partition") if isinstance(rolling, dict) else None,
             max_unavailable=amount(rolling, "maxUnavailable", 1),
-            has_max_unavailable=self._gates.get(MAX_UNAVAILABLE_STATEFUL_SET, False),
             min_ready_seconds=number(spec, "minReadySeconds"),
             current_revision=current,
             update_revision=update,
@@ -296,6 +297,7 @@ class _Starter:
                 revision == current and ordinal_of(pod.metadata.name) >= 0
                 for revision, pod in zip(revisions, pods, strict=True)
             ),
+            rules=self._rules,
         )
         return StatefulSetActor(self._owner(workload), state, makers)
 
@@ -317,8 +319,9 @@ class _Starter:
             max_surge=amount(rolling, "maxSurge", 0),
             max_unavailable=amount(rolling, "maxUnavailable", 1),
             min_ready_seconds=number(spec, "minReadySeconds"),
+            rules=self._rules,
         )
-        nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes)
+        nodes = daemon_nodes(prototype, self.prototypes.cluster.nodes, self._api_server)
         return DaemonSetActor(self._owner(workload), state, self.prototypes.maker(prototype, workload.name), nodes)
 
     def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
@@ -326,8 +329,10 @@ class _Starter:
         # Templates of Jobs cannot change: another one means another Job of the same name.
         is_another = workload.before is not None and not workload.is_same_template
         owned = self._owned.get(self._owner(workload), []) if is_another else []
-        state = job_state(document, None if is_another else workload.before)
+        state = job_state(document, None if is_another else workload.before, self._rules)
         strangers = frozenset(pod.key for pod in owned)
+        unmodelled = unmodelled_of_job(workload.change.object, document, self._rules)
+        self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
         return JobActor(self._owner(workload), state, maker, workload.change.object, strangers)
 
 

@@ -214,8 +214,7 @@ def non_zero_requests_without_sidecars(pod: Pod, *, use_status: bool, resizes: R
     """
     own = own_requests(pod, use_status, resizes)
     running: NanoRequests = {}
-    filled_in = [_filled_in(own(each)) for each in pod.spec.containers]
-    cpu, memory = sum(each for each, _ in filled_in), sum(each for _, each in filled_in)
+    cpu, memory = map(sum, zip((0, 0), *(_filled_in(own(each)) for each in pod.spec.containers), strict=True))
     for container in pod.spec.init_containers:
         step = own(container)
         add(step, running)

@@ -11,6 +11,9 @@ from datetime import datetime, timedelta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.hints import wants
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     DEFAULT_INITIAL_BACKOFF,
@@ -28,8 +31,8 @@ from kpreempt.schedulers.kube.queue.events import (
     node_changes,
     pod_changes,
 )
-from kpreempt.schedulers.kube.queue.hints import awaited_by
-from kpreempt.schedulers.kube.queue.queue import PriorityQueue
+from kpreempt.schedulers.kube.queue.queue import Asked, PriorityQueue, every_pod
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.queues.interface import Attempt
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
@@ -49,24 +52,22 @@ class KubeQueue:
     def __init__(
         self,
         started: datetime,
+        behaviour: Behaviour,
         initial_backoff: timedelta | None = None,
         max_backoff: timedelta | None = None,
         *,
-        pops_from_backoff: bool = True,
         rules: QueueRules = NO_RULES,
-        asks_hints: bool = True,
-        counts_attempts: bool = False,
     ) -> None:
         """As for ``PriorityQueue``; without backoffs those that are usual."""
         self.queue = PriorityQueue(
             started,
+            behaviour,
             initial_backoff=DEFAULT_INITIAL_BACKOFF if initial_backoff is None else initial_backoff,
             max_backoff=DEFAULT_MAX_BACKOFF if max_backoff is None else max_backoff,
-            pops_from_backoff=pops_from_backoff,
             rules=rules,
-            asks_hints=asks_hints,
-            counts_attempts=counts_attempts,
         )
+        self._behaviour = behaviour
+        self._fits_on = None if behaviour.scheduler_queueing_hints else rules.fits_on
         self._popped: dict[str, QueuedPodInfo] = {}
 
     @property
@@ -112,12 +113,14 @@ class KubeQueue:
 
     def assigned_pod_added(self, pod: Pod, now: datetime) -> None:
         """``addAssignedPodToCache``."""
-        self.queue.move_all(Happening(ASSIGNED_POD_ADD, None, pod), now)
+        self.queue.move_all(Happening(ASSIGNED_POD_ADD, None, pod), now, self._may_be_helped_by(pod))
 
     def assigned_pod_updated(self, old: Pod, new: Pod, now: datetime) -> None:
         """``updateAssignedPodInCache``."""
         for event in pod_changes(old, new):
-            self.queue.move_all(Happening(event, old, new), now)
+            frees_room = event.action == Action.UPDATE_POD_SCALE_DOWN
+            is_asked = every_pod if frees_room else self._may_be_helped_by(new)
+            self.queue.move_all(Happening(event, old, new), now, is_asked)
 
     def assigned_pod_deleted(self, pod: Pod, now: datetime) -> None:
         """``deleteAssignedPodFromCache``."""
@@ -125,12 +128,15 @@ class KubeQueue:
 
     def node_added(self, node: Node, now: datetime) -> None:
         """``addNodeToCache``."""
-        self.queue.move_all(Happening(NODE_ADD, None, node), now)
+        self.queue.move_all(Happening(NODE_ADD, None, node), now, self._may_fit_on(node))
 
     def node_updated(self, old: Node, new: Node, now: datetime) -> None:
         """``updateNodeInCache``."""
-        for event in node_changes(old, new):
-            self.queue.move_all(Happening(event, old, new), now)
+        changes = node_changes(old, new)
+        if not self._behaviour.tells_all_changes_of_nodes:
+            changes = [each for each in changes if each.action != Action.UPDATE_NODE_ANNOTATION][:1]
+        for event in changes:
+            self.queue.move_all(Happening(event, old, new), now, self._may_fit_on(new))
 
     def node_deleted(self, node: Node, now: datetime) -> None:
         """``deleteNodeFromCache``."""
@@ -189,10 +195,32 @@ class KubeQueue:
         """The three queues: those with an order in it, then the unschedulable and the gated pods."""
         return _queued_pods(self.queue)
 
+    def _may_fit_on(self, node: Node) -> Asked:
+        """``preCheckForNode``: without hints those pods are left aside that do not fit on the node anyway."""
+        fits_on = self._fits_on
+        return every_pod if fits_on is None else lambda info: fits_on(info.pod, node)
+
+    def _may_be_helped_by(self, pod: Pod) -> Asked:
+        """Without hints a pod that came helps those whose affinity wants it, and later those that spread, too."""
+        if self._behaviour.scheduler_queueing_hints:
+            return every_pod
+
+        def is_helped(info: QueuedPodInfo) -> bool:
+            is_beside = info.pod.metadata.namespace == pod.metadata.namespace
+            spreads = self._behaviour.tries_spread_pods_after_others and PodTopologySpread.name in info.rejector_plugins
+            if spreads and is_beside:
+                return True
+            is_wanted = wants(info.pod, pod)
+            if is_wanted is None:
+                self.queue.unmodelled_hints.add((InterPodAffinity.name, str(ASSIGNED_POD_ADD)))
+            return is_wanted is not False
+
+        return is_helped
+
     def _leaves_nominated_node(self, pod: Pod, now: datetime) -> None:
         """The room that was kept for the pod is free for those that had to respect it (``getLEPriorityPreCheck``)."""
         left = Happening(ASSIGNED_POD_DELETE, pod, None)
-        self.queue.move_all(left, now, lambda other: other.priority <= pod.priority)
+        self.queue.move_all(left, now, lambda other: other.pod.priority <= pod.priority)
 
 
 def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
@@ -214,11 +242,11 @@ def _queued_pods(queue: PriorityQueue) -> list[QueuedPod]:
     return [*active, *backoff, *unschedulable, *gated]
 
 
-def _awaited_events(plugins: set[str]) -> dict[str, list[str]]:
+def _awaited_events(queue: PriorityQueue, plugins: set[str]) -> dict[str, list[str]]:
     """The events that plugins wait for, by name, each with its plugins; the pod's own updates are left out."""
     awaited: dict[str, list[str]] = {}
     for plugin in sorted(plugins):
-        for each in awaited_by(plugin):
+        for each in queue.awaited_by(plugin):
             for name in _names(each.event):
                 waiting = awaited.setdefault(name, [])
                 if plugin not in waiting:
@@ -271,11 +299,11 @@ def _movers_of_backoff(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]
 
 
 def _movers(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:
-    awaited = _awaited_events(info.rejector_plugins)
+    awaited = _awaited_events(queue, info.rejector_plugins)
     own = any(
         each.event.resource == POD and each.event.action & Action.UPDATE
         for plugin in info.rejector_plugins
-        for each in awaited_by(plugin)
+        for each in queue.awaited_by(plugin)
     )
     return [
         Mover(MoverKind.FLUSH, queue.leftover_flush_time(info)),

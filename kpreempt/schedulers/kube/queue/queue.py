@@ -2,7 +2,7 @@
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
 queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes by that of v1.31.14: any event that a
-plugin waits for moves the pod, and what happens while it is in flight is known by its cycle alone.
+plugin waits for moves the pods that are asked about, and what happens while one is in flight is told by its cycle.
 
 Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
 claims that do not exist yet and pod groups hold no pod back here. Those out-of-tree are in the queue's rules.
@@ -11,7 +11,7 @@ Unschedulable pods are in a map there, whose order is random; here they keep the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
 
@@ -19,7 +19,7 @@ import msgspec
 
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.events import NODE, Action, Awaited, ClusterEvent
+from kpreempt.schedulers.kube.framework.events import NODE, Awaited, ClusterEvent
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
     BackoffQueue,
@@ -36,6 +36,7 @@ from kpreempt.schedulers.kube.queue.events import (
     pod_changes,
 )
 from kpreempt.schedulers.kube.queue.hints import awaited_by, is_of_interest
+from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.schedulers.queues.heap import Heap
 from kpreempt.schedulers.queues.nominated import Nominator
@@ -46,8 +47,13 @@ FLUSH_PERIOD = timedelta(seconds=30)
 # So many that any backoff has come to its limit.
 MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
-# A node that does not fit when it comes may do so when these change.
-_INSTEAD_OF_ADD = (Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_LABEL)
+# Which pods are looked at after an event.
+Asked = Callable[[QueuedPodInfo], bool]
+
+
+def every_pod(_: QueuedPodInfo) -> bool:
+    """Look at all of them."""
+    return True
 
 
 class Strategy(IntEnum):
@@ -67,25 +73,24 @@ class PriorityQueue:
     def __init__(
         self,
         started: datetime,
+        behaviour: Behaviour,
         *,
         initial_backoff: timedelta,
         max_backoff: timedelta,
-        pops_from_backoff: bool,
         rules: QueueRules,
-        asks_hints: bool = True,
-        counts_attempts: bool = False,
     ) -> None:
-        """``started`` is when the scheduler started; ``pops_from_backoff`` is the gate SchedulerPopFromBackoffQ.
-
-        ``rules`` are what out-of-tree plugins make of the queue, ``asks_hints`` is the gate SchedulerQueueingHints.
-        ``counts_attempts`` is as for ``BackoffQueue``.
-        """
+        """``started`` is when the scheduler started; ``rules`` are what out-of-tree plugins make of the queue."""
         self._rules = rules
-        self._asks_hints = asks_hints
+        self._asks_hints = behaviour.scheduler_queueing_hints
+        self.pops_from_backoff = behaviour.scheduler_pop_from_backoff_q
         order = rules.comes_first or comes_first
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
         self.backoff = BackoffQueue(
-            initial_backoff, max_backoff, pops=pops_from_backoff, comes_first=order, counts_attempts=counts_attempts
+            initial_backoff,
+            max_backoff,
+            pops=self.pops_from_backoff,
+            comes_first=order,
+            counts_attempts=behaviour.backs_off_by_attempts,
         )
         self.unschedulable: dict[str, QueuedPodInfo] = {}
         self.in_flight = InFlight()
@@ -93,7 +98,6 @@ class PriorityQueue:
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
         self.unmodelled_hints: set[tuple[str, str]] = set()
-        self.pops_from_backoff = pops_from_backoff
         # Backoff is looked at whenever a second begins: so many periods from any whole second.
         self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
@@ -227,15 +231,16 @@ class PriorityQueue:
         if not self.active.delete(pod.key) and not self.backoff.delete(pod.key):
             self.unschedulable.pop(pod.key, None)
 
-    def move_all(self, happening: Happening, now: datetime, is_asked: Callable[[Pod], bool] = lambda _: True) -> None:
+    def move_all(self, happening: Happening, now: datetime, is_asked: Asked = every_pod) -> None:
         """Something happened that may help unschedulable pods; only those that are asked about are looked at."""
-        if is_of_interest(happening.event, with_others=self._rules.awaits_everything):
-            self._move_pods([info for info in self.unschedulable.values() if is_asked(info.pod)], happening, now)
+        with_others = self._rules.awaits_everything
+        if is_of_interest(happening.event, with_others=with_others, asks_hints=self._asks_hints):
+            self._move_pods(list(filter(is_asked, self.unschedulable.values())), happening, now)
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
         for info in infos:
             is_gated_for_it = info.gating_plugin and not any(
-                each.event.awaits(happening.event) for each in awaited_by(info.gating_plugin)
+                each.event.awaits(happening.event) for each in self.awaited_by(info.gating_plugin)
             )
             strategy = Strategy.SKIP if is_gated_for_it else self._strategy(info, happening)
             if strategy != Strategy.SKIP:
@@ -263,25 +268,23 @@ class PriorityQueue:
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
         for plugin in sorted(info.rejector_plugins):
-            for each in awaited_by(plugin):
-                if not self._awaits(each, event):
+            for each in self.awaited_by(plugin):
+                if not each.event.awaits(event):
                     continue
-                if self._asks_hints and each.hint is not None and not each.hint(info.pod, old, new):
+                if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
-                # Without hints the scheduler looks whether the pod fits on a node that changed, which is not done here.
-                if not each.is_modelled if self._asks_hints else event.resource == NODE:
+                # Without hints the scheduler looks whether the pod fits on the node, where it is there to be asked.
+                looks_at_nodes = event.resource == NODE and self._rules.fits_on is None
+                if not each.is_modelled if self._asks_hints else looks_at_nodes:
                     self.unmodelled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
                 strategy = Strategy.AFTER_BACKOFF
         return strategy
 
-    def _awaits(self, awaited: Awaited, event: ClusterEvent) -> bool:
-        """Whether a plugin waits for the event; without hints those that wait for nodes wait for labels and taints."""
-        if awaited.event.awaits(event):
-            return True
-        is_of_nodes = awaited.event.resource == NODE and event.resource == NODE
-        return not self._asks_hints and is_of_nodes and event.action in _INSTEAD_OF_ADD
+    def awaited_by(self, plugin: str) -> Sequence[Awaited]:
+        """The events that a plugin waits for in this queue."""
+        return awaited_by(plugin, asks_hints=self._asks_hints)
 
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: ClusterEvent | None, now: datetime) -> None:
         if strategy == Strategy.SKIP:

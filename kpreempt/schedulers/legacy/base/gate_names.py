@@ -207,3 +207,4 @@ GATES_1_18 = frozenset(
 
 # A gate of one release may be given to another, as one set of gates is to several in a comparison.
 ALL_GATES = GATES_1_8 | GATES_1_13 | GATES_1_18
+GATES_BY_ALGORITHM = {"kube-1.8": GATES_1_8, "kube-1.13": GATES_1_13, "kube-1.18": GATES_1_18}

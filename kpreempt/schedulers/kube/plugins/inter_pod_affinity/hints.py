@@ -35,6 +35,18 @@ def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
     )
 
 
+def wants(pod: Pod, other: Pod) -> bool | None:
+    """Whether a required affinity term of the pod is about the other; ``None`` where labels of namespaces say it."""
+    terms = [
+        term
+        for term in _affinity_terms(pod)
+        if term.label_selector is not None and term.label_selector.matches(other.metadata.labels)
+    ]
+    if any(_matches(pod, term, other) for term in terms):
+        return True
+    return None if any(term.namespace_selector is not None for term in terms) else False
+
+
 def _affinity_terms(pod: Pod) -> Sequence[PodAffinityTerm]:
     """The pod's required affinity terms."""
     affinity = pod.spec.affinity
