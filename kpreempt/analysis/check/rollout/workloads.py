@@ -9,6 +9,7 @@ import msgspec
 from kpreempt.analysis.check.rollout.apply import applied
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
+from kpreempt.analysis.check.rollout.dropped_fields import without_dropped
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.check.rollout.workload_defaults import (
@@ -70,6 +71,7 @@ def plan_workload(
         return _plan_cron_job(given, before)
     if before is None:
         return _created(given, workload_with_defaults(document), objects)
+    given = msgspec.structs.replace(given, document=without_dropped(document, before))
     return _changed(given, before, objects, live)
 
 

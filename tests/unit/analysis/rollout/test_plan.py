@@ -261,6 +261,37 @@ def test_requests_of_a_whole_pod_that_the_server_fills_in_are_no_change(amount: 
     assert kinds_of(plan_of(other, live)) == [("Pod shop/a", "Rolled")]
 
 
+_TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"matchLabelKeys": "x"}}}
+_CONSTRAINT = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "kept"),
+    [
+        pytest.param("resources", {"requests": {"cpu": "1"}}, None, id="of the whole pod"),
+        pytest.param(
+            "affinity",
+            {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**_TERM, "matchLabelKeys": ["a"]}]}},
+            {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_TERM]}},
+            id="keys of affinity",
+        ),
+        pytest.param(
+            "topologySpreadConstraints",
+            [{**_CONSTRAINT, "matchLabelKeys": ["a"]}],
+            [_CONSTRAINT],
+            id="keys of constraints",
+        ),
+    ],
+)
+def test_a_field_that_the_server_dropped_before_is_no_change(field: str, sent: Any, kept: Any) -> None:
+    path = f"spec.template.spec.{field}"
+    manifest = changed(workload(replicas=2), path, sent)
+    live = changed(served(manifest, applied=True), path, ... if kept is None else kept)
+    assert kinds_of(plan_of(manifest, live)) == [("Deployment shop/api", "Unchanged")]
+    first = changed(live, "metadata.annotations", {LAST_APPLIED: json.dumps(workload(replicas=2))})
+    assert kinds_of(plan_of(manifest, first)) == [("Deployment shop/api", "Rolled")]
+
+
 @pytest.mark.parametrize(
     ("text", "object_"),
     [
