@@ -1,4 +1,4 @@
-"""What ``kpreempt explain`` says of a pod that is about to be created, from a dump of the API server."""
+"""What ``kpreempt explain`` says of a pod that is about to be created, from a snapshot of the API server."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from kpreempt.cli.process import run
 from tests.live.observation import Observed
-from tests.live.plane import Object
+from tests.live.plane import VERSION, ControlPlane, Object
 from tests.live.told import is_told, told_victim_sets
 
 # Longer events are cut off by the scheduler (``truncateMessage``, ``schedule_one.go``).
 EVENT_LENGTH = 1024
 CUT_OFF = " ..."
-# The version of the plane, whose nodes report none.
-EXPLAIN = ("explain", "--algorithm", "kube-1.36")
 
 
-def predict(dump: Object, pod: Object, folder: Path) -> dict[str, Any]:
-    """The verdict on the manifest of ``pod``."""
+def predict(plane: ControlPlane, pod: Object, folder: Path) -> dict[str, Any]:
+    """The verdict on the manifest of ``pod``, by the rules of the server's own version."""
     snapshot, manifest, answer = folder / "dump.json", folder / "pod.json", folder / "verdict.json"
-    snapshot.write_text(json.dumps(dump), encoding="utf-8")
+    code = run(["snapshot", "--kubeconfig", str(plane.kubeconfig), "--to", str(snapshot), "--quiet"])
+    assert code == 0
     manifest.write_text(json.dumps(pod), encoding="utf-8")
-    code = run([*EXPLAIN, "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
+    code = run(["explain", "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
     assert code == 0
     verdict: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    assert verdict["algorithm"] == f"kube-{VERSION}"
     return verdict
 
 
