@@ -134,5 +134,9 @@ controllers-parity: $(VENV)/.development ## Compare N random states per controll
 record: $(VENV)/.development ## Record the verdicts under fixtures anew from the real scheduler's code
 	@$(PYTHON) -m tests.parity.record
 
-live: $(VENV)/.development ## Compare with a real scheduler on a control plane of the test's own (SEED)
-	@KPREEMPT_BUILD=1 KPREEMPT_LIVE_SEED=$(SEED) $(PYTHON) -m pytest tests/live $(PYTEST_ARGS)
+# What is predicted; how clusters are read and shown is the same for each version.
+LIVE = $(if $(VERSION),$(patsubst %,tests/live/test_%.py,live ties rollouts on_call),tests/live)
+
+live: $(VENV)/.development ## Compare with a real scheduler on a control plane of the test's own, of VERSION (SEED)
+	@KPREEMPT_BUILD=1 KPREEMPT_LIVE_SEED=$(SEED) KPREEMPT_LIVE_VERSION=$(VERSION) \
+		$(PYTHON) -m pytest $(LIVE) $(PYTEST_ARGS)

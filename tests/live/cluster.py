@@ -160,15 +160,6 @@ def completed(document: Object) -> Object:
     return document
 
 
-def dump(plane: ControlPlane) -> Object:
-    """All objects as one List, as ``kubectl get -o json`` writes it, in the order of each kind's own list."""
-    items: list[Object] = []
-    for kind, path in RESOURCES.items():
-        answer = plane.request("GET", path)
-        items += [{"apiVersion": answer["apiVersion"], "kind": kind, **item} for item in answer["items"]]
-    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
-
-
 def clear(plane: ControlPlane) -> None:
     """Take everything away but what all scenarios share."""
     for kind, path in reversed(RESOURCES.items()):

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live import cluster
-from tests.live.plane import ControlPlane
-from tests.parity.reference import program_for_tests
+from tests.live.plane import ControlPlane, program
 
 COMPARED: Counter[str] = Counter()
 
@@ -30,6 +29,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     """A control plane with what all scenarios share; the tests are skipped where it cannot be built."""
-    with ControlPlane(program_for_tests("controlplane")) as running:
+    with ControlPlane(program()) as running:
         cluster.prepare(running)
         yield running

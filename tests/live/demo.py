@@ -11,8 +11,7 @@ from typing import Any
 import yaml
 
 from tests.live.cluster import RESOURCES
-from tests.live.plane import ControlPlane, Object
-from tests.parity.reference import program_for_tests
+from tests.live.plane import ControlPlane, Object, program
 
 DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
 NAMESPACE, POD = "shop", "api-6f7c9d8b5-x2x4p"
@@ -36,7 +35,7 @@ def running(folder: Path, arguments: Sequence[str] = ()) -> Iterator[ControlPlan
     """
     config = folder / "scheduler.yaml"
     config.write_text(SCHEDULER_CONFIG, encoding="utf-8")
-    with ControlPlane(program_for_tests("controlplane"), [f"-scheduler-config={config}", *arguments]) as plane:
+    with ControlPlane(program(), [f"-scheduler-config={config}", *arguments]) as plane:
         fill(plane)
         yield plane
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import selectors
 import ssl
 import subprocess
@@ -15,8 +16,13 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from kpreempt.schedulers.kube.versions import NEWEST
+from tests.parity.reference import program_for_tests
+
 Object = dict[str, Any]
 
+# The minor version of Kubernetes whose control plane it is.
+VERSION = os.environ.get("KPREEMPT_LIVE_VERSION") or NEWEST
 READY_SECONDS = 120
 ANSWER_SECONDS = 30
 IDLE_SECONDS = 20
@@ -35,6 +41,11 @@ MOVING = (
     "daemonset-controller,job-controller,disruption-controller,garbage-collector-controller,"
     "pod-garbage-collector-controller",
 )
+
+
+def program() -> Path:
+    """The control plane's program, of ``VERSION``; the test is skipped where it cannot be built."""
+    return program_for_tests("controlplane", VERSION)
 
 
 class RefusedError(Exception):

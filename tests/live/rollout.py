@@ -24,11 +24,6 @@ ROLLOUTS = Path(__file__).parent / "rollouts"
 NAMES = sorted(path.parent.name for path in ROLLOUTS.glob("*/change.yaml"))
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PODS = "/api/v1/namespaces/default/pods"
-# All that decides what becomes of pods.
-DUMPED = (
-    "namespaces,nodes,priorityclasses,poddisruptionbudgets,services,deployments,replicasets,statefulsets,daemonsets,"
-    "controllerrevisions,jobs,pods"
-)
 # A pod of the test's own, which marks the end of a rollout.
 _MARK = "mark"
 
@@ -51,34 +46,32 @@ class Stage:
     """A control plane on which one rollout follows the other."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        self._plane = plane
+        self.plane = plane
 
-    def set(self, name: str, dump: Path) -> Objects:
-        """Take away what is there, make the cluster of that name, and write it to ``dump`` as kubectl shows it."""
-        return self.make(list(_groups(documents_of(ROLLOUTS / name / "cluster.yaml"))), dump)
+    def set(self, name: str) -> Objects:
+        """Take away what is there, and make the cluster of that name."""
+        return self.make(list(_groups(documents_of(ROLLOUTS / name / "cluster.yaml"))))
 
-    def make(self, groups: list[list[Object]], dump: Path) -> Objects:
+    def make(self, groups: list[list[Object]]) -> Objects:
         """The same with a cluster of these documents, each group once those before it are at rest."""
         self._clear()
         objects: Objects = {}
         for group in groups:
             self._apply(group)
-            objects = at_rest(self._plane)
-        with dump.open("wb") as file:
-            self._kubectl("get", DUMPED, "--all-namespaces", "--output=json", stdout=file)
+            objects = at_rest(self.plane)
         return objects
 
     def play(self, change: list[Object], before: Objects) -> Rollout:
         """Apply the change to the cluster, and wait for the end of what it brings about."""
-        version = self._plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
+        version = self.plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
         # Read while it happens: a server that is busy forgets the first changes before the last have come.
-        watch = self._plane.watch(RESOURCES["Pod"], version)
+        watch = self.plane.watch(RESOURCES["Pod"], version)
         with ThreadPoolExecutor(1) as reader:
             preempted = reader.submit(_preempted, watch)
             try:
                 self._apply(change)
-                after = at_rest(self._plane)
-                self._plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
+                after = at_rest(self.plane)
+                self.plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
                 gone = preempted.result(PATIENCE_SECONDS)
             finally:
                 watch.close()
@@ -92,7 +85,7 @@ class Stage:
             ["kubectl", *words],
             check=True,
             timeout=PATIENCE_SECONDS,
-            env=environment(self._plane.kubeconfig),
+            env=environment(self.plane.kubeconfig),
             **options,
         )
 
@@ -110,32 +103,32 @@ class Stage:
         """Whether pods get the priority of the class, which admission learns of by and by."""
         name = "" if priority_class.get("globalDefault") else priority_class["metadata"]["name"]
         try:
-            pod = self._plane.request("POST", f"{PODS}?dryRun=All", _pod("known", priorityClassName=name))
+            pod = self.plane.request("POST", f"{PODS}?dryRun=All", _pod("known", priorityClassName=name))
         except RefusedError:
             return False
         return bool(pod["spec"]["priority"] == priority_class["value"])
 
     def _clear(self) -> None:
         def is_empty() -> bool:
-            items = self._plane.request("GET", RESOURCES["Pod"])["items"]
+            items = self.plane.request("GET", RESOURCES["Pod"])["items"]
             for pod in items:
                 self._delete("Pod", pod, "gracePeriodSeconds=0")
-            return not items and not any(objects_of(self._plane)[kind] for kind in WORKLOADS)
+            return not items and not any(objects_of(self.plane)[kind] for kind in WORKLOADS)
 
-        for kind, items in objects_of(self._plane).items():
+        for kind, items in objects_of(self.plane).items():
             for each in items if kind != "Pod" else ():
                 self._delete(kind, each, "propagationPolicy=Background")
         until(is_empty, "an empty cluster")
-        for each in self._plane.request("GET", CLASSES)["items"]:
+        for each in self.plane.request("GET", CLASSES)["items"]:
             if not each["metadata"]["name"].startswith("system-"):
-                self._plane.request("DELETE", f"{CLASSES}/{each['metadata']['name']}")
+                self.plane.request("DELETE", f"{CLASSES}/{each['metadata']['name']}")
 
     def _delete(self, kind: str, document: Object, how: str) -> None:
         group, _, plural = RESOURCES[kind].rpartition("/")
         metadata = document["metadata"]
         place = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
         try:
-            self._plane.request("DELETE", f"{group}{place}/{plural}/{metadata['name']}?{how}")
+            self.plane.request("DELETE", f"{group}{place}/{plural}/{metadata['name']}?{how}")
         except RefusedError:
             # What belongs to something else goes with it, perhaps before its turn.
             return

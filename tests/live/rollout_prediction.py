@@ -9,20 +9,20 @@ from typing import Any
 
 from kpreempt.cli.process import run
 from kpreempt.cli.terminal import EXIT_GATE
+from tests.live.plane import VERSION, ControlPlane
 from tests.live.rollout import Rollout
 from tests.live.standings import Standing
 
 _UNTOUCHED = Standing()
-# The version of the plane, whose nodes report none.
-CHECK = ("check", "--algorithm", "kube-1.36")
 
 
-def predict(change: Path, dump: Path, folder: Path, *options: str) -> dict[str, Any]:
-    """The answer about the change to the dumped cluster, whether or not a gate lets it through."""
+def predict(change: Path, plane: ControlPlane, folder: Path, *options: str) -> dict[str, Any]:
+    """The answer about the change to the cluster as it is now, whether or not a gate lets it through."""
     answer = folder / "check.json"
-    code = run([*CHECK, "-f", str(change), "--snapshot", str(dump), "-o", f"json={answer}", *options])
+    code = run(["check", "-f", str(change), "--kubeconfig", str(plane.kubeconfig), "-o", f"json={answer}", *options])
     assert code in (0, EXIT_GATE)
     check: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    assert check["algorithm"] == f"kube-{VERSION}"
     return check
 
 

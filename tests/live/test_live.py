@@ -43,7 +43,7 @@ def test_the_scheduler_does_what_was_predicted(
             cluster.fill(plane, scenario["objects"], Random(start * 1000 + number) if is_shuffled else None)
             for index, pod in enumerate(map(cluster.live_pod, scenario["pods"])):
                 pod["metadata"]["name"] = f"incoming-{number}-{index}"
-                verdict = predict(cluster.dump(plane), pod, tmp_path)
+                verdict = predict(plane, pod, tmp_path)
                 try:
                     observed = observe(plane, pod, expected_victims(verdict))
                 except RefusedError:

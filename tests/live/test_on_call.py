@@ -18,10 +18,10 @@ from tests.live import eviction
 from tests.live.eviction import BATCH, GPU, LAB, SHOP
 from tests.live.observation import observe
 from tests.live.patience import until
-from tests.live.plane import ControlPlane, Object
+from tests.live.plane import VERSION, ControlPlane, Object, program
 from tests.live.plugin import COMMAND, interrupted_watch, kubectl_kpreempt, needs_kubectl
 from tests.live.rights import ROLES, bind
-from tests.parity.reference import CHECKOUT, program_for_tests
+from tests.parity.reference import CHECKOUT
 
 pytestmark = pytest.mark.live
 
@@ -50,7 +50,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """The eviction, on a control plane of its own; ``reader`` has the role that is shipped."""
     needs_kubectl()
     before = tmp_path_factory.mktemp("before") / "before.json.zst"
-    with ControlPlane(program_for_tests("controlplane")) as plane:
+    with ControlPlane(program()) as plane:
         role = yaml.safe_load((CHECKOUT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
         plane.request("POST", ROLES, role)
         bind(plane, role["metadata"]["name"], READER)
@@ -131,7 +131,7 @@ def test_pending_pods_in_80_columns_end_with_a_summary(scene: Scene) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[0] == "WAIT  1 pod nominated, waiting for victims to leave"
     assert "     the scheduler said when it evicted: 0/3 nodes are available: 3 Insufficient" in lines
-    assert re.fullmatch(r"6 pods are pending at \S+ \(3 nodes, kube-1\.36\)", lines[-4])
+    assert re.fullmatch(rf"6 pods are pending at \S+ \(3 nodes, kube-{re.escape(VERSION)}\)", lines[-4])
     assert lines[-3:-1] == [
         "1 waiting for victims, 1 gated, 1 without a scheduler",
         "3 unschedulable now (1 can never land on these nodes): 3 Insufficient cpu",

@@ -21,9 +21,9 @@ from kpreempt.snapshot.live import Api, ConnectionFlags, Reading, connect, read_
 from kpreempt.snapshot.live import listing as paging
 from kpreempt.snapshot.live.listing import CUSTOM, api_versions_of, path_of
 from tests.live import cluster
-from tests.live.plane import ControlPlane, Object, RefusedError
+from tests.live.plane import VERSION, ControlPlane, Object, RefusedError, program
 from tests.live.rights import ROLES, bind
-from tests.parity.reference import CHECKOUT, program_for_tests
+from tests.parity.reference import CHECKOUT
 
 pytestmark = pytest.mark.live
 
@@ -34,7 +34,7 @@ NOW = "2026-11-21T03:12:00Z"
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[ControlPlane]:
     """A control plane of its own with the example cluster; ``reader`` has the shipped role."""
-    with ControlPlane(program_for_tests("controlplane")) as plane:
+    with ControlPlane(program()) as plane:
         lists = yaml.safe_load_all((DEMO / "cluster.yaml").read_text())
         fill(plane, [item for each in lists for item in each.get("items", [each])])
         role = yaml.safe_load((CHECKOUT / "deploy" / "cluster-role.yaml").read_text())
@@ -113,7 +113,7 @@ def test_the_answer_is_that_of_the_dump(guarded: ControlPlane, tmp_path: Path) -
 def test_all_kinds_are_read_at_one_version_and_nothing_is_assumed(guarded: ControlPlane) -> None:
     reading = read(guarded)
     assert reading.assumptions == []
-    assert reading.cluster.version.startswith("v1.36")
+    assert reading.cluster.version.startswith(f"v{VERSION}.")
 
 
 def test_small_pages_make_the_same_cluster(guarded: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A real rollout ends as ``kpreempt check`` said from a dump taken just before."""
+"""A real rollout ends as ``kpreempt check`` said from the cluster just before."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from random import Random
 import pytest
 
 from tests.live.crowd import NAMESPACE, REPLICAS, crowd, web
-from tests.live.plane import ControlPlane
+from tests.live.plane import ControlPlane, program
 from tests.live.plugin import needs_kubectl
 from tests.live.rollout import NAMES, ROLLOUTS, Stage, documents_of
 from tests.live.rollout_prediction import disagreements, predict
-from tests.parity.reference import program_for_tests
 
 SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
 pytestmark = pytest.mark.live
@@ -26,16 +25,15 @@ pytestmark = pytest.mark.live
 def stage() -> Iterator[Stage]:
     """A control plane with Kubernetes' own controllers and with fake kubelets, for one rollout after the other."""
     needs_kubectl()
-    with ControlPlane(program_for_tests("controlplane"), moving=True) as plane:
+    with ControlPlane(program(), moving=True) as plane:
         yield Stage(plane)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rollout_ends_as_was_predicted(stage: Stage, name: str, tmp_path: Path, compared: Counter[str]) -> None:
-    dump = tmp_path / "dump.json"
-    before = stage.set(name, dump)
+    before = stage.set(name)
     change = ROLLOUTS / name / "change.yaml"
-    check = predict(change, dump, tmp_path)
+    check = predict(change, stage.plane, tmp_path)
     rollout = stage.play(documents_of(change), before)
     assert disagreements(check, rollout) == []
     compared["rollouts"] += 1
@@ -45,11 +43,11 @@ def test_a_rollout_ends_as_was_predicted(stage: Stage, name: str, tmp_path: Path
 def test_a_rollout_that_many_make_room_for_evicts_as_many_as_its_plays_do(
     stage: Stage, tmp_path: Path, compared: Counter[str]
 ) -> None:
-    dump, change = tmp_path / "dump.json", tmp_path / "change.json"
-    before = stage.make([crowd(Random(SEED))], dump)
+    change = tmp_path / "change.json"
+    before = stage.make([crowd(Random(SEED))])
     manifest = web(REPLICAS[1], 1500)
     change.write_text(json.dumps(manifest), encoding="utf-8")
-    check = predict(change, dump, tmp_path, "--runs", "20")
+    check = predict(change, stage.plane, tmp_path, "--runs", "20")
     rollout = stage.play([manifest], before)
     told, real = check["evictions"], rollout.preempted.total()
     # Twenty plays are a sample: what happens on a busy machine may lie a little beside them.

@@ -34,7 +34,7 @@ def test_the_victims_among_equals_are_among_those_told(
         pod = {**scenario["pod"], "metadata": {**scenario["pod"]["metadata"], "name": f"equal-{number}"}}
         try:
             play_ties(plane, scenario)
-            verdict = predict(cluster.dump(plane), pod, tmp_path)
+            verdict = predict(plane, pod, tmp_path)
             is_tie = "alternatives" in verdict
             observed = observe(plane, pod, expected_victims(verdict))
             assert disagreements(verdict, observed) == [], f"seed {seed}"

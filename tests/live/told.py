@@ -15,6 +15,11 @@ class ToldSet:
     certain: frozenset[str]
     choices: tuple[tuple[int, frozenset[str]], ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How many pods go."""
+        return len(self.certain) + sum(count for count, _ in self.choices)
+
     def has(self, victims: Collection[str]) -> bool:
         """Whether just these may be the victims."""
         left = set(victims) - self.certain

@@ -61,7 +61,8 @@ class Recipe(NamedTuple):
 def program(name: str, version: str = NEWEST, *, may_build: bool = True) -> Path:
     """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
 
-    ``version`` is a minor version of Kubernetes; of others than the newest only ``reference`` is built.
+    ``version`` is a minor version of Kubernetes; of others than the newest only ``reference`` is built, and of some
+    ``controlplane`` (``tests/reference/README.md``).
 
     Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
     and ``RuntimeError`` where the build fails.

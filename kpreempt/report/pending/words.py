@@ -16,6 +16,8 @@ _NODES_NAMED = 3
 # What begins the scheduler's words on preemption. It has none where an attempt has just evicted somebody
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
+# What an attempt that evicts has behind it since 1.37.
+_PLACEMENT = f"{_PREEMPTION}found a potential placement"
 
 
 def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
@@ -79,7 +81,8 @@ def agreement_in_words(item: PendingPod, *, verbose: bool) -> str:
         return "the scheduler said the same"
     if item.agreement == Agreement.COUNTS:
         return "the scheduler gave the same reasons, for other numbers of nodes"
-    if item.state == PendingState.WAITS_FOR_VICTIMS and _PREEMPTION not in item.scheduler_message:
+    has_evicted = _PLACEMENT in item.scheduler_message or _PREEMPTION not in item.scheduler_message
+    if item.state == PendingState.WAITS_FOR_VICTIMS and has_evicted:
         return f"the scheduler said when it evicted: {item.scheduler_message}"
     expected = f"; now expected: {item.message}" if verbose and item.message else ""
     return f"the scheduler last said otherwise: {item.scheduler_message}{expected}"

@@ -6,6 +6,7 @@ from kpreempt.report.pending.words import agreement_in_words
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingState
 
 CPU = "0/3 nodes are available: 3 Insufficient cpu."
+EVICTED = f"{CPU} preemption: found a potential placement for pod on node n1, preempting 2 victims"
 NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the nominated node."
 
 
@@ -27,6 +28,13 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
             Agreement.DIFFERENT,
             f"the scheduler said when it evicted: {CPU}",
             id="what it says of an attempt that evicts, which has nothing on preemption",
+        ),
+        pytest.param(
+            PendingState.WAITS_FOR_VICTIMS,
+            EVICTED,
+            Agreement.DIFFERENT,
+            f"the scheduler said when it evicted: {EVICTED}",
+            id="what it says of an attempt that evicts since 1.37, which names the node",
         ),
         pytest.param(
             PendingState.WAITS_FOR_VICTIMS,

@@ -49,7 +49,8 @@ func runKwok() error {
 	// The other components' flags are in the process's set, which every command takes over; --version clashes.
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
-	flags.ParseErrorsAllowlist.UnknownFlags = true
+	// The older name, which the pflag of each version knows.
+	flags.ParseErrorsWhitelist.UnknownFlags = true
 	ctx, _ := kwoklog.InitFlags(signals.SetupSignalContext(), flags)
 	ctx, err := kwokconfig.InitFlags(ctx, flags)
 	if err != nil {
