@@ -29,7 +29,7 @@ from tests.strategies import (
     spread_constraints,
 )
 from tests.strategies_configuration import configurations, feature_gates
-from tests.strategies_resources import demands, node_allocatable, resizes
+from tests.strategies_resources import HUGE_PAGES, demands, node_allocatable, resizes
 from tests.strategies_volumes import pod_volumes, storage_objects
 
 FEATURES = (
@@ -343,4 +343,13 @@ def whole_scenarios(
         scenario["config"] = draw(configurations())
     if version != NEWEST:
         scenario["algorithm"] = f"{PREFIX}{version}"
+    if version == "1.32":
+        _take_huge_pages_from_whole_pods([*objects, scenario["pod"]])
     return scenario
+
+
+def _take_huge_pages_from_whole_pods(objects: list[Object]) -> None:
+    """The API server of 1.32 refuses such pods (``IsSupportedPodLevelResource``), so none is ever scheduled."""
+    for part in (each[name] for each in objects for name in ("spec", "status") if name in each):
+        for amounts in part.get("resources", {}).values():
+            amounts.pop(HUGE_PAGES, None)
