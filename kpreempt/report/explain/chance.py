@@ -82,7 +82,7 @@ def _end(outcome: VolumeOutcome) -> str:
         return f"land on {where}"
     pods = list(dict.fromkeys(pod for victims in outcome.victims.values() for pod in victims))
     violation = ", violating budgets" if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS else ""
-    return f"evict {join_names(pods, limit=_NODES_SHOWN)} from {where}{violation}"
+    return f"preempt {join_names(pods, limit=_NODES_SHOWN)} on {where}{violation}"
 
 
 def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:

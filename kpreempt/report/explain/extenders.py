@@ -43,7 +43,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
 def _changes(call: ExtenderCall) -> list[str]:
     parts = [f"refuses {names}{because}" for names, because in _refusals(call)]
     if call.unresolvable:
-        parts.append(f"no eviction would mend {_names(call.unresolvable)}")
+        parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
     if call.let_in:
         parts.append(f"lets in {_names(call.let_in)}, not asked about")
     if call.returns_nodes:
