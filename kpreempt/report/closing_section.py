@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.failures import add_causes, find_nearest
-from kpreempt.report.explain.headline import destinations
+from kpreempt.report.explain.headline import acted_on, destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict
@@ -48,18 +48,11 @@ def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     page.blank()
     nodes = destinations(verdict)
     if len(nodes) > 1:
-        page.labelled(Span("THEN", "heading"), f"if {_acted_on(verdict) or nodes[0]} is picked:", column=LABEL_COLUMN)
+        page.labelled(Span("THEN", "heading"), f"if {acted_on(verdict) or nodes[0]} is picked:", column=LABEL_COLUMN)
     for number, line in enumerate(lines, 1):
         label = Span("THEN", "heading") if number == 1 and len(nodes) < 2 else ""
         ordinal = f"{number}. " if len(lines) > 1 else ""
         page.labelled(label, ordinal, *line, column=LABEL_COLUMN, hanging=len(ordinal))
-
-
-def _acted_on(verdict: Verdict) -> str:
-    """The node that the effects are on, of several that tie: the one that the scheduler's message names, if it does."""
-    start = "status.nominatedNodeName="
-    texts = (each.text for each in verdict.effects if each.action == "nominate")
-    return next((text.removeprefix(start) for text in texts), "")
 
 
 def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:

@@ -93,6 +93,13 @@ def destinations(verdict: Verdict) -> list[str]:
     return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
 
 
+def acted_on(verdict: Verdict) -> str:
+    """The node that the effects are on, of several that tie: the one that the scheduler's message names, if it does."""
+    start = "status.nominatedNodeName="
+    texts = (each.text for each in verdict.effects if each.action == "nominate")
+    return next((text.removeprefix(start) for text in texts), "")
+
+
 def violated_budgets(victims: Sequence[Victim]) -> list[str]:
     """The budgets that evicting these pods really overdraws, each once, in order."""
     return list(dict.fromkeys(use.budget for victim in victims for use in victim.budgets if use.left < 0))

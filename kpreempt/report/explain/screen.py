@@ -6,30 +6,32 @@ A terminal of 24 lines and 80 columns holds it with the prompt, whatever the ver
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.colour import finished
 from kpreempt.report.explain.headline import answer, cluster_facts, pod_name
-from kpreempt.report.explain.screen_frame import COLUMN, Room, beside, clipped, elided, shortened
+from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped, elided, shortened
 from kpreempt.report.layout import COLUMN_GAP, Line, Page, Part, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Outcome, Verdict
 
 # One less than a terminal has, for the prompt.
 LINES = 23
-# From the most that sections may take to what is never too much.
-_ROOMS = (
-    Room(sentence=6, victims=8, groups=8, elsewhere=4, event=8, changes=5, assumed=3, steps=8),
-    Room(sentence=5, victims=6, groups=6, elsewhere=3, event=6, changes=4, assumed=2, steps=6),
-    Room(sentence=4, victims=5, groups=5, elsewhere=3, event=4, changes=3, assumed=2, steps=4),
-    Room(sentence=4, victims=4, groups=4, elsewhere=2, event=3, changes=2, assumed=1, steps=3),
-    Room(sentence=3, victims=3, groups=3, elsewhere=2, event=2, changes=2, assumed=1, steps=2),
+# What the answer rests on, and how to see more.
+_CLOSING_LINES = 2
+_MOST = Room(sentence=6, victims=8, groups=8, elsewhere=4, event=9, changes=5, assumed=3, steps=8)
+# What is cut in turn until all fits: first what -v tells better, last the scheduler's own words and the sentence.
+_CUTS = (
+    *(("steps", 6), ("changes", 4), ("elsewhere", 3), ("groups", 7), ("victims", 6), ("assumed", 2)),
+    *(("changes", 3), ("steps", 4), ("groups", 6), ("sentence", 5), ("victims", 5), ("elsewhere", 2)),
+    *(("groups", 5), ("event", 7), ("changes", 2), ("assumed", 1), ("victims", 4), ("groups", 4), ("event", 5)),
+    *(("steps", 2), ("sentence", 4), ("groups", 3), ("victims", 3), ("event", 3), ("sentence", 3), ("event", 2)),
 )
 _NARROWEST_POD = 20
 _WIDEST_NODE = 28
-_FIRST_COLUMN = len("OUTCOME")
+_TITLES = ("POD", "NODE", "OUTCOME")
 # A name that a shell takes as it is.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
@@ -61,41 +63,32 @@ def _in_one_line(verdict: Verdict, options: RenderOptions) -> str:
 
 
 def _of_one(verdict: Verdict, options: RenderOptions) -> list[Line]:
-    lines: list[Line] = []
-    for room in _ROOMS:
-        lines = _lines(verdict, options, room)
-        if len(lines) <= LINES:
+    sections = _sections(verdict)
+    room = _MOST
+    told = [section(verdict, options, room) for _, section in sections]
+    for field, most in _CUTS:
+        if sum(map(len, told)) <= LINES - _CLOSING_LINES:
             break
-    if len(lines) > LINES:
-        lines = [*lines[: LINES - 1], lines[-1]]
+        room = room._replace(**{field: most})
+        for at, (needs, section) in enumerate(sections):
+            if needs == field:
+                told[at] = section(verdict, options, room)
+    lines = [line for each in told for line in each][: LINES - _CLOSING_LINES]
+    lines += [_facts(verdict, options), _more(_hints(verdict), options.width)]
     return [elided(line, options.width) for line in lines]
 
 
-def _lines(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
+def _sections(verdict: Verdict) -> Sequence[Section]:
+    """The sections of the verdict in their order."""
     from kpreempt.report.explain import screen_parts as parts  # noqa: PLC0415 - not for lists of pods
 
-    sentence = Page(options.width)
-    sentence.paragraph(*answer(verdict))
-    found = clipped(sentence.lines, room.sentence, options.width)
-    sections: Sequence[Callable[[Verdict, RenderOptions, Room], list[Line]]] = (
-        parts.victims,
-        parts.aftermath,
-        parts.why_here,
-        parts.refused,
-        parts.dry_run,
-        parts.elsewhere,
-        parts.event,
-        parts.instead,
-    )
-    if verdict.node_story is not None:
-        from kpreempt.report.explain.screen_node import node_sections  # noqa: PLC0415 - few ask about a node
-
-        sections = node_sections()
     if verdict.outcome == Outcome.NOT_SCHEDULED:
-        sections = (parts.event,)
-    body = [line for section in sections for line in section(verdict, options, room)]
-    body += parts.assumed(verdict, options, room)
-    return [*found, *([()] if body else []), *body, _facts(verdict, options), _more(_hints(verdict), options.width)]
+        return [parts.SENTENCE, parts.EVENT, parts.ASSUMED]
+    if verdict.node_story is not None:
+        from kpreempt.report.explain.screen_node import SECTIONS  # noqa: PLC0415 - few ask about a node
+
+        return [parts.SENTENCE, *SECTIONS, parts.EVENT, parts.ASSUMED]
+    return [parts.SENTENCE, *parts.SECTIONS, parts.EVENT, parts.INSTEAD, parts.ASSUMED]
 
 
 def _facts(verdict: Verdict, options: RenderOptions) -> Line:
@@ -158,14 +151,26 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> list[Line]:
     from kpreempt.report.explain.summary import name_destinations, outcome_in_words  # noqa: PLC0415 - of lists alone
 
     cells = [(pod_name(each), name_destinations(each), outcome_in_words(each)) for each in verdicts]
-    nodes = min(max(width_of(node) for _, node, _ in cells), _WIDEST_NODE)
-    outcomes = max(_FIRST_COLUMN, *(width_of(plain(outcome)) for *_, outcome in cells))
-    pods = max(_NARROWEST_POD, options.width - nodes - outcomes - 2 * COLUMN_GAP)
+    gaps = 2 * COLUMN_GAP
+    nodes = min(max(len(_TITLES[1]), *(width_of(node) for _, node, _ in cells)), _WIDEST_NODE)
+    outcomes = max(len(_TITLES[2]), *(width_of(plain(outcome)) for *_, outcome in cells))
+    outcomes = min(outcomes, max(options.width - gaps - _NARROWEST_POD - nodes, len(_TITLES[2])))
+    pods = max(_NARROWEST_POD, options.width - gaps - nodes - outcomes)
     page = Page(options.width)
-    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in ("POD", "NODE", "OUTCOME"))]
-    rows += [((shortened(pod, pods),), (shortened(node, nodes),), outcome) for pod, node, outcome in cells]
+    rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in _TITLES)]
+    rows += [
+        ((shortened(pod, pods),), (shortened(node, nodes),), _shortened(outcome, outcomes))
+        for pod, node, outcome in cells
+    ]
     page.table(rows, aligns=("left", "left", "left"))
     page.blank()
-    page.paragraph(*cluster_facts(verdicts[0], options))
+    facts = Page(options.width)
+    facts.paragraph(*cluster_facts(verdicts[0], options))
+    page.lines += clipped(facts.lines, 1, options.width)
     hints = [_Hint("--select KIND/NAME", "only this one"), _Hint("-v", "each in full"), _Hint("-o wide")]
     return [elided(line, options.width) for line in [*page.lines, _more(hints, options.width)]]
+
+
+def _shortened(phrase: Phrase, width: int) -> Phrase:
+    """A phrase of one style within a width."""
+    return tuple(Span(shortened(part.text, width), part.style) for part in phrase if isinstance(part, Span))

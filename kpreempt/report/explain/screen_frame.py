@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Line, Page, Span, Style, width_of
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict import Verdict
 
 # Where the text beside a label starts; "ELSEWHERE" is the longest.
 COLUMN = 10
@@ -27,6 +29,10 @@ class Room(NamedTuple):
     changes: int
     assumed: int
     steps: int
+
+
+# The field of ``Room`` that a section goes by, and what writes it.
+Section = tuple[str, Callable[[Verdict, RenderOptions, Room], list[Line]]]
 
 
 def beside(label: str, page: Page, style: Style = "heading") -> list[Line]:

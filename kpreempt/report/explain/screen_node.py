@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
 from kpreempt.report.evidence import describe, describe_shortage, join_names
 from kpreempt.report.explain.dry_run import describe_cost
 from kpreempt.report.explain.node import describe_standing
-from kpreempt.report.explain.screen_frame import COLUMN, Room, beside, clipped
-from kpreempt.report.explain.screen_parts import event, proposed, victims
+from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
+from kpreempt.report.explain.screen_parts import proposed, victims
 from kpreempt.report.layout import Line, Page, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import NodeStory, Status, Verdict
 
 _PODS_SHOWN = 4
-
-_Section = Callable[[Verdict, RenderOptions, Room], list[Line]]
-
-
-def node_sections() -> Sequence[_Section]:
-    """The sections of a verdict that tells a node's story, in their order."""
-    return (_standing, _filters, _dry_run, _instead, event)
 
 
 def _standing(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
@@ -102,3 +95,12 @@ def _instead(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]
     if story is None or story.is_chosen:
         return []
     return proposed(story.proposals, story.search, verdict, options, room)
+
+
+# A verdict that tells a node's story, in order.
+SECTIONS: tuple[Section, ...] = (
+    ("elsewhere", _standing),
+    ("groups", _filters),
+    ("victims", _dry_run),
+    ("changes", _instead),
+)

@@ -10,9 +10,9 @@ from kpreempt.report.evidence import describe, describe_shortage, join_names, re
 from kpreempt.report.explain.chance import is_sampled_preemption
 from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
 from kpreempt.report.explain.equal_pods import INEXACT, outcome_in_words
-from kpreempt.report.explain.headline import for_many
-from kpreempt.report.explain.screen_frame import COLUMN, Room, beside, clipped
-from kpreempt.report.layout import Line, Page, Phrase, Span, plain, strong
+from kpreempt.report.explain.headline import acted_on, answer, for_many
+from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
+from kpreempt.report.layout import Line, Page, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import (
     Assumption,
@@ -42,16 +42,23 @@ _INDENT = 2
 _Row = tuple[Phrase, Phrase, Phrase, Phrase]
 
 
+def sentence(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
+    """What becomes of the pod, and an empty line."""
+    page = Page(options.width)
+    page.paragraph(*answer(verdict))
+    return [*clipped(page.lines, room.sentence, options.width), ()]
+
+
 def victims(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     """Who goes: priority, owner, and what it takes from the budgets."""
-    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    nodes = _nodes_with_victims(verdict)
     if not nodes:
         return []
     page = _page(options)
     gone = verdict.victims[nodes[0]]
     choices = _certain_choices(verdict)
     if len(nodes) > 1:
-        page.paragraph("on ", strong(nodes[0]), f", if it is this one of {len(nodes):,} equal nodes:")
+        page.paragraph("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:")
     for choice in choices:
         words = f"{choice.count:,} of these {len(choice.pods):,}, equal in priority and start time: "
         page.paragraph(words, join_names(choice.pods, limit=_NAMES_SHOWN), hanging=2)
@@ -80,9 +87,15 @@ def _how_many(gone: Sequence[Victim]) -> Phrase:
     return (count(len(gone), "pod"), f", up to {format_duration(seconds)} to stop" if seconds else "")
 
 
+def _nodes_with_victims(verdict: Verdict) -> list[str]:
+    """Of nodes that tie, first the one that the scheduler's message is about."""
+    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    return sorted(nodes, key=lambda node: node != acted_on(verdict))
+
+
 def victims_in_brief(verdict: Verdict) -> str:
     """The pods that go, after the sentence."""
-    nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
+    nodes = _nodes_with_victims(verdict)
     if not nodes:
         return ""
     likely = "most likely " if verdict.alternatives is not None else ""
@@ -116,7 +129,7 @@ def _row(victim: Victim, verdict: Verdict) -> _Row:
     if victim.terminating:
         budgets = (*budgets, ", terminating")
     if verdict.alternatives is not None and not verdict.surely_evicts(victim.pod):
-        budgets = (*budgets, Span(" (likely)", "warn"))
+        budgets = (*budgets, Span(" (most likely)", "warn"))
     return (strong(victim.pod),), (f"priority {victim.priority:,}",), (victim.owner or "no owner",), budgets
 
 
@@ -273,7 +286,7 @@ def elsewhere(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line
 
         _, hopeless = split_by_hope(verdict)
         if hopeless:
-            page.paragraph(f"preemption doesn't help on {len(hopeless):,}: {in_clauses(hopeless)}", hanging=2)
+            page.paragraph(f"preemption doesn't help: {in_clauses(hopeless)}", hanging=2)
     elif verdict.feasible_nodes:
         failed = {node: status for node, status in verdict.filter.items() if not status.is_success}
         if failed:
@@ -290,8 +303,12 @@ def _add_candidates(page: Page, verdict: Verdict) -> None:
         named = f"{others[0].node} is a candidate" if len(others) == 1 else f"{len(others):,} candidates"
         violations = f", {_range(broken, 'budget violation')}" if any(broken) else ""
         page.paragraph(f"{named} with {_range(sizes, 'victim')}{violations}", hanging=2)
-    if verdict.dry_run:
-        page.paragraph(f"{in_clauses(verdict.dry_run)} even without lower-priority pods", hanging=2)
+    # Of a node that no plugin refuses the scheduler says that it has nobody to preempt.
+    still = {node: status for node, status in verdict.dry_run.items() if status.plugin}
+    if still:
+        page.paragraph(f"{in_clauses(still)} even without lower-priority pods", hanging=2)
+    if nobody := [node for node in verdict.dry_run if node not in still]:
+        page.paragraph(f"{join_names(nobody)}: {verdict.dry_run[nobody[0]].message or 'no reason given'}", hanging=2)
 
 
 def in_clauses(statuses: Mapping[str, Status]) -> str:
@@ -345,19 +362,22 @@ def proposed(
     lacks_budgets = are_budgets_unread(verdict.assumptions)
     shown = 0
     for proposal in proposals:
+        brings = describe_answer(proposal, lacks_budgets=lacks_budgets)
         lines = Page(page.width)
-        start = "or " if shown else ""
-        answer = describe_answer(proposal, lacks_budgets=lacks_budgets)
-        lines.paragraph(start, *describe_changes(proposal.changes), ": ", *answer, hanging=2)
-        if not shown:
-            lines.paragraph(Span(join_options(proposal), "dim"), indent=2, hanging=2)
-        if shown and len(page.lines) + len(lines.lines) >= room.changes:
+        lines.paragraph("or " if shown else "", *describe_changes(proposal.changes), ": ", *brings, hanging=2)
+        if shown and len(page.lines) + len(lines.lines) > room.changes:
             break
-        page.lines += lines.lines
+        page.lines += lines.lines if shown else clipped(lines.lines, room.changes, page.width)
+        tried = Page(page.width)
+        tried.paragraph(Span(join_options(proposal), "dim"), indent=2, hanging=2)
+        # Half an option helps nobody.
+        is_whole = all(width_of(plain(line)) <= page.width for line in tried.lines)
+        if not shown and is_whole and len(page.lines) + len(tried.lines) <= room.changes:
+            page.lines += tried.lines
         shown += 1
     if rest := len(proposals) - shown:
         page.paragraph(Span(f"… and {count(rest, 'more change')} (-v)", "dim"))
-    return clipped(beside("INSTEAD", page), room.changes, options.width)
+    return beside("INSTEAD", page)
 
 
 def assumed(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
@@ -380,3 +400,18 @@ def _weight(assumption: Assumption) -> bool:
 
 def _page(options: RenderOptions) -> Page:
     return Page(options.width - COLUMN)
+
+
+# All that may be told of a verdict, in order; around them stand the sentence, the event and what the answer rests on.
+SENTENCE: Section = ("sentence", sentence)
+SECTIONS: tuple[Section, ...] = (
+    ("victims", victims),
+    ("steps", aftermath),
+    ("elsewhere", why_here),
+    ("groups", refused),
+    ("elsewhere", dry_run),
+    ("elsewhere", elsewhere),
+)
+EVENT: Section = ("event", event)
+INSTEAD: Section = ("changes", instead)
+ASSUMED: Section = ("assumed", assumed)
