@@ -17,6 +17,7 @@ from kpreempt.verdict.unread import are_budgets_unread
 
 _MAX_TIED = 3
 _MAX_CLAUSES = 5
+_EVEN_EMPTY = ": even when empty these nodes refuse it"
 # How the scheduler says that an earlier preemption of the pod is under way.
 _WAITING = "a terminating pod on the nominated node"
 
@@ -212,7 +213,7 @@ def _never(verdict: Verdict) -> Phrase:
         Span(" is unschedulable now", "bad"),
         ": ",
         *_refusals(verdict),
-        "; preemption doesn't help.",
+        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else ''}.",
     )
 
 

@@ -34,6 +34,7 @@ _CLAUSES_SHOWN = 5
 _SCORES_SHOWN = 3
 _PLUGINS_SHOWN = 3
 _OUTCOMES_SHOWN = 2
+_CALLS_SHOWN = 2
 # The rules of the choice that the old schedulers have.
 _RULES = {"kube-1.8": 3, "kube-1.13": 4}
 _USUAL_RULES = 5
@@ -331,6 +332,21 @@ def _range(numbers: Sequence[int], noun: str) -> str:
     return count(low, noun) if low == high else f"{low:,} to {high:,} {plural(noun)}"
 
 
+def extenders(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
+    """What extenders said: those that fail, else the first."""
+    if not verdict.extender_calls:
+        return []
+    from kpreempt.report.explain.extenders import describe_call  # noqa: PLC0415 - few schedulers have them
+
+    page = _page(options)
+    calls = sorted(verdict.extender_calls, key=lambda call: not call.error)
+    for call in calls[:_CALLS_SHOWN]:
+        page.paragraph(*describe_call(call), hanging=2)
+    if rest := len(calls[_CALLS_SHOWN:]):
+        page.paragraph(Span(f"… and {count(rest, 'more call')} (-v)", "dim"))
+    return clipped(beside("EXTENDERS", page), room.elsewhere, options.width)
+
+
 def event(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     """The scheduler's message, word for word."""
     if not verdict.message:
@@ -411,6 +427,7 @@ SECTIONS: tuple[Section, ...] = (
     ("groups", refused),
     ("elsewhere", dry_run),
     ("elsewhere", elsewhere),
+    ("elsewhere", extenders),
 )
 EVENT: Section = ("event", event)
 INSTEAD: Section = ("changes", instead)

@@ -53,7 +53,8 @@ def test_an_option_takes_a_value_in_every_command_or_in_none() -> None:
     for command in COMMANDS.values():
         for option in command.params:
             if isinstance(option, TyperOption):
-                assert all(seen.setdefault(name, option.is_flag) == option.is_flag for name in option.opts)
+                stands_alone = option.is_flag or option.count
+                assert all(seen.setdefault(name, stands_alone) == stands_alone for name in option.opts)
 
 
 def test_every_command_has_examples() -> None:
