@@ -64,7 +64,7 @@ def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) 
     if options.verbose:
         lines = [(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim")) for each in verdict.admission]
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
-    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown))
+    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown), "-v -v")
 
 
 def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
@@ -76,10 +76,13 @@ def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
     return (join_names([each.path for each in group], limit=_FIELDS_SHOWN), source)
 
 
-def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], options: RenderOptions) -> None:
-    """``ASSUMED``: what the answer does not evaluate and could change it."""
+def add_assumptions_section(
+    page: Page, assumptions: Sequence[Assumption], options: RenderOptions, *, hint: str = "--verbose"
+) -> None:
+    """``ASSUMED``: what the answer does not evaluate and could change it; ``hint`` is the option that lists all."""
     shown = assumptions if options.verbose else assumptions[:_LINES_SHOWN]
-    _add_listed(page, Span("ASSUMED", "warn"), [_assumption(each) for each in shown], len(assumptions) - len(shown))
+    lines = [_assumption(each) for each in shown]
+    _add_listed(page, Span("ASSUMED", "warn"), lines, len(assumptions) - len(shown), hint)
 
 
 def _assumption(assumption: Assumption) -> Phrase:
@@ -87,14 +90,14 @@ def _assumption(assumption: Assumption) -> Phrase:
     return (f"{subject}: " if subject else "", assumption.message)
 
 
-def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> None:
+def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int, hint: str) -> None:
     if not lines:
         return
     page.blank()
     for number, line in enumerate(lines):
         page.labelled("" if number else label, *line, column=LABEL_COLUMN)
     if rest:
-        page.labelled("", Span(f"… and {rest:,} more (--verbose)", "dim"), column=LABEL_COLUMN)
+        page.labelled("", Span(f"… and {rest:,} more ({hint})", "dim"), column=LABEL_COLUMN)
 
 
 def every_write(effect: Effect) -> Phrase:

@@ -96,7 +96,7 @@ def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:
     if rest := odds.outcomes[len(shown) :]:
         together = percent(sum(each.probability for each in rest))
         others = f"{count(len(rest), 'other')} {agree(len(rest), 'shares')} {together}"
-        page.paragraph(Span(f"… {others} (--verbose lists them)", "dim"), indent=4)
+        page.paragraph(Span(f"… {others} (-v -v lists them)", "dim"), indent=4)
     if odds.outcomes:
         page.paragraph(Span(_doubts(odds), "dim"), indent=2, hanging=2)
 

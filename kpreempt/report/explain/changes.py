@@ -72,7 +72,7 @@ def add_proposals(
         page.paragraph(*describe_answer(proposal, lacks_budgets=lacks_budgets), indent=2 + len(ordinal), hanging=2)
         page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
     if rest := len(proposals) - len(shown):
-        page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
+        page.paragraph(Span(f"… and {rest:,} more (-v -v)", "dim"), indent=2)
     if search.is_skipped:
         page.paragraph(Span(f"others are {_SKIPPED}", "dim"), indent=2)
     elif not search.is_complete:

@@ -115,7 +115,7 @@ def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: R
         gone, kept = sum(not step.kept for step in hidden), sum(step.kept for step in hidden)
         parts = [f"{gone:,} more evicted"] if gone else []
         parts += [f"{kept:,} more reprieved"] if kept else []
-        page.paragraph(Span(f"… {', '.join(parts)} (--verbose shows all)", "dim"), indent=4)
+        page.paragraph(Span(f"… {', '.join(parts)} (-v -v shows all)", "dim"), indent=4)
 
 
 def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:

@@ -25,7 +25,7 @@ def add_extenders_section(page: Page, verdict: Verdict, options: RenderOptions) 
         label = "" if number else Span("EXTENDERS", "heading")
         page.labelled(label, *describe_call(call), column=LABEL_COLUMN, hanging=2)
     if len(calls) > len(shown):
-        rest = f"… and {len(calls) - len(shown):,} more (--verbose)"
+        rest = f"… and {len(calls) - len(shown):,} more (-v -v)"
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
 
 

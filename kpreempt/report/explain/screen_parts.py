@@ -250,11 +250,17 @@ def refused(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     if not groups:
         return []
     digits = len(f"{max(len(group.nodes) for group in groups):,}")
+    rows = []
     for group in groups[: room.groups]:
         cause = group.causes[0]
+        row = _page(options)
         seen = f"  {cause.nodes[0]}{f': {cause.phrase}' if cause.phrase else ''}"
         reasons = strong(group.reasons or str(group.code) or group.plugin)
-        page.labelled(f"{len(group.nodes):,}".rjust(digits), reasons, seen, column=digits + 2, hanging=2)
+        row.labelled(f"{len(group.nodes):,}".rjust(digits), reasons, seen, column=digits + 2, hanging=2)
+        rows.append(row.lines)
+    # Each reason counts for more than all that was seen of one.
+    each = len(max(rows, key=len)) if sum(map(len, rows)) <= room.groups + 1 else 1
+    page.lines = [line for row in rows for line in clipped(row, each, page.width)]
     if rest := groups[room.groups :]:
         nodes = sum(len(group.nodes) for group in rest)
         page.paragraph(Span(f"… and {count(nodes, 'node')} for {count(len(rest), 'more reason')} (-v)", "dim"))
