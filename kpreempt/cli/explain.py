@@ -133,7 +133,7 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
 
 
 def explain(request: ExplainRequest) -> int:
-    """Say where a pod lands, or whom it evicts to land, or why it lands nowhere.
+    """Say where a pod lands, or whom it preempts to land, or why it is unschedulable.
 
     The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. With
     --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.colour import finished
-from kpreempt.report.explain.headline import answer, cluster_facts, pod_name
+from kpreempt.report.durations import format_reading
+from kpreempt.report.explain.headline import answer, pod_name
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped, elided, shortened
 from kpreempt.report.layout import COLUMN_GAP, Line, Page, Part, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import Extent, RenderOptions
@@ -45,7 +46,7 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     page = Page(options.width)
     if options.extent is Extent.LINE:
         # As wide as it is: where it is pasted, somebody else breaks lines.
-        page.lines = [(Span(_in_one_line(verdict, options)),) for verdict in verdicts]
+        page.lines = [(Span(_in_one_line(verdict)),) for verdict in verdicts]
     elif len(verdicts) == 1:
         page.lines = _of_one(verdicts[0], options)
     elif verdicts:
@@ -53,12 +54,12 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     return finished(page, options)
 
 
-def _in_one_line(verdict: Verdict, options: RenderOptions) -> str:
+def _in_one_line(verdict: Verdict) -> str:
     """The sentence, who goes if that is few, and what the answer rests on."""
     from kpreempt.report.explain.screen_parts import victims_in_brief  # noqa: PLC0415 - few words need it
 
     assumed = f", {count(len(verdict.assumptions), 'assumption')}" if verdict.assumptions else ""
-    facts = plain(cluster_facts(verdict, options)).replace(" · ", ", ")
+    facts = plain((", ".join(_cluster(verdict)),))
     return f"{plain(answer(verdict))}{victims_in_brief(verdict)} [{facts}{assumed}]"
 
 
@@ -94,10 +95,21 @@ def _sections(verdict: Verdict) -> Sequence[Section]:
 def _facts(verdict: Verdict, options: RenderOptions) -> Line:
     """The scheduler, the cluster, and that nothing was assumed, on one line."""
     assumed = [] if verdict.assumptions else ["nothing assumed"]
-    facts = [plain(cluster_facts(verdict, options)), *assumed]
+    facts = [*_cluster(verdict), *assumed]
     page = Page(options.width - COLUMN)
     page.paragraph(Span(" · ".join(facts), "dim"))
     return clipped(beside("", page), 1, options.width)[0]
+
+
+def _cluster(verdict: Verdict) -> tuple[str, str]:
+    """The scheduler, and what is known of the cluster; its version where it is not the scheduler's."""
+    cluster = verdict.cluster
+    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    if cluster.version and not cluster.version.startswith(f"v{verdict.algorithm.removeprefix('kube-')}."):
+        facts.append(cluster.version)
+    if cluster.age_seconds is not None:
+        facts.append(format_reading(cluster.age_seconds))
+    return verdict.algorithm, ", ".join(facts)
 
 
 class _Hint(NamedTuple):
@@ -165,7 +177,7 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> list[Line]:
     page.table(rows, aligns=("left", "left", "left"))
     page.blank()
     facts = Page(options.width)
-    facts.paragraph(*cluster_facts(verdicts[0], options))
+    facts.paragraph(Span(" · ".join(_cluster(verdicts[0])), "dim"))
     page.lines += clipped(facts.lines, 1, options.width)
     hints = [_Hint("--select KIND/NAME", "only this one"), _Hint("-v", "each in full"), _Hint("-o wide")]
     return [elided(line, options.width) for line in [*page.lines, _more(hints, options.width)]]

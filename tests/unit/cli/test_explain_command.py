@@ -355,7 +355,7 @@ def test_the_answer_is_as_long_as_asked_for(
 def test_in_brief_the_answer_is_a_line_that_names_the_victims(kpreempt: Kpreempt) -> None:
     assert kpreempt(*ASK, "--brief").stdout == (
         "shop/api-new preempts 2 pods on node-b and lands there; no budget is violated. "
-        "Victims: batch/report-29384-cmxwp and batch/thumbnails-29384-46jz8. [8 nodes, 31 pods, v1.36.3, kube-1.36]\n"
+        "Victims: batch/report-29384-cmxwp and batch/thumbnails-29384-46jz8. [kube-1.36, 8 nodes, 31 pods]\n"
     )
 
 
