@@ -9,17 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.edits import Edit, Stated, edit_pod
+from kpreempt.analysis.explain.edits import Stated, edit_pod
 from kpreempt.analysis.explain.single_edits import lower_requests
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import ChangeKind, Outcome, Proposal, Verdict
+from kpreempt.verdict import Outcome, Proposal, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
-_TRIED = 3
+# Nodes whose filters are asked, and verdicts at most.
+_LOOKED_AT = 12
+_VERDICTS = 3
 # On more nodes a verdict takes too long for what nobody asked for.
 _MAX_NODES = 3000
 # A request that is cut by more than that is another pod.
 _MOST_CUT = 0.5
+
+_Amounts = dict[str, tuple[int, int]]
 
 
 def requests_that_fit(
@@ -31,11 +35,16 @@ def requests_that_fit(
     """
     if len(verdict.filter) > _MAX_NODES or verdict.extender_calls or verdict.volume_choices is not None:
         return None
-    for node, edit in _nearest(pod, verdict)[:_TRIED]:
+    verdicts = 0
+    for node, amounts in _nearest(verdict)[:_LOOKED_AT]:
+        edit = lower_requests(pod, amounts)
+        if edit is None or verdicts == _VERDICTS:
+            continue
         edited = edit_pod(pod, edit)
         evaluation = scheduler.tell_node(prepared, edited, node)
         if evaluation.pre_filter is not None or not all(status.is_success for status in evaluation.filters):
             continue
+        verdicts += 1
         answer = scheduler.decide(prepared, edited, records_steps=False)
         if answer.outcome == Outcome.LANDS and answer.volume_choices is None:
             return Proposal(
@@ -48,18 +57,14 @@ def requests_that_fit(
     return None
 
 
-def _nearest(pod: Pod, verdict: Verdict) -> list[tuple[str, Edit]]:
-    """Nodes that lack resources alone, as far as is known, with what the pod may request there; the least cut first."""
-    found: dict[tuple[tuple[str, int], ...], tuple[float, str, Edit]] = {}
+def _nearest(verdict: Verdict) -> list[tuple[str, _Amounts]]:
+    """Nodes that lack resources, with what is requested and what is free of each; the least cut first."""
+    found = []
     for node, status in verdict.filter.items():
         if not isinstance(status.detail, InsufficientResources):
             continue
         amounts = {each.resource: (each.requested, each.allocatable - each.used) for each in status.detail.shortfalls}
-        likeness = tuple((resource, after) for resource, (_, after) in amounts.items())
         cut = max((1 - after / max(before, 1) for before, after in amounts.values()), default=1.0)
-        if "pods" in amounts or cut > _MOST_CUT or likeness in found:
-            continue
-        edit = lower_requests(pod, amounts)
-        if edit is not None and all(change.kind == ChangeKind.REQUEST for change in edit.changes):
-            found[likeness] = (cut, node, edit)
-    return [(node, edit) for _, node, edit in sorted(found.values(), key=lambda each: each[0])]
+        if "pods" not in amounts and cut <= _MOST_CUT:
+            found.append((cut, node, amounts))
+    return [(node, amounts) for _, node, amounts in sorted(found, key=lambda each: each[0])]
