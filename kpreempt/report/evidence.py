@@ -99,7 +99,7 @@ def _resources(detail: InsufficientResources) -> str:
         return describe_shortfall(detail.shortfalls[0], detail.pods)
     parts = [describe_shortfall(shortfall) for shortfall in detail.shortfalls]
     if detail.pods and not any(shortfall.resource == "pods" for shortfall in detail.shortfalls):
-        parts.append(count(detail.pods, "pod"))
+        parts.append(f"{count(detail.pods, 'pod')} there")
     return "; ".join(parts)
 
 

@@ -297,8 +297,11 @@ def elsewhere(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line
     elif verdict.feasible_nodes:
         failed = {node: status for node, status in verdict.filter.items() if not status.is_success}
         if failed:
-            eliminated = f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated: "
-            page.paragraph(eliminated, in_clauses(failed), hanging=2)
+            eliminated = f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated"
+            clauses = {refusal_of(status) for status in failed.values()}
+            is_one = len(clauses) == 1 and len(failed) > 1
+            why = f", which {for_many(*clauses)}" if is_one else f": {in_clauses(failed)}"
+            page.paragraph(eliminated, why, hanging=2)
     return clipped(beside("ELSEWHERE", page), room.elsewhere, options.width)
 
 

@@ -35,7 +35,7 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(
             InsufficientResources([CPU, MEMORY], pods=1),
-            "cpu: requests 2, 500m free of 4 (3.5 used); memory: requests 1Gi, 0 free of 8Gi (8Gi used); 1 pod",
+            "cpu: requests 2, 500m free of 4 (3.5 used); memory: requests 1Gi, 0 free of 8Gi (8Gi used); 1 pod there",
             id="two resources are short",
         ),
         pytest.param(
