@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kpreempt.report.amounts import count, plural
 from kpreempt.report.durations import format_duration
 from kpreempt.report.evidence import describe, describe_shortage, join_names, refusal_of
-from kpreempt.report.explain.chance import is_sampled_preemption
+from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
 from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
 from kpreempt.report.explain.equal_pods import INEXACT, outcome_in_words
 from kpreempt.report.explain.headline import acted_on, answer, for_many
@@ -214,8 +214,16 @@ def _rule(verdict: Verdict) -> Phrase:
             equal,
             Span("the scheduler picks one at random", "warn"),
         )
-    by_chance: Phrase = (Span("; if the search comes to it", "warn"),) if is_sampled_preemption(verdict) else ()
+    by_chance = tuple(Span(f"; {words}", "warn") for words in _doubts(verdict))
     return (strong(tied[0]), among, f"{name_of_rule(rounds[-1].criterion)} (rule {len(rounds)} of {rules})", *by_chance)
+
+
+def _doubts(verdict: Verdict) -> list[str]:
+    """What the choice of one candidate hangs on, besides the rules."""
+    doubts = ["if the search comes to it"] if is_sampled_preemption(verdict) else []
+    if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
+        doubts.append("in the likely order of equal pods")
+    return doubts + (["in this order of equal volumes"] if chance_of_volumes(verdict) else [])
 
 
 def _add_scores(page: Page, verdict: Verdict) -> None:
