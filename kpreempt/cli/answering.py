@@ -110,7 +110,7 @@ class Run:
 
         Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes.
         """
-        options = RenderOptions(width=terminal_width(), verbose=self.request.verbose, now=at, occupancy=occupancy)
+        options = self.request.lengthened(RenderOptions(width=terminal_width(), now=at, occupancy=occupancy))
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:

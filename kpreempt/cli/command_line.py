@@ -183,7 +183,7 @@ def _takes_value(program: TyperGroup) -> Iterator[tuple[str, bool]]:
     for command in program.commands.values():
         for option in command.params:
             if isinstance(option, TyperOption):
-                yield from ((name, not option.is_flag) for name in option.opts)
+                yield from ((name, not (option.is_flag or option.count)) for name in option.opts)
 
 
 def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -19,6 +19,9 @@ from kpreempt.cli.options import (
     VolcanoActions,
     Without,
 )
+
+if TYPE_CHECKING:
+    from kpreempt.report.options import RenderOptions
 
 _Text = str | None
 
@@ -97,7 +100,11 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
             "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,...",
         ),
     ] = []
-    verbose: Annotated[bool, Option("-v", "--verbose", help="Show every node and every step.")] = False
+    verbose: Annotated[
+        int,
+        Option("-v", "--verbose", count=True, help="Every section of the answer; -v -v: every node and every step."),
+    ] = 0  # type: ignore[assignment] # counted here alone
+    brief: Annotated[bool, Option("--brief", help="One line, for a chat.")] = False
     exit_code: Annotated[
         bool,
         After("colour"),
@@ -108,9 +115,25 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
         ),
     ] = False
 
+    @property
+    def shows_all(self) -> bool:
+        """Whether every node and every step is wanted; what Volcano does has but one shorter form."""
+        from kpreempt.analysis.algorithms import VOLCANO
+
+        return self.verbose > (self.algorithm != VOLCANO)
+
+    def lengthened(self, options: RenderOptions) -> RenderOptions:
+        """One screen, where no more and no less is asked for."""
+        import msgspec
+
+        from kpreempt.report.options import Extent
+
+        extent = Extent.LINE if self.brief else Extent.REPORT if self.verbose else Extent.SCREEN
+        return msgspec.structs.replace(options, verbose=self.shows_all, extent=extent)
+
 
 def explain(request: ExplainRequest) -> int:
-    """Say where a pod lands, or whom it evicts to land, or why it lands nowhere.
+    """Say where a pod lands, or whom it preempts to land, or why it is unschedulable.
 
     The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. With
     --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.

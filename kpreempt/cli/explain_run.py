@@ -86,7 +86,7 @@ def run_explain(request: ExplainRequest) -> int:
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
         simulates_on=request.aftermath,
-        records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in run.outputs),
+        records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
         phases=run.stopwatch,
     )
     run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
@@ -118,6 +118,7 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
             "--budget": request.budgets,
             "--node": request.node,
             "--aftermath": request.aftermath or None,
+            "--brief": request.brief or None,
             "--policy-config": request.policy_config,
             "--feature-gates": request.feature_gates,
             "--plugin": list(request.extensions.plugins),
@@ -149,6 +150,8 @@ def _check(request: ExplainRequest) -> None:
         raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+    if request.brief and request.verbose:
+        raise UsageError("--brief and -v contradict each other")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
 
 
@@ -182,7 +185,7 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
         return picked([in_namespace(_pod_of_amounts(request), namespace)], (), request.namespace)
     subjects = read_subjects(request.files, namespace)
     if not request.select:
-        tell_ignored(subjects.notes, verbose=request.verbose)
+        tell_ignored(subjects.notes, verbose=request.verbose > 0)
     return picked(subjects.templates, request.select, request.namespace)
 
 

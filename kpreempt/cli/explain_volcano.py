@@ -108,7 +108,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
         others = [each for each in others if pods_of(each[0], source=each[1], line=each[2])]
     if others:
         subjects = subjects_of(others, namespace)
-        tell_ignored(subjects.notes, verbose=request.verbose)
+        tell_ignored(subjects.notes, verbose=request.verbose > 0)
         found.templates.extend(subjects.templates)
     if request.files and not (found.jobs or found.groups or found.templates):
         raise InputError("no job, pod group or pod in it", source=", ".join(request.files))

@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
+    from kpreempt.report.options import RenderOptions
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 Command = Callable[..., int]
@@ -269,6 +270,12 @@ class AnswerRequest(ClusterRequest):
     now: Annotated[Now, After("skip_bad_objects")] = None
     jobs: Jobs = None
     profile_json: ProfileJson = None
+
+    def lengthened(self, options: RenderOptions) -> RenderOptions:
+        """The options with how much the answer is to tell."""
+        import msgspec
+
+        return msgspec.structs.replace(options, verbose=self.verbose)
 
 
 def with_options(command: Callable[[Any], int]) -> Command:

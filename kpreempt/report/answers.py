@@ -35,7 +35,7 @@ _CHECK = {
     "gitlab": "check.gitlab:render",
 }
 _VERDICT = {
-    "text": "explain.text:render",
+    "text": "explain.screen:render",
     "name": "explain.summary:render_names",
     "wide": "explain.summary:render_wide",
     "markdown": "explain.markdown:render",

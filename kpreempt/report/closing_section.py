@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.failures import add_causes, find_nearest
-from kpreempt.report.explain.headline import destinations
+from kpreempt.report.explain.headline import acted_on, destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict
@@ -48,18 +48,11 @@ def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     page.blank()
     nodes = destinations(verdict)
     if len(nodes) > 1:
-        page.labelled(Span("THEN", "heading"), f"if {_acted_on(verdict) or nodes[0]} is picked:", column=LABEL_COLUMN)
+        page.labelled(Span("THEN", "heading"), f"if {acted_on(verdict) or nodes[0]} is picked:", column=LABEL_COLUMN)
     for number, line in enumerate(lines, 1):
         label = Span("THEN", "heading") if number == 1 and len(nodes) < 2 else ""
         ordinal = f"{number}. " if len(lines) > 1 else ""
         page.labelled(label, ordinal, *line, column=LABEL_COLUMN, hanging=len(ordinal))
-
-
-def _acted_on(verdict: Verdict) -> str:
-    """The node that the effects are on, of several that tie: the one that the scheduler's message names, if it does."""
-    start = "status.nominatedNodeName="
-    texts = (each.text for each in verdict.effects if each.action == "nominate")
-    return next((text.removeprefix(start) for text in texts), "")
 
 
 def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
@@ -71,7 +64,7 @@ def add_admission_section(page: Page, verdict: Verdict, options: RenderOptions) 
     if options.verbose:
         lines = [(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim")) for each in verdict.admission]
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
-    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown))
+    _add_listed(page, Span("FILLED IN", "heading"), shown, len(lines) - len(shown), "-v -v")
 
 
 def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
@@ -83,10 +76,13 @@ def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
     return (join_names([each.path for each in group], limit=_FIELDS_SHOWN), source)
 
 
-def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], options: RenderOptions) -> None:
-    """``ASSUMED``: what the answer does not evaluate and could change it."""
+def add_assumptions_section(
+    page: Page, assumptions: Sequence[Assumption], options: RenderOptions, *, hint: str = "--verbose"
+) -> None:
+    """``ASSUMED``: what the answer does not evaluate and could change it; ``hint`` is the option that lists all."""
     shown = assumptions if options.verbose else assumptions[:_LINES_SHOWN]
-    _add_listed(page, Span("ASSUMED", "warn"), [_assumption(each) for each in shown], len(assumptions) - len(shown))
+    lines = [_assumption(each) for each in shown]
+    _add_listed(page, Span("ASSUMED", "warn"), lines, len(assumptions) - len(shown), hint)
 
 
 def _assumption(assumption: Assumption) -> Phrase:
@@ -94,14 +90,14 @@ def _assumption(assumption: Assumption) -> Phrase:
     return (f"{subject}: " if subject else "", assumption.message)
 
 
-def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> None:
+def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int, hint: str) -> None:
     if not lines:
         return
     page.blank()
     for number, line in enumerate(lines):
         page.labelled("" if number else label, *line, column=LABEL_COLUMN)
     if rest:
-        page.labelled("", Span(f"… and {rest:,} more (--verbose)", "dim"), column=LABEL_COLUMN)
+        page.labelled("", Span(f"… and {rest:,} more ({hint})", "dim"), column=LABEL_COLUMN)
 
 
 def every_write(effect: Effect) -> Phrase:

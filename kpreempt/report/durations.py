@@ -11,6 +11,8 @@ _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
+# What is younger than that counts as of this moment.
+_JUST_NOW = 10
 # Up to how many seconds: the unit, and the smaller unit that is shown beside it.
 _STEPS = (
     (2 * _MINUTE, (1, "s"), None),
@@ -35,6 +37,11 @@ def format_duration(seconds: int) -> str:
             return f"{whole}{unit}{part}{smaller[1]}"
         return f"{whole}{unit}"
     return f"{seconds // _YEAR}y"
+
+
+def format_reading(seconds: int) -> str:
+    """How long ago something was read: ``read just now``, ``read 3h ago``."""
+    return f"read {format_duration(seconds)} ago" if seconds >= _JUST_NOW else "read just now"
 
 
 def format_time(time: datetime) -> str:

@@ -69,7 +69,7 @@ def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
 
 
 def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
-    """``cpu: asks 2, free 500m of 4 (3.5 used by 6 pods)``; without the pods where their number is 0."""
+    """``cpu: requests 2, 500m free of 4 (3.5 used by 6 pods)``; without the pods where their number is 0."""
     name, asked, whole = shortfall.resource, shortfall.requested, shortfall.allocatable
     if name == "pods":
         return f"pods: {shortfall.used:,} of {whole:,} slots taken"
@@ -80,9 +80,9 @@ def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
         return format_amount(name, value, exact=close)
 
     if shortfall.exceeds_node:
-        return f"{name}: asks {amount(asked)}, the whole node has {amount(whole) if whole else 'none'}"
+        return f"{name}: requests {amount(asked)}, the whole node has {amount(whole) if whole else 'none'}"
     used = f"{amount(shortfall.used)} used" + (f" by {count(pods, 'pod')}" if pods else "")
-    return f"{name}: asks {amount(asked)}, free {amount(max(free, 0))} of {amount(whole)} ({used})"
+    return f"{name}: requests {amount(asked)}, {amount(max(free, 0))} free of {amount(whole)} ({used})"
 
 
 def refusal_of(status: Status) -> str:
@@ -99,7 +99,7 @@ def _resources(detail: InsufficientResources) -> str:
         return describe_shortfall(detail.shortfalls[0], detail.pods)
     parts = [describe_shortfall(shortfall) for shortfall in detail.shortfalls]
     if detail.pods and not any(shortfall.resource == "pods" for shortfall in detail.shortfalls):
-        parts.append(count(detail.pods, "pod"))
+        parts.append(f"{count(detail.pods, 'pod')} there")
     return "; ".join(parts)
 
 

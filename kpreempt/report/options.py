@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -10,17 +11,27 @@ from kpreempt.verdict import Verdict
 from kpreempt.verdict.occupancy import Occupancy
 
 
+class Extent(StrEnum):
+    """How much the text of ``explain`` tells: one line, what fits a screen, or every section."""
+
+    LINE = "line"
+    SCREEN = "screen"
+    REPORT = "report"
+
+
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
     ``width`` is in terminal cells. ``now`` is what ages count to; without it they count to the time of the dump, and
     where that is unknown too, points in time are shown instead. ``as_list`` makes a list even of one verdict.
-    ``occupancy`` is how full the nodes are, for formats that draw them.
+    ``occupancy`` is how full the nodes are, for formats that draw them. ``extent`` is for text that comes in several;
+    ``verbose`` leaves nothing out of a report.
     """
 
     width: int = 80
     colour: bool = False
     verbose: bool = False
+    extent: Extent = Extent.REPORT
     now: datetime | None = None
     as_list: bool = False
     occupancy: Occupancy | None = None

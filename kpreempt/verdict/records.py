@@ -260,8 +260,9 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     or not one that it selects. Otherwise nothing but this moment is known.
 
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
-    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. ``aftermath`` is
-    what happens then, where that was asked for.
+    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. For a pod that
+    preempts there may be one, without a search: requests with which nobody is evicted. ``aftermath`` is what happens
+    then, where that was asked for.
     """
 
     api_version: str = ""

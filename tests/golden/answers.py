@@ -28,7 +28,7 @@ _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
 # The arguments of each answer, by its file.
 ANSWERS: dict[str, list[str]] = {
-    "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH],
+    "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH, "-v"],
     "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
@@ -66,11 +66,11 @@ def answer(name: str, folder: Path) -> str:
     return written_by(ANSWERS[name], folder / name)
 
 
-def written_by(arguments: list[str], path: Path) -> str:
-    """What kpreempt writes at 80 columns, in the format that the arguments ask for; it goes through the file."""
+def written_by(arguments: list[str], path: Path, *, width: int = 80) -> str:
+    """What kpreempt writes at so many columns, in the format that the arguments ask for; it goes through the file."""
     formats = [arguments[index + 1] for index, each in enumerate(arguments) if each == "-o"] or ["text"]
     plain = arguments[: arguments.index("-o")] if "-o" in arguments else arguments
-    with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
+    with mock.patch.dict(os.environ, {"COLUMNS": str(width)}):
         code = process.run([*plain, "-o", f"{formats[0]}={path}"])
     if code:
         raise RuntimeError(f"golden answer {path.name}: kpreempt ended with {code}")

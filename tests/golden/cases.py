@@ -29,13 +29,17 @@ def expected_files(name: str) -> dict[str, Path]:
     return {format_name: path for format_name, file in OUTPUTS.items() if (path := ROOT / name / file).exists()}
 
 
-def explain(name: str, folder: Path) -> dict[str, str]:
-    """What ``kpreempt explain`` writes now for the case, at 80 columns; it goes through files in ``folder``."""
-    case = ROOT / name
-    written = {format_name: folder / file.name for format_name, file in expected_files(name).items()}
-    extra = case / "arguments"
+def question(name: str) -> list[str]:
+    """What kpreempt is asked in the case."""
+    case, extra = ROOT / name, ROOT / name / "arguments"
     arguments = ["explain", "-f", str(case / "pod.yaml"), "--snapshot", str(case / "snapshot.yaml"), "--now", NOW]
-    arguments += shlex.split(extra.read_text(encoding="utf-8")) if extra.exists() else []
+    return [*arguments, *(shlex.split(extra.read_text(encoding="utf-8")) if extra.exists() else [])]
+
+
+def explain(name: str, folder: Path) -> dict[str, str]:
+    """What ``kpreempt explain -v`` writes now for the case, at 80 columns; it goes through files in ``folder``."""
+    written = {format_name: folder / file.name for format_name, file in expected_files(name).items()}
+    arguments = [*question(name), "-v"]
     arguments += [part for format_name, path in written.items() for part in ("-o", f"{format_name}={path}")]
     with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
         code = process.run(arguments)

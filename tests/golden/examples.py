@@ -25,7 +25,7 @@ def arguments(name: str) -> list[str]:
     """What kpreempt is asked."""
     case = (ROOT / name).parent
     files = ["-f", str(case / "pod.yaml"), "--snapshot", str(case / "cluster.yaml"), "--now", NOW]
-    return ["explain", *files, "--scheduler-config", str(case / "scheduler.yaml"), "--plugin", ANSWERS[name]]
+    return ["explain", *files, "--scheduler-config", str(case / "scheduler.yaml"), "--plugin", ANSWERS[name], "-v"]
 
 
 def answer(name: str, folder: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import checks, examples, plugins, volcano
+from tests.golden import checks, examples, plugins, screens, volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -21,6 +21,11 @@ def test_the_answer_is_the_recorded_one(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_about_many_pods_is_the_recorded_one(name: str, tmp_path: Path) -> None:
     assert answer(name, tmp_path) == (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", screens.ANSWERS)
+def test_a_screen_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+    assert screens.answer(name, tmp_path) == (screens.ROOT / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", volcano.ANSWERS)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kpreempt.report import FORMATS, RenderOptions, render
+from kpreempt.report.options import Extent
 from kpreempt.report.schema import verdict_schema
 from kpreempt.verdict import Verdict, VerdictList
 from tests.property.verdict_strategies import verdicts
@@ -31,6 +32,7 @@ options = st.builds(
     width=st.sampled_from([1, 40, 80, 120]),
     verbose=st.booleans(),
     now=st.sampled_from([None, NOW]),
+    extent=st.sampled_from(Extent),
 )
 laws = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -17,6 +17,8 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Verdict
 from kpreempt.verdict.unread import unread_of
 
+_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the scheduler would see it, and what is known of how it came to look so.
@@ -51,9 +53,10 @@ def explain_pods(
 
     ``assumptions`` concern the cluster and so every verdict. ``at`` is the time of the snapshot, which stands for
     missing start times; its age counts to ``now``, which is its time, too, where it has none. With a ``node_name`` each
-    verdict tells the whole story of that node; otherwise, where it ``proposes``, one that the pod never lands says what
-    would have to be different. Where it ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises
-    ``NotFoundError`` for a node that is not in the cluster.
+    verdict tells the whole story of that node; otherwise, where it ``proposes``, that of a pod which never lands says
+    what would have to be different, and that of one which preempts the requests with which it need not. Where it
+    ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises ``NotFoundError`` for a node that is
+    not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
     ``node_name``. ``phases`` is told what the time goes to.
@@ -79,6 +82,9 @@ def explain_pods(
         if node_name or (proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes):
             with phases.phase("proposals"):
                 verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
+        elif proposes and verdict.outcome in _PREEMPTS:
+            with phases.phase("proposals"):
+                verdict = _with_instead(verdict, within, prepared, question)
         verdict = _without_budgets(verdict, cluster)
         if simulates_on:
             from kpreempt.analysis.simulation import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
@@ -112,14 +118,27 @@ def _with_story(
     from kpreempt.analysis.explain.node_story import propose, tell_story  # noqa: PLC0415
 
     situation = Situation(cluster, prepared, question.pod, verdict)
-    # The pod's tolerations without those that admission added.
-    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
-    stated = Stated(max(0, len(question.pod.spec.tolerations) - added))
+    stated = Stated(_stated_tolerations(question))
     if node_name:
         story = tell_story(scheduler, situation, node_name, stated, now=now)
         return msgspec.structs.replace(verdict, node_story=story)
     found = propose(scheduler, situation, stated, now=now)
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+
+
+def _with_instead(verdict: Verdict, scheduler: Scheduler, prepared: Any, question: Question) -> Verdict:
+    """The verdict with the requests with which nobody has to go, if they are found."""
+    from kpreempt.analysis.explain.edits import Stated  # noqa: PLC0415 - a pod that finds room needs none
+    from kpreempt.analysis.explain.instead import requests_that_fit  # noqa: PLC0415
+
+    found = requests_that_fit(scheduler, prepared, question.pod, verdict, Stated(_stated_tolerations(question)))
+    return verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
+
+
+def _stated_tolerations(question: Question) -> int:
+    """How many tolerations the pod has without those that admission added."""
+    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
+    return max(0, len(question.pod.spec.tolerations) - added)
 
 
 def _without_budgets(verdict: Verdict, cluster: ClusterSnapshot) -> Verdict:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kpreempt.analysis.explain.edits import Edit
-from kpreempt.analysis.explain.least_priority import just_above
 from kpreempt.analysis.field_paths import Assignment, Step, format_path
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
@@ -42,6 +41,8 @@ class Scene(msgspec.Struct, frozen=True):
 
 def raise_priority(scene: Scene, others: Sequence[str]) -> EditOptions:
     """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
+    from kpreempt.analysis.explain.least_priority import just_above  # noqa: PLC0415 - lower requests need none
+
     keys = frozenset(others)
     there = (
         each

@@ -73,7 +73,7 @@ class _Reading:
         """The option whose value stands in the same word, as in ``--namespace=sh``, and what is there of it."""
         name, equals, value = word.partition("=")
         option = self._options.get(name)
-        if equals and word.startswith("--") and option is not None and not option.is_flag:
+        if equals and word.startswith("--") and option is not None and not _stands_alone(option):
             return option, value
         return None, word
 
@@ -82,7 +82,7 @@ class _Reading:
         option = self._options.get(name)
         if option is None and not word.startswith("--"):
             self._read_letters(word[1:])
-        elif option is not None and (equals or option.is_flag):
+        elif option is not None and (equals or _stands_alone(option)):
             self._give(option, value)
         else:
             self._waits_for_value = option
@@ -93,7 +93,7 @@ class _Reading:
             option = self._options.get(f"-{letter}")
             if option is None:
                 return
-            if not option.is_flag:
+            if not _stands_alone(option):
                 if rest := letters[index + 1 :]:
                     self._give(option, rest.removeprefix("="))
                 else:
@@ -126,3 +126,8 @@ def _options(command: Command) -> dict[str, TyperOption]:
         commands = [each for each in command.commands.values() if isinstance(each, Command)]
         return {name: option for each in commands for name, option in _options(each).items()}
     return {name: each for each in command.params if isinstance(each, TyperOption) for name in each.opts}
+
+
+def _stands_alone(option: TyperOption) -> bool:
+    """Whether no value follows the option: a flag, or one that is counted."""
+    return bool(option.is_flag or option.count)

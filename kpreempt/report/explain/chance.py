@@ -82,7 +82,7 @@ def _end(outcome: VolumeOutcome) -> str:
         return f"land on {where}"
     pods = list(dict.fromkeys(pod for victims in outcome.victims.values() for pod in victims))
     violation = ", violating budgets" if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS else ""
-    return f"evict {join_names(pods, limit=_NODES_SHOWN)} from {where}{violation}"
+    return f"preempt {join_names(pods, limit=_NODES_SHOWN)} on {where}{violation}"
 
 
 def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:
@@ -96,7 +96,7 @@ def add_odds(page: Page, odds: Odds, options: RenderOptions) -> None:
     if rest := odds.outcomes[len(shown) :]:
         together = percent(sum(each.probability for each in rest))
         others = f"{count(len(rest), 'other')} {agree(len(rest), 'shares')} {together}"
-        page.paragraph(Span(f"… {others} (--verbose lists them)", "dim"), indent=4)
+        page.paragraph(Span(f"… {others} (-v -v lists them)", "dim"), indent=4)
     if odds.outcomes:
         page.paragraph(Span(_doubts(odds), "dim"), indent=2, hanging=2)
 

@@ -26,7 +26,7 @@ _WORDS = {
     ChangeKind.POD_ANTI_AFFINITY: "drop the required anti-affinity to {subject}",
     ChangeKind.SPREAD: "drop the spread constraint of {subject}",
     ChangeKind.HOST_PORT: "do without host port {subject}",
-    ChangeKind.PREEMPTION_POLICY: "let it evict others (preemptionPolicy {subject})",
+    ChangeKind.PREEMPTION_POLICY: "let it preempt others (preemptionPolicy {subject})",
     ChangeKind.UNCORDON: "uncordon {subject}",
     ChangeKind.WITHOUT_POD: "remove pod {subject}",
     ChangeKind.CORDON: "cordon {subject}",
@@ -35,11 +35,12 @@ _WORDS = {
 
 
 def add_changes_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:
-    """``CHANGES``: for a pod that lands nowhere, those with which it would."""
+    """``CHANGES``: those with which a pod lands that is unschedulable, or one that preempts without that."""
     if verdict.proposal_search is not None or verdict.proposals:
         search = verdict.proposal_search or ProposalSearch()
         lacks_budgets = are_budgets_unread(verdict.assumptions)
-        add_proposals(page, verdict.proposals, search, "it would land", options, lacks_budgets=lacks_budgets)
+        goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
+        add_proposals(page, verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
 
 
 def add_proposals(
@@ -71,7 +72,7 @@ def add_proposals(
         page.paragraph(*describe_answer(proposal, lacks_budgets=lacks_budgets), indent=2 + len(ordinal), hanging=2)
         page.paragraph(Span(join_options(proposal), "dim"), indent=2 + len(ordinal), hanging=2)
     if rest := len(proposals) - len(shown):
-        page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
+        page.paragraph(Span(f"… and {rest:,} more (-v -v)", "dim"), indent=2)
     if search.is_skipped:
         page.paragraph(Span(f"others are {_SKIPPED}", "dim"), indent=2)
     elif not search.is_complete:
@@ -99,9 +100,9 @@ def describe_answer(proposal: Proposal, *, lacks_budgets: bool) -> Phrase:
     kept = Span("budgets could not be read", "warn") if lacks_budgets else Span("no budget is violated", "good")
     broken = Span(count(violations, "budget violation"), "bad") if violations else kept
     if len(proposal.nodes) == 1:
-        return (Span("evicts", "warn"), f" {victims} from {nodes}; ", broken)
+        return (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)
     example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])
-    return (Span("evicts", "warn"), f" pods from {nodes}; from {example} it would be {victims}, ", broken)
+    return (Span("preempts", "warn"), f" pods on {nodes}; on {example} {victims}, ", broken)
 
 
 def join_options(proposal: Proposal) -> str:

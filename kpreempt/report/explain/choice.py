@@ -11,7 +11,6 @@ from string import ascii_uppercase
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.chance import add_odds, chance_of_volumes, describe_sampling, is_sampled_preemption
-from kpreempt.report.explain.dry_run import order_by_survival
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, columns_of_numbers, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Candidate, TieBreakRound, Verdict
@@ -21,10 +20,10 @@ _COLUMNS_OF_MANY = 3
 _PRIORITY_OFFSET = 2**31
 _RULES = {
     "pdbViolations": "fewest budget violations",
-    "highestPriority": "lowest top priority",
+    "highestPriority": "lowest priority of top victim",
     "prioritySum": "lowest sum of priorities",
     "victims": "fewest victims",
-    "latestStart": "latest start, top victims",
+    "latestStart": "latest start of top victims",
 }
 _OUT = "✗"
 _TIME_LENGTH = len("2026-11-01T00:00:00Z")
@@ -57,6 +56,18 @@ def add_choice_section(page: Page, verdict: Verdict, options: RenderOptions) -> 
     all_shown = options.verbose or len(ordered) <= _COLUMNS
     columns = ordered if all_shown else [*winners[:1], *others][:_COLUMNS_OF_MANY]
     _add_rounds(page, selection.rounds, columns, ordered)
+
+
+def order_by_survival(verdict: Verdict) -> list[Candidate]:
+    """The candidates, those that lasted longest in the choice first."""
+    rounds = verdict.selection.rounds if verdict.selection else []
+    survived: dict[str, int] = {}
+    for each in rounds:
+        for node in each.survivors:
+            survived[node] = survived.get(node, 0) + 1
+    for node in verdict.nominated_nodes:
+        survived[node] = len(rounds) + 1
+    return sorted(verdict.candidates, key=lambda candidate: -survived.get(candidate.node, 0))
 
 
 def name_of_rule(criterion: str) -> str:
@@ -115,7 +126,7 @@ def _add_rounds(
     """
     is_funnel = len(candidates) > len(columns)
     rows: list[tuple[str, list[Phrase]]] = []
-    falls: list[Phrase] = []
+    eliminated: list[Phrase] = []
     for number, each in enumerate(rounds, 1):
         fell = len(each.values) - len(each.survivors)
         if not fell and is_funnel:
@@ -123,9 +134,9 @@ def _add_rounds(
         values = _values(each, columns)
         cells = [_cell(values.get(candidate.node, ""), candidate.node in each.survivors) for candidate in columns]
         rows.append((f"{number} {name_of_rule(each.criterion)}", cells))
-        falls.append((f"{fell:,} of {len(each.values):,}",))
+        eliminated.append((f"{fell:,} of {len(each.values):,}",))
     nodes = [candidate.node for candidate in columns]
-    add_comparison(page, nodes, rows, ("FALL", falls) if is_funnel else None)
+    add_comparison(page, nodes, rows, ("ELIMINATED", eliminated) if is_funnel else None)
 
 
 def _cell(value: str, survives: bool) -> Phrase:

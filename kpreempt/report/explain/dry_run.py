@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count, plural
+from kpreempt.report.amounts import count, plural
 from kpreempt.report.durations import format_since
 from kpreempt.report.evidence import describe_shortage
+from kpreempt.report.explain.choice import order_by_survival
 from kpreempt.report.explain.failures import Depth, add_failures, is_crowd, may_be_mended
 from kpreempt.report.explain.victims import bare_name
 from kpreempt.report.layout import LABEL_COLUMN, Align, Page, Phrase, Span, strong
@@ -65,20 +66,8 @@ def add_dry_run_section(page: Page, verdict: Verdict, options: RenderOptions) ->
         add_failures(page, verdict.dry_run, options, indent=4, depth=depth)
 
 
-def order_by_survival(verdict: Verdict) -> list[Candidate]:
-    """The candidates, those that lasted longest in the choice first."""
-    rounds = verdict.selection.rounds if verdict.selection else []
-    survived: dict[str, int] = {}
-    for each in rounds:
-        for node in each.survivors:
-            survived[node] = survived.get(node, 0) + 1
-    for node in verdict.nominated_nodes:
-        survived[node] = len(rounds) + 1
-    return sorted(verdict.candidates, key=lambda candidate: -survived.get(candidate.node, 0))
-
-
 def _evictable(verdict: Verdict) -> str:
-    return f"the pods that {verdict.eviction_rule} may evict" if verdict.eviction_rule else "lower-priority pods"
+    return f"the pods that {verdict.eviction_rule} lets it preempt" if verdict.eviction_rule else "lower-priority pods"
 
 
 def describe_dry_run(verdict: Verdict) -> Phrase:
@@ -87,7 +76,7 @@ def describe_dry_run(verdict: Verdict) -> Phrase:
     if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
         return (Span("no node is tried: the preemption ends in an error", "bad"),)
     if not tried:
-        return (Span("no node to try: evictions help on none", "bad"),)
+        return (Span("no node to try: preemption helps on none", "bad"),)
     found = len(verdict.candidates)
     return (
         f"{count(tried, 'node')} tried without {_evictable(verdict)}: ",
@@ -111,7 +100,7 @@ def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: R
     steps = candidate.steps if options.verbose else _shown_steps(candidate.steps, limit)
     now = reference_time(verdict, options)
     ages = [format_since(step.start_time, now) for step in steps]
-    titles = ("POD", "PRIORITY", "RUNNING", "PUT BACK IN THIS ORDER")
+    titles = ("POD", "PRIORITY", "RUNNING", "REPRIEVE ORDER")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     rows += [_step_row(step, age) for step, age in zip(steps, ages, strict=True)]
     if in_short:
@@ -124,9 +113,9 @@ def add_candidate(page: Page, candidate: Candidate, verdict: Verdict, options: R
     hidden = [step for step in candidate.steps if step not in steps]
     if hidden:
         gone, kept = sum(not step.kept for step in hidden), sum(step.kept for step in hidden)
-        parts = [f"{gone:,} more {agree(gone, 'goes')}"] if gone else []
-        parts += [f"{kept:,} more {agree(kept, 'stays')}"] if kept else []
-        page.paragraph(Span(f"… {', '.join(parts)} (--verbose shows all)", "dim"), indent=4)
+        parts = [f"{gone:,} more evicted"] if gone else []
+        parts += [f"{kept:,} more reprieved"] if kept else []
+        page.paragraph(Span(f"… {', '.join(parts)} (-v -v shows all)", "dim"), indent=4)
 
 
 def _shown_steps(steps: Sequence[Reprieve], limit: int) -> list[Reprieve]:
@@ -139,10 +128,10 @@ def _step_row(step: Reprieve, age: str) -> tuple[Phrase, ...]:
     spent = name_spent(step) if step.violates_budget else ""
     fate: Phrase
     if step.kept:
-        fate = (Span("stays", "good"), f" (tried first: {spent} is spent)" if spent else "")
+        fate = (Span("reprieved", "good"), f" (tried first: {spent} allows no more)" if spent else "")
     else:
         why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
-        fate = (Span("goes", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
+        fate = (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
     return ((step.pod,), (f"{step.priority:,}",), (age,), fate)
 
 

@@ -67,7 +67,7 @@ def add_equal_pods(page: Page, verdict: Verdict, options: RenderOptions) -> None
         page.paragraph(*outcome_in_words(outcome), indent=4, hanging=2)
     rest = len(alternatives.outcomes) - len(shown)
     if rest or alternatives.untold:
-        hint = " (--verbose lists them)" if rest and not alternatives.untold else ""
+        hint = " (-v -v lists them)" if rest and not alternatives.untold else ""
         page.paragraph(Span(f"… and {count(rest + alternatives.untold, 'more outcome')}{hint}", "dim"), indent=4)
     if not alternatives.exact:
         page.paragraph(Span(INEXACT, "warn"), indent=4, hanging=2)

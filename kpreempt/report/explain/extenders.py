@@ -25,7 +25,7 @@ def add_extenders_section(page: Page, verdict: Verdict, options: RenderOptions) 
         label = "" if number else Span("EXTENDERS", "heading")
         page.labelled(label, *describe_call(call), column=LABEL_COLUMN, hanging=2)
     if len(calls) > len(shown):
-        rest = f"… and {len(calls) - len(shown):,} more (--verbose)"
+        rest = f"… and {len(calls) - len(shown):,} more (-v -v)"
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
 
 
@@ -43,7 +43,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
 def _changes(call: ExtenderCall) -> list[str]:
     parts = [f"refuses {names}{because}" for names, because in _refusals(call)]
     if call.unresolvable:
-        parts.append(f"no eviction would mend {_names(call.unresolvable)}")
+        parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
     if call.let_in:
         parts.append(f"lets in {_names(call.let_in)}, not asked about")
     if call.returns_nodes:

@@ -128,9 +128,9 @@ def _add_nearest(page: Page, group: FailureGroup, statuses: Mapping[str, Status]
             f"nearest {cause.nodes[0]}: ", describe_shortage(statuses[cause.nodes[0]]), indent=indent, hanging=2
         )
         return
-    number = "all" if len(group.causes) == 1 else f"{len(cause.nodes):,}"
-    others = f", {len(group.causes) - 1:,} other causes" if len(group.causes) > 1 else ""
-    page.paragraph(f"{cause.phrase} ({number}{others})", indent=indent, hanging=2)
+    rest = len(group.nodes) - len(cause.nodes)
+    others = f"on {count(len(cause.nodes), 'node')}, {rest:,} for other causes" if rest else "on all"
+    page.paragraph(f"{cause.phrase} ({others})", indent=indent, hanging=2)
 
 
 def _status_in_words(code: Code) -> str:
@@ -201,6 +201,17 @@ def _count_reasons(nodes: list[str], statuses: Mapping[str, Status]) -> str:
 def may_be_mended(code: Code) -> bool:
     """Whether evictions may make a node of this status fit; where there are no codes, they may for all that it says."""
     return code in (Code.UNSCHEDULABLE, Code.NONE)
+
+
+def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status]]:
+    """The refused nodes on which evictions may help, and the others."""
+    tried = set(verdict.potential_nodes)
+    hopeful = {
+        node: status
+        for node, status in verdict.filter.items()
+        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
+    }
+    return hopeful, {node: status for node, status in verdict.filter.items() if node not in hopeful}
 
 
 def find_nearest(statuses: Mapping[str, Status]) -> list[Cause]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.evidence import describe
-from kpreempt.report.explain.failures import Depth, add_failures, add_titled_failures, is_crowd, may_be_mended
+from kpreempt.report.explain.failures import (
+    Depth,
+    add_failures,
+    add_titled_failures,
+    is_crowd,
+    may_be_mended,
+    split_by_hope,
+)
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Status, Verdict
@@ -45,25 +52,14 @@ def _add_pre_filter(page: Page, status: Status) -> None:
     page.paragraph(strong(status.message), Span(f"  {status.plugin}", "dim"), indent=2, hanging=2)
     if evidence := describe(status.detail):
         page.paragraph(evidence, indent=4, hanging=2)
-    may = "may" if may_be_mended(status.code) else "cannot"
-    page.paragraph(f"evicting pods {may} change that", indent=2)
+    helps = "may help" if may_be_mended(status.code) else "doesn't help"
+    page.paragraph(f"preemption {helps}", indent=2)
 
 
 def is_hope_unknown(verdict: Verdict) -> bool:
     """Without codes only the nodes that are tried tell where there is hope, and a pod that may not evict tries none."""
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     return not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
-
-
-def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status]]:
-    """The refused nodes on which evictions may help, and the others."""
-    tried = set(verdict.potential_nodes)
-    hopeful = {
-        node: status
-        for node, status in verdict.filter.items()
-        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
-    }
-    return hopeful, {node: status for node, status in verdict.filter.items() if node not in hopeful}
 
 
 def _depth(verdict: Verdict, options: RenderOptions) -> Depth:
@@ -78,10 +74,10 @@ def _add_by_hope(page: Page, verdict: Verdict, options: RenderOptions) -> None:
         return
     hopeful, hopeless = split_by_hope(verdict)
     if hopeful:
-        title: Phrase = (strong(count(len(hopeful), "node")), " where evicting pods may help:")
+        title: Phrase = (strong(count(len(hopeful), "node")), " where preemption may help:")
         add_titled_failures(page, title, hopeful, options, depth=depth)
     if hopeless:
-        title = (strong(count(len(hopeless), "node")), f" where {'it' if hopeful else 'evicting pods'} cannot help:")
+        title = (strong(count(len(hopeless), "node")), f" where {'it' if hopeful else 'preemption'} doesn't help:")
         # What the hopeless nodes lack matters only where there is nothing better.
         is_aside = depth == Depth.NEAREST and verdict.candidates
         add_titled_failures(page, title, hopeless, options, depth=Depth.REASONS if is_aside else depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, name_all
-from kpreempt.report.durations import format_duration
+from kpreempt.report.durations import format_reading
 from kpreempt.report.evidence import join_names, refusal_of
 from kpreempt.report.explain.chance import chance_of_landing, chance_of_preemption, chance_of_volumes
 from kpreempt.report.explain.changes import describe_changes
@@ -16,20 +16,26 @@ from kpreempt.verdict import AssumptionKind, Candidate, Outcome, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
 
 _MAX_TIED = 3
-_MAX_CLAUSES = 3
+_MAX_CLAUSES = 5
+_EVEN_EMPTY = ": even when empty these nodes refuse it"
 # How the scheduler says that an earlier preemption of the pod is under way.
 _WAITING = "a terminating pod on the nominated node"
 
 
 def headline(verdict: Verdict) -> Phrase:
-    """One or two sentences that say what becomes of the pod and what that costs."""
-    phrase = (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
-    if not verdict.proposals:
+    """What becomes of the pod and what that costs, and for one that is unschedulable the smallest change."""
+    phrase = answer(verdict)
+    if not verdict.proposals or verdict.outcome != Outcome.NEVER_LANDS:
         return phrase
     smallest = describe_changes(verdict.proposals[0].changes)
     search = verdict.proposal_search
     is_known = search is None or search.is_complete
     return (*phrase, " Smallest change: " if is_known else " Smallest change that was found: ", *smallest, ".")
+
+
+def answer(verdict: Verdict) -> Phrase:
+    """One or two sentences that say what becomes of the pod and what that costs."""
+    return (*_whereabouts(verdict), *_HEADLINES[verdict.outcome](verdict), *_sentences(chance_of_volumes(verdict)))
 
 
 def _whereabouts(verdict: Verdict) -> Phrase:
@@ -67,7 +73,7 @@ def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
     if cluster.version:
         facts.append(cluster.version)
     if cluster.age_seconds is not None:
-        facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+        facts.append(format_reading(cluster.age_seconds))
     facts.append(verdict.algorithm)
     if options.verbose and cluster.skipped:
         skipped = ", ".join(f"{number:,} {kind}" for kind, number in sorted(cluster.skipped.items()))
@@ -86,6 +92,13 @@ def name_nodes(nodes: Sequence[str]) -> Phrase:
 def destinations(verdict: Verdict) -> list[str]:
     """The nodes, one or those that tie, that the pod ends on now or after evictions."""
     return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
+
+
+def acted_on(verdict: Verdict) -> str:
+    """The node that the effects are on, of several that tie: the one that the scheduler's message names, if it does."""
+    start = "status.nominatedNodeName="
+    texts = (each.text for each in verdict.effects if each.action == "nominate")
+    return next((text.removeprefix(start) for text in texts), "")
 
 
 def violated_budgets(victims: Sequence[Victim]) -> list[str]:
@@ -110,7 +123,7 @@ def _lands(verdict: Verdict) -> Phrase:
         tie = "Which of them is a matter of scores, which are not computed."
     return (
         strong(pod_name(verdict)),
-        Span(" would land", "good"),
+        Span(" lands", "good"),
         f"{nominated} ",
         *name_nodes(nodes or ["a node"]),
         "; nothing is evicted.",
@@ -129,16 +142,16 @@ def _preempts(verdict: Verdict) -> Phrase:
         f" ({terminating:,} {agree(terminating, 'is')} terminating already)" if terminating and len(nodes) == 1 else ""
     )
     act: Phrase = (
-        Span(" would evict ", "warn"),
+        Span(" preempts ", "warn"),
         strong(evicted),
         already,
-        " from ",
+        " on ",
         *name_nodes(nodes),
-        " and land there",
+        " and lands there",
     )
     if leaving:
-        stop = f" on {agree(sizes[-1], 'its')} way out already"
-        act = (" would wait for ", strong(evicted), " to leave ", *name_nodes(nodes), stop, ", and land there")
+        terminating_already = f"{evicted.partition(' ')[0]} terminating {evicted.partition(' ')[2]}"
+        act = (" waits for ", strong(terminating_already), " on ", *name_nodes(nodes), " and lands there")
     tie = f"{'Both' if len(nodes) == 2 else 'All'} are equal by every rule; the scheduler picks one at random."
     chance = _sentences(tie if len(nodes) > 1 else "", order_in_a_sentence(verdict), chance_of_preemption(verdict))
     return (strong(pod_name(verdict)), *act, "; ", *_budget_clause(verdict), ".", *chance)
@@ -178,22 +191,20 @@ def _named_budgets(budgets: Sequence[str]) -> str:
 def _never(verdict: Verdict) -> Phrase:
     name = strong(pod_name(verdict))
     if not verdict.filter and not verdict.cluster.nodes:
-        return (name, Span(" lands nowhere", "bad"), ": the cluster has no nodes.")
-    if verdict.refused_for_good:
-        return (name, Span(" can never land", "bad"), " on these nodes: ", *_refusals(verdict), ".")
+        return (name, Span(" is unschedulable now", "bad"), ": the cluster has no nodes.")
     if verdict.reason:
         return (name, Span(" is not placed", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
         if _WAITING in verdict.eligibility.reason:
             where = f"; victims of its preemption on {verdict.pod.nominated_node_name} are still terminating"
-            until = ", and until they are gone it evicts no others"
+            until = ", and until they are gone it preempts no others"
             return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict), where, until, ".")
         return (
             name,
-            Span(" lands nowhere", "bad"),
+            Span(" is unschedulable now", "bad"),
             ": ",
             *_refusals(verdict),
-            "; it may not evict: ",
+            "; it may not preempt: ",
             _ineligible(verdict),
             ".",
         )
@@ -202,7 +213,7 @@ def _never(verdict: Verdict) -> Phrase:
         Span(" is unschedulable now", "bad"),
         ": ",
         *_refusals(verdict),
-        "; evicting pods does not help.",
+        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else ''}.",
     )
 
 
@@ -223,15 +234,16 @@ def _refusals(verdict: Verdict) -> Phrase:
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
     if total == 1:
         return (f"the only node {ranked[0][0]}",)
-    clauses = [f"{number:,} {_for_many(clause) if number > 1 else clause}" for clause, number in ranked[:_MAX_CLAUSES]]
+    clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:_MAX_CLAUSES]]
     if rest := sum(number for _, number in ranked[_MAX_CLAUSES:]):
         clauses.append(f"{rest:,} {agree(rest, 'refuses')} for other reasons")
     if len(ranked) == 1:
-        return (f"{name_all(total)} {_for_many(ranked[0][0])}",)
+        return (f"{name_all(total)} {for_many(ranked[0][0])}",)
     return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
 
 
-def _for_many(clause: str) -> str:
+def for_many(clause: str) -> str:
+    """What one node does or is, said of several: ``are too full`` for ``is too full``."""
     verb, _, rest = clause.partition(" ")
     return f"{agree(2, verb)} {rest}"
 
@@ -255,7 +267,7 @@ def _uncertain(verdict: Verdict) -> Phrase:
     phrase: Phrase = ("What becomes of ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
     if not (nodes := destinations(verdict)):
         return phrase
-    act = "evict pods from" if verdict.nominated_nodes else "land on"
+    act = "preempt pods on" if verdict.nominated_nodes else "land on"
     return (*phrase, f" Leaving that aside, it would {act} ", *name_nodes(nodes), ".")
 
 

@@ -12,10 +12,10 @@ from kpreempt.report.explain.choice import (
     describe_scores,
     format_value,
     name_of_rule,
+    order_by_survival,
     scoring_plugins,
     silent_plugins,
 )
-from kpreempt.report.explain.dry_run import order_by_survival
 from kpreempt.report.html.markup import TABLE_LIMIT, Html, badge, name, names, table, tag
 from kpreempt.report.html.phrases import paragraph
 from kpreempt.verdict import Candidate, OddsOutcome, TieBreakRound, Verdict

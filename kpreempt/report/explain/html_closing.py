@@ -28,7 +28,7 @@ from kpreempt.report.html.markup import (
     text,
 )
 from kpreempt.report.html.phrases import paragraph, phrase
-from kpreempt.verdict import Admitted, Effect, ExtenderCall, Proposal, ProposalSearch, Status, Verdict
+from kpreempt.verdict import Admitted, Effect, ExtenderCall, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.unread import are_budgets_unread
 
 # The API server cuts the message of an event at 1,024.
@@ -45,10 +45,12 @@ def event(verdict: Verdict) -> Html:
 
 
 def changes(verdict: Verdict) -> Html:
-    """The changes with which the pod would land; nothing where they were not sought."""
+    """The changes with which the pod lands, or lands without preemption; nothing where they were not sought."""
     if verdict.proposal_search is None and not verdict.proposals:
         return Html("")
-    return _proposals("Each of these alone is enough", verdict.proposals, verdict.proposal_search, verdict)
+    is_pending = verdict.outcome == Outcome.NEVER_LANDS
+    caption = "Each of these alone is enough" if is_pending else "With each of these nobody is evicted"
+    return _proposals(caption, verdict.proposals, verdict.proposal_search, verdict)
 
 
 def node_story(verdict: Verdict) -> Html:
@@ -73,7 +75,7 @@ def node_story(verdict: Verdict) -> Html:
     told += table(caption, columns, row, evaluation.filters, limit=TABLE_LIMIT, what="filters")
     if story.is_chosen:
         return told
-    return told + _proposals("With each of these it would be chosen", story.proposals, story.search, verdict)
+    return told + _proposals("With each of these it is chosen", story.proposals, story.search, verdict)
 
 
 def _filter(status: Status, without: dict[str, Status], is_without: bool) -> list[str]:

@@ -8,16 +8,16 @@ from functools import partial
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_duration, format_since
 from kpreempt.report.evidence import describe_shortage
+from kpreempt.report.explain.choice import order_by_survival
 from kpreempt.report.explain.dry_run import (
     describe_cost,
     describe_dry_run,
     describe_eligibility,
     name_spent,
-    order_by_survival,
 )
 from kpreempt.report.explain.equal_pods import INEXACT, WHY, outcome_in_words
-from kpreempt.report.explain.failures import Cause, FailureGroup, group_by_reasons
-from kpreempt.report.explain.filters import describe_fitting, is_hope_unknown, split_by_hope
+from kpreempt.report.explain.failures import Cause, FailureGroup, group_by_reasons, split_by_hope
+from kpreempt.report.explain.filters import describe_fitting, is_hope_unknown
 from kpreempt.report.explain.victims import format_running, longest_grace_seconds
 from kpreempt.report.html.markup import (
     TABLE_LIMIT,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.evidence import distance, refusal_of
-from kpreempt.report.explain.dry_run import order_by_survival
+from kpreempt.report.explain.choice import order_by_survival
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share

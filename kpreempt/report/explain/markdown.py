@@ -18,7 +18,7 @@ from kpreempt.report.explain.summary import SUMMARY_ALIGNS, SUMMARY_COLUMNS, sum
 from kpreempt.report.explain.victims import format_budgets, format_running, longest_grace_seconds
 from kpreempt.report.markdown import code, emphasised, escaped, fenced, table
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import NodeEvaluation, Proposal, Status, Verdict
+from kpreempt.verdict import NodeEvaluation, Outcome, Proposal, Status, Verdict
 from kpreempt.verdict.unread import are_budgets_unread
 
 _GROUPS_SHOWN = 20
@@ -44,12 +44,13 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
         blocks.append("\n".join([WHY, "", *lines]))
     if verdict.message:
         blocks.append(fenced(verdict.message))
-    blocks += _changes("Changes with which it would land", verdict.proposals, verdict)
+    goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
+    blocks += _changes(f"Changes with which {goal}", verdict.proposals, verdict)
     if verdict.node_story is not None:
         story = verdict.node_story
         blocks.append(f"{emphasised(describe_standing(story, verdict))}.")
         blocks += _filters(story.evaluation)
-        blocks += _changes(f"Changes with which {code(story.node)} would be chosen", story.proposals, verdict)
+        blocks += _changes(f"Changes with which {code(story.node)} is chosen", story.proposals, verdict)
     if verdict.extender_calls:
         calls = [f"- {emphasised(describe_call(each))}" for each in verdict.extender_calls]
         blocks.append("\n".join(["**Extenders:**", "", *calls]))

@@ -34,7 +34,7 @@ def add_node_section(page: Page, verdict: Verdict, options: RenderOptions) -> No
         page.paragraph(Span("the dry run there: ", "dim"), describe_shortage(tried), indent=2, hanging=2)
     if not story.is_chosen:
         lacks_budgets = are_budgets_unread(verdict.assumptions)
-        goal = f"{story.node} would be chosen"
+        goal = f"{story.node} is chosen"
         add_proposals(page, story.proposals, story.search, goal, options, lacks_budgets=lacks_budgets)
 
 
@@ -57,9 +57,9 @@ def describe_standing(story: NodeStory, verdict: Verdict) -> Phrase:
         rule = name_of_rule(story.lost_at)
         return (
             name,
-            " is a candidate and ",
-            Span("drops out", "bad"),
-            f" at {rule}: {mine}, the best has {best_value}",
+            " is a candidate, ",
+            Span("eliminated", "bad"),
+            f" by {rule}: {mine}, the best has {best_value}",
         )
     if by_extender := _said_by_extender(story.node, verdict):
         return (name, *by_extender)

@@ -15,11 +15,11 @@ from kpreempt.verdict import Outcome, Verdict
 
 _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("evicts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
-    Outcome.NEVER_LANDS: ("lands nowhere", "bad"),
-    Outcome.NOT_SCHEDULED: ("is not scheduled", "warn"),
-    Outcome.UNCERTAIN: ("is uncertain", "warn"),
+    Outcome.PREEMPTS: ("preempts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
+    Outcome.NEVER_LANDS: ("unschedulable now", "bad"),
+    Outcome.NOT_SCHEDULED: ("not scheduled", "warn"),
+    Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
 SUMMARY_COLUMNS = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
 SUMMARY_ALIGNS = ("left", "right", "left", "left", "right", "right", "left")

@@ -69,7 +69,7 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     add_effects_section(page, verdict, options)
     add_aftermath_section(page, verdict, options)
     add_admission_section(page, verdict, options)
-    add_assumptions_section(page, verdict.assumptions, options)
+    add_assumptions_section(page, verdict.assumptions, options, hint="-v -v")
 
 
 def _add_separator(page: Page) -> None:
@@ -105,14 +105,14 @@ def add_aftermath_section(page: Page, verdict: Verdict, options: RenderOptions) 
     for line in shown:
         page.labelled(Span(f"  {line.clock}", "dim"), *line.words, column=LABEL_COLUMN)
     if len(lines) > len(shown):
-        rest = f"… and {count(len(lines) - len(shown), 'more step')} (--verbose)"
+        rest = f"… and {count(len(lines) - len(shown), 'more step')} (-v -v)"
         page.labelled("", Span(rest, "dim"), column=LABEL_COLUMN)
     if simulation.depth > 1:
         page.paragraph("one after the other:", indent=INDENT)
         chain = simulation.displaced if options.verbose else simulation.displaced[:_LINES_SHOWN]
         add_displaced(page, chain)
         if len(simulation.displaced) > len(chain):
-            rest = f"… and {len(simulation.displaced) - len(chain):,} more (--verbose)"
+            rest = f"… and {len(simulation.displaced) - len(chain):,} more (-v -v)"
             page.paragraph(Span(rest, "dim"), indent=2 * INDENT)
     for budget in simulation.budgets:
         page.paragraph(*budget_phrase(budget), indent=INDENT, hanging=2)
@@ -131,4 +131,4 @@ def add_volumes_section(page: Page, verdict: Verdict, options: RenderOptions) ->
     for competition, nodes in shown:
         page.paragraph(strong(join_names(nodes, limit=_NAMES_SHOWN)), f"  {competition}", indent=2, hanging=2)
     if rest := len(groups) - len(shown):
-        page.paragraph(Span(f"… and {rest:,} more (--verbose)", "dim"), indent=2)
+        page.paragraph(Span(f"… and {rest:,} more (-v -v)", "dim"), indent=2)

@@ -34,7 +34,7 @@ def add_victims_section(page: Page, verdict: Verdict, options: RenderOptions) ->
         _add_table(page, verdict.victims[node], verdict, options)
     rest = len(nodes) - len(shown)
     if rest:
-        page.paragraph(Span(f"… and on {count(rest, 'more node')} (--verbose lists them)", "dim"), indent=2)
+        page.paragraph(Span(f"… and on {count(rest, 'more node')} (-v -v lists them)", "dim"), indent=2)
     add_equal_pods(page, verdict, options)
 
 
@@ -93,7 +93,7 @@ def _add_table(page: Page, victims: Sequence[Victim], verdict: Verdict, options:
         for victim in shown:
             _add_stacked(page, victim, verdict, options)
     if rest := len(victims) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more victim')} (--verbose lists them)", "dim"), indent=2)
+        page.paragraph(Span(f"… and {count(rest, 'more victim')} (-v -v lists them)", "dim"), indent=2)
 
 
 def _row(victim: Victim, verdict: Verdict, options: RenderOptions) -> tuple[Phrase, ...]:

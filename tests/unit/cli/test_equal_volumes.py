@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 def test_explain_tells_both_outcomes_and_exits_as_uncertain(kpreempt: Kpreempt, files: tuple[str, str]) -> None:
     pod, cluster = files
-    run = kpreempt("explain", "-f", pod, "--snapshot", cluster, "--exit-code", *NOW)
+    run = kpreempt("explain", "-f", pod, "--snapshot", cluster, "--exit-code", "-v", *NOW)
     assert run.returncode == 13
     said = " ".join(run.stdout.split())
     assert "But that is so in one order of equal volumes, which is random: in another it would land on n0." in said

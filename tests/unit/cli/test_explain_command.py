@@ -328,3 +328,36 @@ def test_a_page_has_the_nodes_drawn_and_leaves_the_json_as_it_is(kpreempt: Kpree
 def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
     run = kpreempt(*ASK, "--algorithm", "volcano-1.8", "-o", "html")
     assert (run.returncode, run.stderr.splitlines()[0]) == (2, "-o html: there is no format 'html'")
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "untold"),
+    [
+        pytest.param([], ["VICTIMS ", "WHY HERE", "More:  -v"], ["1 FILTER", "FILLED IN"], id="one screen by default"),
+        pytest.param(["-v"], ["1 FILTER", "FILLED IN", "3 other candidates"], ["More:"], id="every section"),
+        pytest.param(["-vv"], ["1 FILTER", "FILLED IN"], ["3 other candidates", "More:"], id="every node and step"),
+        pytest.param(
+            ["--verbose", "--verbose"],
+            ["1 FILTER", "FILLED IN"],
+            ["3 other candidates", "More:"],
+            id="by its long name",
+        ),
+    ],
+)
+def test_the_answer_is_as_long_as_asked_for(
+    kpreempt: Kpreempt, options: list[str], told: list[str], untold: list[str]
+) -> None:
+    said = kpreempt(*ASK, *options).stdout
+    assert [text for text in told if text not in said] == []
+    assert [text for text in untold if text in said] == []
+
+
+def test_in_brief_the_answer_is_a_line_that_names_the_victims(kpreempt: Kpreempt) -> None:
+    assert kpreempt(*ASK, "--brief").stdout == (
+        "shop/api-new preempts 2 pods on node-b and lands there; no budget is violated. "
+        "Victims: batch/report-29384-cmxwp and batch/thumbnails-29384-46jz8. [kube-1.36, 8 nodes, 31 pods]\n"
+    )
+
+
+def test_in_brief_and_at_length_contradict_each_other(kpreempt: Kpreempt) -> None:
+    assert kpreempt(*ASK, "--brief", "-v") == (2, "", "--brief and -v contradict each other\n")

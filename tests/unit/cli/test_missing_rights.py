@@ -129,7 +129,7 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
         "not be listed (403); the right to list priorityclasses.scheduling.k8s.io is missing"
     )
     stated = kpreempt("explain", *API, "--server", server.url, "--priority", "1000", "--exit-code")
-    assert (stated.returncode, "would evict 2 pods from node-b" in stated.stdout) == (UNCERTAIN, True)
+    assert (stated.returncode, "preempts 2 pods on node-b" in stated.stdout) == (UNCERTAIN, True)
     assert kpreempt("check", *API, "--server", server.url).returncode == BAD_INPUT
 
 

@@ -135,8 +135,8 @@ def preempting() -> Verdict:
 
 def test_the_sentence_comes_first_then_victims_with_their_budgets() -> None:
     page = parse(page_of(preempting()))
-    assert words_of(page.all("h1")[0]) == "shop/api evicts 1 pod"
-    assert "shop/api would evict 1 pod from node-b and land there" in words_of(page.all(class_="lead")[0])
+    assert words_of(page.all("h1")[0]) == "shop/api preempts 1 pod"
+    assert "shop/api preempts 1 pod on node-b and lands there" in words_of(page.all(class_="lead")[0])
     assert sections_of(page) == ["victims", "event", "nodes", "choice", "dry-run", "filter", "writes"]
     assert rows_of(section_of(page, "victims").all("table")[0]) == [
         ["shop/job-1", "20", "no owner", "12d", "no budget"]

@@ -97,18 +97,18 @@ def test_every_kind_of_change_has_words_of_its_own() -> None:
         pytest.param({"nodes": ["a", "b"]}, "lands on one of a and b; nothing is evicted", id="it lands on a tie"),
         pytest.param(
             {"outcome": "Preempts", "victims": ["shop/x"]},
-            "evicts shop/x from a; no budget is violated",
-            id="it evicts",
+            "preempts shop/x on a; no budget is violated",
+            id="it preempts",
         ),
         pytest.param(
             {"outcome": "PreemptsViolatingBudgets", "victims": ["shop/x"], "numPDBViolations": 1},
-            "evicts shop/x from a; 1 budget violation",
+            "preempts shop/x on a; 1 budget violation",
             id="it violates a budget",
         ),
         pytest.param(
             {"outcome": "Preempts", "victims": ["shop/x"], "nodes": ["b", "a"]},
-            "evicts pods from one of b and a; from a it would be shop/x, no budget is violated",
-            id="it evicts from one of several",
+            "preempts pods on one of b and a; on a shop/x, no budget is violated",
+            id="it preempts from one of several",
         ),
     ],
 )
@@ -147,13 +147,13 @@ def test_options_never_break_at_a_space_so_that_they_can_be_copied() -> None:
 
 def test_only_a_few_proposals_are_shown_unless_all_are_asked_for() -> None:
     verdict = never(*(proposal(Change(ChangeKind.WITHOUT_POD, f"shop/p{index}")) for index in range(6)))
-    assert "… and 2 more (--verbose)" in section(verdict)
+    assert "… and 2 more (-v -v)" in section(verdict)
     assert "6. remove pod shop/p5" in section(verdict, verbose=True)
 
 
 def test_changes_that_only_help_together_are_said_to() -> None:
     both = proposal(Change(ChangeKind.UNCORDON, "a"), Change(ChangeKind.WITHOUT_POD, "shop/x"))
-    assert "no single change is enough; with this it would land: 1. uncordon a, and remove pod shop/x" in section(
+    assert "no single change is enough; with this it lands: 1. uncordon a, and remove pod shop/x" in section(
         never(both)
     )
 

@@ -30,12 +30,12 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
     [
         pytest.param(
             InsufficientResources([CPU], pods=6),
-            "cpu: asks 2, free 500m of 4 (3.5 used by 6 pods)",
+            "cpu: requests 2, 500m free of 4 (3.5 used by 6 pods)",
             id="one resource is short",
         ),
         pytest.param(
             InsufficientResources([CPU, MEMORY], pods=1),
-            "cpu: asks 2, free 500m of 4 (3.5 used); memory: asks 1Gi, free 0 of 8Gi (8Gi used); 1 pod",
+            "cpu: requests 2, 500m free of 4 (3.5 used); memory: requests 1Gi, 0 free of 8Gi (8Gi used); 1 pod there",
             id="two resources are short",
         ),
         pytest.param(
@@ -43,22 +43,22 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(
             InsufficientResources([Shortfall("cpu", 2000, 500, 1000, exceeds_node=True)]),
-            "cpu: asks 2, the whole node has 1",
+            "cpu: requests 2, the whole node has 1",
             id="more than the node has",
         ),
         pytest.param(
             InsufficientResources([Shortfall("nvidia.com/gpu", 1, 0, 0, exceeds_node=True)]),
-            "nvidia.com/gpu: asks 1, the whole node has none",
+            "nvidia.com/gpu: requests 1, the whole node has none",
             id="a device that the node does not have",
         ),
         pytest.param(
             InsufficientResources([Shortfall("cpu", 1000, 5000, 4000)]),
-            "cpu: asks 1, free 0 of 4 (5 used)",
+            "cpu: requests 1, 0 free of 4 (5 used)",
             id="an overcommitted node has nothing free",
         ),
         pytest.param(
             InsufficientResources([Shortfall("memory", GI, 0, GI - 1)]),
-            "memory: asks 1Gi, free 1073741823 of 1073741823 (0 used)",
+            "memory: requests 1Gi, 1073741823 free of 1073741823 (0 used)",
             id="amounts that would look equal are exact",
         ),
         pytest.param(

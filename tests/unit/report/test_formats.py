@@ -103,7 +103,7 @@ def test_an_unknown_format_is_a_wrong_request() -> None:
 
 def test_markdown_has_the_answer_the_victims_the_event_and_folded_reasons() -> None:
     text = render([preempting()], "markdown", options=RenderOptions(now=NOW))
-    assert text.startswith("### `shop/api`: PreemptsViolatingBudgets\n\n**shop/api** would evict **1 pod** from")
+    assert text.startswith("### `shop/api`: PreemptsViolatingBudgets\n\n**shop/api** preempts **1 pod** on")
     row = next(line for line in text.splitlines() if "shop/web-1" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == ["`shop/web-1`", "10", "", "12d", "**web (0→-1) VIOLATED**"]
@@ -136,7 +136,7 @@ def test_in_markdown_no_name_is_markup(name: str, shown: str) -> None:
 )
 def test_in_markdown_text_no_name_is_markup(name: str, shown: str) -> None:
     verdict = msgspec.structs.replace(stuck(), pod=PodSummary("shop", name))
-    assert render([verdict], "markdown").splitlines()[2].startswith(f"{shown} **can never land**")
+    assert render([verdict], "markdown").splitlines()[2].startswith(f"{shown} **is unschedulable now**")
 
 
 def closed(schema: Any) -> Any:

@@ -87,8 +87,8 @@ def test_never_is_said_only_where_no_state_of_the_nodes_helps(
     verdict = decide(cluster, pod)
     assert (verdict.outcome, verdict.refused_for_good) == (Outcome.NEVER_LANDS, is_for_good)
     said = headline(cluster, pod)
-    assert ("can never land on these nodes" in said) == is_for_good
-    assert ("is unschedulable now" in said) != is_for_good
+    assert ("even when empty these nodes refuse it" in said) == is_for_good
+    assert "is unschedulable now" in said
     waiting = ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, pod])
     assert ("can never land" in pending(waiting)) == is_for_good
 
@@ -98,7 +98,7 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
     pod = make_pod("new", volumes=[missing])
     cluster = ClusterSnapshot(nodes=[make_node("a")])
     said = 'persistentvolumeclaim "nope" not found'
-    assert headline(cluster, pod) == f"shop/new is unschedulable now: {said}; evicting pods does not help."
+    assert headline(cluster, pod) == f"shop/new is unschedulable now: {said}; preemption doesn't help."
     verdict = decide(cluster, pod)
     assert verdict.message == f"0/1 nodes are available: {said}. not found"
     assert verdict.reason == ""
@@ -110,9 +110,9 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 @pytest.mark.parametrize(
     ("phase", "words"),
     [
-        pytest.param("Running", "shop/x runs on b. Created anew: shop/x would land on ", id="runs"),
-        pytest.param("Pending", "shop/x is on b. Created anew: shop/x would land on ", id="starts"),
-        pytest.param("Succeeded", "shop/x has finished on b. Created anew: shop/x would land on ", id="has finished"),
+        pytest.param("Running", "shop/x runs on b. Created anew: shop/x lands on ", id="runs"),
+        pytest.param("Pending", "shop/x is on b. Created anew: shop/x lands on ", id="starts"),
+        pytest.param("Succeeded", "shop/x has finished on b. Created anew: shop/x lands on ", id="has finished"),
     ],
 )
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:

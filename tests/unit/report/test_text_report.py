@@ -67,45 +67,46 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
         pytest.param(
             ClusterSnapshot(nodes=[make_node("node-a")]),
             incoming(),
-            "shop/api would land on node-a; nothing is evicted.",
+            "shop/api lands on node-a; nothing is evicted.",
             id="it fits",
         ),
         pytest.param(
             ClusterSnapshot(nodes=[make_node("node-a"), make_node("node-b")]),
             incoming(),
-            "shop/api would land on node-a or node-b; nothing is evicted. Both have the best score; the scheduler "
+            "shop/api lands on node-a or node-b; nothing is evicted. Both have the best score; the scheduler "
             "picks one at random.",
             id="it fits on equal nodes",
         ),
         pytest.param(
             ClusterSnapshot(nodes=[make_node("node-a"), make_node("node-b")]),
             incoming(nominated="node-b"),
-            "shop/api would land on the node that it is nominated to, node-b; nothing is evicted.",
+            "shop/api lands on the node that it is nominated to, node-b; nothing is evicted.",
             id="it fits where it is nominated",
         ),
         pytest.param(
             two_full_nodes(),
             incoming(),
-            "shop/api would evict 1 pod from node-a and land there; no budget is violated.",
+            "shop/api preempts 1 pod on node-a and lands there; no budget is violated.",
             id="it preempts",
         ),
         pytest.param(
             two_full_nodes(equal=True),
             incoming(),
-            "shop/api would evict 1 pod from node-a or node-b and land there; no budget is violated. Both are equal by "
+            "shop/api preempts 1 pod on node-a or node-b and lands there; no budget is violated. Both are equal by "
             "every rule; the scheduler picks one at random.",
             id="it preempts on one of equal nodes",
         ),
         pytest.param(
             two_full_nodes(make_budget("web", {"app": "web"}, 0)),
             incoming(),
-            "shop/api would evict 1 pod from node-a and land there; this violates budget shop/web.",
+            "shop/api preempts 1 pod on node-a and lands there; this violates budget shop/web.",
             id="it violates a budget",
         ),
         pytest.param(
             two_full_nodes(),
             incoming("64"),
-            "shop/api can never land on these nodes: both nodes are too small.",
+            "shop/api is unschedulable now: both nodes are too small; "
+            "preemption doesn't help: even when empty these nodes refuse it.",
             id="it is too large for every node",
         ),
         pytest.param(
@@ -118,17 +119,20 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
             ),
             incoming(),
             "shop/api is unschedulable now: of 3 nodes, 2 are too small and 1 has a taint that it does not "
-            "tolerate; evicting pods does not help.",
+            "tolerate; preemption doesn't help.",
             id="nodes refuse it for several reasons",
         ),
         pytest.param(
             two_full_nodes(),
             incoming(preemption_policy="Never"),
-            "shop/api lands nowhere: both nodes are too full; it may not evict: preemptionPolicy=Never.",
+            "shop/api is unschedulable now: both nodes are too full; it may not preempt: preemptionPolicy=Never.",
             id="it may not preempt",
         ),
         pytest.param(
-            ClusterSnapshot(), incoming(), "shop/api lands nowhere: the cluster has no nodes.", id="there are no nodes"
+            ClusterSnapshot(),
+            incoming(),
+            "shop/api is unschedulable now: the cluster has no nodes.",
+            id="there are no nodes",
         ),
         pytest.param(
             ClusterSnapshot(nodes=[make_node("node-a")]),
@@ -147,8 +151,8 @@ def test_an_uncertain_answer_says_so_and_what_it_would_be() -> None:
         decide(two_full_nodes(), incoming()), outcome=Outcome.UNCERTAIN, reason="claim shop/gpu is not evaluated"
     )
     assert first_sentences(verdict) == (
-        "What becomes of shop/api is uncertain: claim shop/gpu is not evaluated. Leaving that aside, it would evict "
-        "pods from node-a."
+        "What becomes of shop/api is uncertain: claim shop/gpu is not evaluated. Leaving that aside, it would preempt "
+        "pods on node-a."
     )
 
 
@@ -276,7 +280,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
     )
     text = report(verdict)
     assert first_sentences(verdict) == (
-        "shop/api is unschedulable now: claim shop/data is not bound; evicting pods does not help."
+        "shop/api is unschedulable now: claim shop/data is not bound; preemption doesn't help."
     )
     assert "1 FILTER    the pod is refused before any node is looked at" in text
 
@@ -301,8 +305,8 @@ def test_several_pods_end_with_a_table_of_all() -> None:
     summary = render(verdicts, "text").splitlines()[-3:]
     assert [line.split() for line in summary] == [
         ["POD", "NODE", "OUTCOME"],
-        ["shop/api", "node-a", "evicts", "1", "pod"],
-        ["shop/api", "-", "lands", "nowhere"],
+        ["shop/api", "node-a", "preempts", "1", "pod"],
+        ["shop/api", "-", "unschedulable", "now"],
     ]
 
 
@@ -318,4 +322,4 @@ def test_the_age_of_the_dump_and_the_version_are_shown() -> None:
         verdict.cluster, version="v1.36.3", taken_at=datetime(2026, 11, 20, tzinfo=UTC), age_seconds=3 * 3600
     )
     text = report(msgspec.structs.replace(verdict, cluster=cluster))
-    assert "2 nodes · 2 pods · v1.36.3 · as it was 3h ago · kube-1.36" in text
+    assert "2 nodes · 2 pods · v1.36.3 · read 3h ago · kube-1.36" in text

@@ -1,0 +1,85 @@
+"""The answer on one screen, whatever the verdict: its lines, their width, and that it says where it was cut."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from kpreempt.report import RenderOptions, render
+from kpreempt.report.explain.screen import LINES
+from kpreempt.report.options import Extent
+from kpreempt.verdict import Verdict
+from tests.conformance.cases import FIXTURES, read_lines
+from tests.conformance.comparison import batch_answers
+from tests.property.verdict_strategies import verdicts
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
+SUITES = sorted([*FIXTURES.glob("*.jsonl.gz"), *(FIXTURES.parent / "legacy").glob("*.jsonl.gz")])
+# Of each suite every so many scenarios.
+STEP = 4
+# What stands around the list of several pods.
+AROUND_A_LIST = 4
+
+laws = settings(
+    max_examples=40,
+    deadline=None,
+    phases=[Phase.generate, Phase.reuse],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def screen(verdicts: list[Verdict], width: int = 80, *, colour: bool = False) -> list[str]:
+    options = RenderOptions(width=width, now=NOW, extent=Extent.SCREEN, colour=colour)
+    return render(verdicts, "text", options=options).splitlines()
+
+
+@laws
+@given(verdict=verdicts(), width=st.sampled_from([60, 80, 120]))
+def test_any_verdict_fits_a_terminal_of_24_lines_with_the_prompt(verdict: Verdict, width: int) -> None:
+    lines = screen([verdict], width)
+    assert len(lines) <= LINES < 24
+    assert max(map(cell_len, lines)) <= width
+
+
+@laws
+@given(several=st.lists(verdicts(), min_size=2, max_size=12))
+def test_several_pods_take_a_line_each(several: list[Verdict]) -> None:
+    lines = screen(several)
+    assert len(lines) <= len(several) + AROUND_A_LIST
+    assert max(map(cell_len, lines)) <= 80
+
+
+@laws
+@given(verdict=verdicts())
+def test_colour_changes_no_letter_of_a_screen(verdict: Verdict) -> None:
+    coloured = screen([verdict], colour=True)
+    assert [ESCAPE_SEQUENCE.sub("", line) for line in coloured] == screen([verdict])
+
+
+@laws
+@given(several=st.lists(verdicts(), min_size=1, max_size=3))
+def test_in_brief_a_verdict_is_one_line(several: list[Verdict]) -> None:
+    brief = render(several, "text", options=RenderOptions(now=NOW, extent=Extent.LINE))
+    assert brief.count("\n") == len(several)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: f"{path.parent.name}-{path.name.partition('.jsonl')[0]}")
+def test_what_the_real_schedulers_decided_fits_a_screen(suite: Path, tmp_path: Path) -> None:
+    answers = batch_answers(list(read_lines(suite))[::STEP], tmp_path)
+    assert any("verdict" in answer for answer in answers)
+    for answer in answers:
+        if "verdict" not in answer:
+            continue
+        verdict = msgspec.convert(answer["verdict"], Verdict)
+        for width in (80, 120):
+            lines = screen([verdict], width)
+            assert len(lines) <= LINES
+            assert max(map(cell_len, lines)) <= width
