@@ -110,6 +110,12 @@ class Scheduler(Protocol):
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
 
+    def room_of_nodes(self, prepared: Any, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """How many pods like this one fit on each node one after the other, ``most`` at most; nodes with none left out.
+
+        ``None`` where it may matter to a node what is on others, or that is not known.
+        """
+
     def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority`` in the order in which they would go, the first first.
 

@@ -39,7 +39,8 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
     ``kind`` and ``name`` are the manifest object's; ``origin`` is ``Deployment shop/api``, or empty for a plain pod.
     ``document`` is the pod as its controller would send it to the API server. ``claims`` and ``owners`` are the claims
-    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted.
+    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted; where they
+    come ``in_order``, each is made once the one before it is ready.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     document: Document
     origin: str = ""
     replicas: int = 1
+    in_order: bool = False
     claims: list[Document] = []
     owners: list[Document] = []
     source: str = ""
@@ -183,6 +185,7 @@ class _Workload:
             origin=f"{self.kind} {self.namespace}/{self.name}",
             document=pod,
             replicas=self._replicas(),
+            in_order=self.kind == "StatefulSet" and self._holder.get("podManagementPolicy") != "Parallel",
             claims=claims,
             owners=owners,
             source=self._reader.source,

@@ -75,11 +75,25 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     feature_gates: Annotated[
         list[str], Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
     ] = []
+    replicas: Annotated[
+        int | None,
+        After("resources"),
+        Option(
+            "--replicas",
+            metavar="N",
+            min=1,
+            help="N of this pod, one after another; of a workload in the cluster N in addition to what it has.",
+        ),
+    ] = None
     node: Annotated[
         _Text,
         After("extensions"),
         Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one."),
     ] = None
+    capacity: Annotated[
+        bool,
+        Option("--capacity", help="How many more of this pod fit, and on which nodes, without evicting anybody."),
+    ] = False
     aftermath: Annotated[
         bool,
         Option(

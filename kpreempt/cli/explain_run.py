@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +12,7 @@ from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.questions import question_in_cluster, questions_of
+from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.cli.answering import Run, is_unfounded
@@ -29,6 +29,11 @@ from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kpreempt.analysis.algorithms import Scheduler
+    from kpreempt.analysis.explain.pods import GoesOn
+    from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
     from kpreempt.verdict.occupancy import Occupancy
 
@@ -68,9 +73,14 @@ def run_explain(request: ExplainRequest) -> int:
         namespace = request.namespace or usual
         cluster = _overridden(loaded.cluster, request, namespace)
         decode = object_decoder(scheduler.wanted)
+        workloads: list[WorkloadQuestion | None] = []
         if request.pod:
             found = pod_in_cluster(cluster, request.pod, namespace or DEFAULT_NAMESPACE)
             situation = question_in_cluster(found, overrides, decode)
+        elif _is_about_workloads(request, templates):
+            from kpreempt.analysis.workload.pods import workload_questions
+
+            situation, workloads = workload_questions(cluster, templates, overrides, decode, request.replicas)
         else:
             situation = questions_of(cluster, templates, overrides, decode)
     # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
@@ -86,10 +96,34 @@ def run_explain(request: ExplainRequest) -> int:
         proposes=True,
         simulates_on=request.aftermath,
         records_steps=request.verbose or any(output.format in WHOLE_FORMATS for output in run.outputs),
+        goes_on=_goes_on(situation, workloads, scheduler, request, ages or situation.cluster.taken_at or now, run),
         phases=run.stopwatch,
     )
     run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
+
+
+def _is_about_workloads(request: ExplainRequest, templates: Sequence[PodTemplate]) -> bool:
+    """Whether all pods of a template are asked about, and not only its first; ``--node`` asks about one pod."""
+    if request.replicas is not None:
+        return True
+    return not request.node and any(each.replicas > 1 or each.kind == "DaemonSet" for each in templates)
+
+
+def _goes_on(
+    situation: Asked,
+    workloads: Sequence[WorkloadQuestion | None],
+    scheduler: Scheduler,
+    request: ExplainRequest,
+    at: datetime,
+    run: Run,
+) -> GoesOn | None:
+    """What adds to a verdict what becomes of all pods of the workload, and how many more fit."""
+    if not request.capacity and not any(workloads):
+        return None
+    from kpreempt.analysis.workload.answer import going_on
+
+    return going_on(situation, workloads, scheduler, with_capacity=request.capacity, now=at, phases=run.stopwatch)
 
 
 def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +32,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption] = []
 
 
+GoesOn = Callable[[int, Verdict, Any], Verdict]
+
+
 def explain_pods(
     cluster: ClusterSnapshot,
     questions: Iterable[Question],
@@ -44,6 +47,7 @@ def explain_pods(
     proposes: bool = False,
     simulates_on: bool = False,
     records_steps: bool = True,
+    goes_on: GoesOn | None = None,
     phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
@@ -55,7 +59,8 @@ def explain_pods(
     ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
-    ``node_name``. ``phases`` is told what the time goes to.
+    ``node_name``. ``goes_on`` adds to each verdict what follows from it; it gets the place of the question and the
+    cluster as the scheduler has it. ``phases`` is told what the time goes to.
     """
     at = at or now
     if node_name:
@@ -64,7 +69,7 @@ def explain_pods(
         prepared = scheduler.prepare(cluster, now=at)
     verdicts = []
     within = timed_by_part(scheduler, phases)
-    for question in questions:
+    for place, question in enumerate(questions):
         verdict = explain_pod(
             cluster,
             question,
@@ -88,6 +93,8 @@ def explain_pods(
                 )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
+        if goes_on is not None:
+            verdict = goes_on(place, verdict, prepared)
         verdicts.append(verdict)
     return verdicts
 

@@ -103,6 +103,9 @@ class VolcanoOfPods:
         """Nothing: a session does not look at one node for its own sake."""
         raise NotImplementedError
 
+    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
+        """Not known: a session decides about whole jobs."""
+
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """Nothing: who goes depends on the whole session."""
         raise NotImplementedError

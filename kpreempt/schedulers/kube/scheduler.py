@@ -249,6 +249,13 @@ class KubeScheduler:
             return NodeEvaluation()
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
+    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """How many pods like this one each node holds (``room.py``), ``most`` at most."""
+        from kpreempt.schedulers.kube.room import room_of_nodes  # noqa: PLC0415 - few ask for it
+
+        framework = prepared.frameworks.get(pod.spec.scheduler_name)
+        return None if framework is None or self.extenders else room_of_nodes(framework, pod, most)
+
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority``, those that would go first first.
 

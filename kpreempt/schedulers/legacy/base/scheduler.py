@@ -121,6 +121,10 @@ class LegacyScheduler:
             return NodeEvaluation()
         return evaluate_node(self.version, self.filters, prepared, pod, node_info)
 
+    def room_of_nodes(self, prepared: Cluster, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """Not known: which of the filters look beyond their node is not written down."""
+        return None
+
     def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority``, those that would go first first.
 
