@@ -78,12 +78,21 @@ class Scheduler(Protocol):
     def settings(self) -> Settings:
         """What of its settings counts for its queue and for controllers."""
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
+    def prepare(
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Any = None,
+        expects_alike: bool = False,
+    ) -> Any:
         """Make a cluster ready for any number of pods.
 
         ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
         they do in a cluster that runs. ``before`` is what this scheduler made, with the same ``is_queued``, of a
         cluster from which this one differs in its pods and budgets only: what is the same need not be done again.
+        It ``expects_alike`` where many pods like the first one will be asked about, as such clusters follow.
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:

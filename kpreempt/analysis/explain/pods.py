@@ -66,7 +66,7 @@ def explain_pods(
     if node_name:
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=at)
+        prepared = scheduler.prepare(cluster, now=at, expects_alike=goes_on is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
     for place, question in enumerate(questions):

@@ -61,7 +61,13 @@ class VolcanoOfPods:
         self._decode = decode
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Prepared | None = None,
+        expects_alike: bool = False,
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""
         return Prepared(cluster, now)

@@ -51,7 +51,7 @@ def going_on(
         workload = workloads[place] if workloads else None
         if workload is not None:
             with phases.phase("workload"):
-                answer, assumed = workload_answer(asked.cluster, workload, scheduler, prepared, now=now)
+                answer, assumed = workload_answer(asked.cluster, workload, scheduler, prepared, first=verdict, now=now)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
@@ -71,20 +71,23 @@ def workload_answer(
     prepared: Any,
     *,
     now: datetime,
+    first: Verdict | None = None,
 ) -> tuple[Workload, list[Assumption]]:
     """What becomes of the pods, one after the other, and what is assumed of any of them.
 
-    Where the scheduler's choice between equals may come to other numbers, other choices are tried, too.
+    ``first`` is the verdict on the first, where it is known. Where the scheduler's choice between equals may come to
+    other numbers, other choices are tried, too.
     """
     placing = Placing(cluster, scheduler, prepared, now)
-    placed = list(placing.place(question.pods, stops_at_pending=question.in_order))
+    placed = list(placing.place(question.pods, first=first, stops_at_pending=question.in_order))
     assumptions = dict.fromkeys(each for one in placed if one.verdict is not None for each in one.verdict.assumptions)
     told = _totals(question, placed)
     others: list[Totals] = []
     if _hangs_on_choices(question, placed, scheduler, prepared):
         for choose in CHOICES[1:]:
             again = Placing(cluster, scheduler, prepared, now, choose)
-            other = _totals(question, list(again.place(question.pods, stops_at_pending=question.in_order)))
+            told_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
+            other = _totals(question, list(told_again))
             others += [other] if other not in (told, *others) else []
         assumptions[_by_chance(question, placed, others)] = None
     if any(_claims_unbound(each.pod, cluster) for each in placed[:-1]):

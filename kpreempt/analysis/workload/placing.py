@@ -67,20 +67,23 @@ class Placing:
         self._remembers = remembers
         self._pods = {pod.key: pod for pod in cluster.pods}
         self._ready = {pod.key for pod in cluster.pods if is_serving(pod)}
-        self._budgets = Budgets(cluster, self._ready)
+        self._budgets = Budgets(cluster, self._ready, workloads_change=False)
         self._quotas = Quotas(cluster)
         # What came of pods that found no node since the cluster changed, by what the scheduler sees of them.
         self._failed: dict[bytes, Verdict] = {}
         # How often each budget was violated.
         self.violations: dict[str, int] = {}
 
-    def place(self, pods: Sequence[Pod], *, stops_at_pending: bool = False) -> Iterator[Placed]:
+    def place(
+        self, pods: Sequence[Pod], *, first: Verdict | None = None, stops_at_pending: bool = False
+    ) -> Iterator[Placed]:
         """What comes of each; pods that are in the cluster, pending, are put as they are.
 
-        Where it ``stops_at_pending``, those after the first that finds no node are not looked at.
+        ``first`` is the verdict on the first pod where it is known. Where it ``stops_at_pending``, those after the
+        first that finds no node are not looked at.
         """
-        for pod in pods:
-            placed = self._place(pod)
+        for number, pod in enumerate(pods):
+            placed = self._place(pod, first if number == 0 else None)
             yield placed
             if stops_at_pending and placed.branch is None:
                 return
@@ -92,14 +95,15 @@ class Placing:
             self._cluster, pods=list(self._pods.values()), pod_disruption_budgets=self._budgets.now
         )
 
-    def _place(self, pod: Pod) -> Placed:
+    def _place(self, pod: Pod, verdict: Verdict | None = None) -> Placed:
         is_new = pod.key not in self._pods
         if is_new:
             _, message = self._quotas.ask(pod)
             if message:
                 return Placed(pod, None, refused=message)
             self._quotas.join(pod)
-        verdict = self._decide(pod)
+        if verdict is None:
+            verdict = self._decide(pod)
         if verdict.outcome not in FINDS_A_NODE:
             return Placed(pod, verdict)
         branches = branches_of(verdict, self._kind_of)

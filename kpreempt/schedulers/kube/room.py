@@ -23,7 +23,7 @@ def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int
     state = CycleState(records_steps=False)
     try:
         names, status, _ = framework.run_pre_filter(state, pod)
-        if not looks_at_nodes_alone(framework, state):
+        if not framework.looks_at_nodes_alone(state):
             return None
         if not status.is_success:
             return {}
@@ -46,14 +46,3 @@ def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int
     except FrameworkError:
         return None
     return found
-
-
-def looks_at_nodes_alone(framework: Framework, state: CycleState) -> bool:
-    """Whether what each filter that runs says of a node hangs on that node and its pods only.
-
-    ``state`` is the one after PreFilter.
-    """
-    skipped = state.skip_filter_plugins
-    return all(plugin.is_local or plugin.name in skipped for plugin in framework.plugins.filters) and not any(
-        plugin.has_extensions and plugin.name not in skipped for plugin in framework.plugins.pre_filters
-    )

@@ -140,7 +140,13 @@ class KubeScheduler:
         return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Prepared | None = None,
+        expects_alike: bool = False,
     ) -> Prepared:
         """Put pods on nodes and make the plugins.
 
@@ -148,7 +154,8 @@ class KubeScheduler:
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
         knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
         this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed; and if
-        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``).
+        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``); where it
+        ``expects_alike`` pods on clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
         if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
@@ -162,6 +169,8 @@ class KubeScheduler:
             memory = before.memory(profile) if before and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
+            elif expects_alike:
+                memory = Memory(expects_alike=True)
             framework = Framework(build_plugins(profile, handle, self.registry), state, memory)
             handle.framework = framework
             if tables is not None:

@@ -71,7 +71,13 @@ class LegacyScheduler:
         return not self.extenders
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Cluster | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Cluster | None = None,
+        expects_alike: bool = False,
     ) -> Cluster:
         """Put pods on nodes, all anew.
 
