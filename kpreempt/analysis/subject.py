@@ -14,6 +14,7 @@ from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,
     PodTemplate,
     joined,
+    kind_of,
     pods_of,
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
@@ -89,7 +90,7 @@ def select(templates: Sequence[PodTemplate], wanted: str) -> list[PodTemplate]:
     kind, slash, name = wanted.partition("/")
     if not slash or not kind or not name:
         raise UsageError(f'"{wanted}" does not select an object', hint="KIND/NAME, such as deployment/api")
-    found = [each for each in templates if each.name == name and _is_kind(kind, each.kind)]
+    found = [each for each in templates if each.name == name and kind_of(kind) == each.kind]
     if not found:
         there = [f"{each.kind.lower()}/{each.name}" for each in templates]
         near = difflib.get_close_matches(f"{kind.lower()}/{name}", there, n=1)
@@ -168,7 +169,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
 def pod_name(text: str) -> str:
     """The name that ``NAME`` or ``pod/NAME`` gives. Raises ``UsageError`` for another kind."""
     kind, slash, name = text.rpartition("/")
-    if slash and not _is_kind(kind, "Pod"):
+    if slash and kind_of(kind) != "Pod":
         raise UsageError(f'"{text}" is not a pod', hint=f"pod/{name}, or -f FILE for a manifest")
     return name
 
@@ -203,8 +204,3 @@ def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoun
     names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
     near = difflib.get_close_matches(name, names, n=3)
     return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=", ".join(near))
-
-
-def _is_kind(text: str, kind: str) -> bool:
-    text = text.partition(".")[0].lower()
-    return text in (kind.lower(), f"{kind.lower()}s", *WORKLOAD_KINDS.get(kind, ()))

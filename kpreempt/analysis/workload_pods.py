@@ -56,6 +56,13 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
+def kind_of(text: str) -> str:
+    """The kind that ``deploy``, ``deployments`` or ``Deployment.apps`` means, as kubectl has it; empty for others."""
+    text = text.partition(".")[0].lower()
+    found = (kind for kind, names in WORKLOAD_KINDS.items() if text in (kind.lower(), f"{kind.lower()}s", *names))
+    return next(found, "")
+
+
 def is_volcano_job(document: Document) -> bool:
     """Whether an object is a ``Job`` of Volcano's group, in whatever version."""
     version = document.get("apiVersion")

@@ -15,6 +15,7 @@ from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
 from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from kpreempt.analysis.algorithms import Scheduler
     from kpreempt.analysis.explain.pods import GoesOn
+    from kpreempt.analysis.workload.in_cluster import WorkloadName
     from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
     from kpreempt.verdict.occupancy import Occupancy
@@ -64,7 +66,15 @@ def run_explain(request: ExplainRequest) -> int:
     usual = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, usual)
-    loaded = run.load(live, asked.wanted, additions=request.additions, with_events=False)
+    named = _named(request, request.namespace or usual or DEFAULT_NAMESPACE)
+    loaded = run.load(
+        live,
+        asked.wanted,
+        additions=request.additions,
+        with_events=False,
+        keeps=named.is_of if named is not None else None,
+        with_cron_jobs=named is not None and named.kind == "CronJob",
+    )
     configured = asked.on(loaded.cluster)
     scheduler = configured.scheduler
     if request.aftermath:
@@ -74,9 +84,19 @@ def run_explain(request: ExplainRequest) -> int:
         cluster = _overridden(loaded.cluster, request, namespace)
         decode = object_decoder(scheduler.wanted)
         workloads: list[WorkloadQuestion | None] = []
-        if request.pod:
-            found = pod_in_cluster(cluster, request.pod, namespace or DEFAULT_NAMESPACE)
+        if named is not None:
+            from kpreempt.analysis.workload.in_cluster import questions_in_cluster
+
+            situation, workloads = questions_in_cluster(
+                cluster, named, loaded.documents, overrides, decode, request.replicas
+            )
+        elif request.pod:
+            found = pod_in_cluster(cluster, *_pod_named(request, namespace or DEFAULT_NAMESPACE))
             situation = question_in_cluster(found, overrides, decode)
+            if request.replicas is not None or request.capacity:
+                from kpreempt.analysis.workload.pods import more_of
+
+                situation, workloads = more_of(found, cluster, situation, request.replicas)
         elif _is_about_workloads(request, templates):
             from kpreempt.analysis.workload.pods import workload_questions
 
@@ -101,6 +121,28 @@ def run_explain(request: ExplainRequest) -> int:
     )
     run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
+
+
+def _named(request: ExplainRequest, namespace: str) -> WorkloadName | None:
+    """The workload of the cluster that is named, if it is one and no pod."""
+    text = "/".join(filter(None, (request.pod, request.name)))
+    kind, slash, name = text.rpartition("/")
+    if not slash or kind_of(kind) in ("", "Pod"):
+        return None
+    from kpreempt.analysis.workload.in_cluster import workload_name
+
+    return workload_name(kind_of(kind), namespace, name)
+
+
+def _pod_named(request: ExplainRequest, namespace: str) -> tuple[str, str]:
+    """The pod that is named, and its namespace. Raises ``UsageError`` where two are given."""
+    text = "/".join(filter(None, (request.pod, request.name)))
+    first, slash, name = text.rpartition("/")
+    if not slash or kind_of(first):
+        return text, namespace
+    if request.namespace and request.namespace != first:
+        raise UsageError(f"the namespace is given twice: {first} and -n {request.namespace}")
+    return name, first
 
 
 def _is_about_workloads(request: ExplainRequest, templates: Sequence[PodTemplate]) -> bool:
@@ -150,6 +192,8 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
             "--set": request.settings,
             "--budget": request.budgets,
             "--node": request.node,
+            "--replicas": request.replicas,
+            "--capacity": request.capacity or None,
             "--aftermath": request.aftermath or None,
             "--policy-config": request.policy_config,
             "--feature-gates": request.feature_gates,

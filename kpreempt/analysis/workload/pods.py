@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Asked, Decode, questions_of
-from kpreempt.analysis.subject import pending_again
+from kpreempt.analysis.subject import InCluster, pending_again
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
@@ -69,6 +69,28 @@ def workload_questions(
             else None
         )
     return Asked(asked.cluster, first), found
+
+
+def more_of(
+    found: InCluster, cluster: ClusterSnapshot, asked: Asked, replicas: int | None
+) -> tuple[Asked, list[WorkloadQuestion | None]]:
+    """The question about ``replicas`` of a pod of the cluster, the pod itself first where it waits for a node.
+
+    Where it has one, they come beside it: ``asked``, which is about it as if it were new, is asked about one more then.
+    """
+    question = asked.questions[0]
+    pod = question.pod
+    if found.changes:
+        asked = Asked(cluster, [question])
+        pod = next(copies_of(pod, {each.key for each in cluster.pods}))
+        question = msgspec.structs.replace(question, pod=pod, found=None, admission=question.admission[1:])
+    if replicas is None:
+        return Asked(asked.cluster, [question]), []
+    taken = {each.key for each in asked.cluster.pods} | {pod.key}
+    pods = [pod, *islice(copies_of(pod, taken), replicas - 1)]
+    which = Which.MORE if found.changes else Which.NEW
+    workload = WorkloadQuestion(workload=f"Pod {found.found.key}", which=which, pods=pods)
+    return Asked(asked.cluster, [question]), [workload]
 
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
