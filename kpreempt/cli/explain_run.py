@@ -224,6 +224,8 @@ def _check(request: ExplainRequest) -> None:
         raise UsageError("no pod is given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
     if len(given) > 1:
         raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
+    if request.name and not kind_of(request.pod or ""):
+        raise UsageError(f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}")
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
