@@ -1,6 +1,6 @@
 """Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
 
-``python -m tests.generated [--check]``: the examples in README.md and docs/volcano.md, the tables in
+``python -m tests.generated [--check]``: the examples in README.md, docs/volcano.md and docs/workloads.md, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
 completions, the table of rules in docs/gate.md, and the JSON Schema of a verdict.
 """
@@ -27,7 +27,7 @@ from tests.version_answers import document as versions_document
 
 ROOT = Path(__file__).parent.parent
 # Files with examples.
-SHOWING = (ROOT / "README.md", ROOT / "docs" / "volcano.md")
+SHOWING = (ROOT / "README.md", ROOT / "docs" / "volcano.md", ROOT / "docs" / "workloads.md")
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
 GATE = ROOT / "docs" / "gate.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"

@@ -16,12 +16,13 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES, behaviour, version_of
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
-from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
+from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.queues.interface import SchedulingQueue
+    from kpreempt.verdict import Standing
 
 # What a line of ``batch`` means that names none.
 DEFAULT_ALGORITHM = NEWEST_ALGORITHM

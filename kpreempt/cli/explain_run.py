@@ -9,7 +9,6 @@ import msgspec
 
 from kpreempt.analysis.algorithms import ALGORITHMS, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_version import AUTO
-from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
     from kpreempt.verdict.occupancy import Occupancy
+    from kpreempt.verdict.workload import Totals
 
 _EXIT_CODES = {
     Outcome.LANDS: 0,
@@ -225,7 +225,9 @@ def _check(request: ExplainRequest) -> None:
     if len(given) > 1:
         raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
     if request.name and not kind_of(request.pod or ""):
-        raise UsageError(f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}")
+        raise UsageError(
+            f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}"
+        )
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     single_use_of_stdin({"-f": request.files, "--snapshot": request.snapshots, "--with": request.additions})
@@ -289,6 +291,10 @@ def _check_quantity(option: str, text: str, example: str) -> None:
 
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest, namespace: str) -> ClusterSnapshot:
+    if not (request.without or request.cordons or request.uncordons or request.budgets):
+        return cluster
+    from kpreempt.analysis.explain.overrides import changed
+
     return changed(
         cluster,
         namespace,
@@ -308,10 +314,26 @@ def _exit_code(verdicts: list[Verdict], request: ExplainRequest, run: Run) -> in
 
 
 def _outcome_code(verdict: Verdict) -> int:
-    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another."""
+    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another.
+
+    Of all pods that are asked about, and of whatever the scheduler's choices between equals came to.
+    """
+    if verdict.workload is not None:
+        return max(_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others))
     choices = verdict.volume_choices
     if choices is not None and (
         not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
     ):
         return _EXIT_CODES[Outcome.UNCERTAIN]
     return _EXIT_CODES[verdict.worst_outcome]
+
+
+def _totals_code(totals: Totals) -> int:
+    """The code of the worst outcome among replicas."""
+    worst = (
+        (totals.uncertain, Outcome.UNCERTAIN),
+        (totals.pending or totals.refused, Outcome.NEVER_LANDS),
+        (totals.violations, Outcome.PREEMPTS_VIOLATING_BUDGETS),
+        (totals.preempts, Outcome.PREEMPTS),
+    )
+    return _EXIT_CODES[next((outcome for number, outcome in worst if number), Outcome.LANDS)]

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.explain.overrides import check_node
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -64,6 +63,8 @@ def explain_pods(
     """
     at = at or now
     if node_name:
+        from kpreempt.analysis.explain.overrides import check_node  # noqa: PLC0415 - few ask about a node
+
         check_node(cluster, node_name)
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at, expects_alike=goes_on is not None)

@@ -12,7 +12,6 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending, ask_extenders
@@ -28,8 +27,6 @@ from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
     Profile,
     build_plugins,
@@ -46,13 +43,13 @@ from kpreempt.verdict import (
     NodeEvaluation,
     Outcome,
     PodSummary,
-    Standing,
     Verdict,
 )
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.extender_protocol import ExtenderSettings
+    from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.kube.bulk import LatestTable
+    from kpreempt.verdict import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
@@ -270,6 +267,9 @@ class KubeScheduler:
 
         Raises ``KeyError`` for a node that is not there.
         """
+        from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.preemption.standing import rank_victims  # noqa: PLC0415
+
         cluster = prepared.cluster
         budgets = BudgetIndex(
             cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behaviour.stops_at_violated_budget

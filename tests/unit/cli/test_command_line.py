@@ -66,7 +66,7 @@ def test_version(kpreempt: Kpreempt) -> None:
         ),
         pytest.param(
             ["explain", "\x1b[31mx", "y"],
-            "\"\\x1b[31mx\" is not a kind of workload\n  try: pod y, deploy y\n",
+            '"\\x1b[31mx" is not a kind of workload\n  try: pod y, deploy y\n',
             id="an argument too many",
         ),
         pytest.param(
