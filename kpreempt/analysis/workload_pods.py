@@ -206,8 +206,10 @@ class _Workload:
     def _replicas(self) -> int:
         if self.kind in ("DaemonSet", "PodTemplate"):
             return 1
-        key = "parallelism" if self.kind in ("Job", "CronJob") else "replicas"
-        return self._reader.count(self._holder, key, 1)
+        if self.kind not in ("Job", "CronJob"):
+            return self._reader.count(self._holder, "replicas", 1)
+        parallelism = self._reader.count(self._holder, "parallelism", 1)
+        return min(parallelism, self._reader.count(self._holder, "completions", parallelism))
 
     def _of_deployment(self, pod: Document) -> tuple[list[Document], list[Document]]:
         """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""

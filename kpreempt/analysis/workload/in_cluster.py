@@ -91,9 +91,15 @@ def questions_in_cluster(
         return _of_template(cluster, workload, document, overrides, decode, replicas)
     model = max(waiting or there or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
     made = _Maker(workload, model, own, cluster, decode)
+    if workload.kind == "DaemonSet" and replicas is not None:
+        raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
     lacking = made.lacking(_desired(record, document), there)
     asked_for = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
     which = Which.MISSING if asked_for and replicas is None else Which.MORE
+    if workload.kind == "DaemonSet" and not asked_for:
+        # More than one on a node there never is.
+        hint = f"pod/{model.metadata.name} explains that one as if it were new"
+        raise UsageError(f"{workload} has a pod on each of its nodes already", hint=hint)
     pods = asked_for or list(made.more(1))
     cluster = made.with_claims(pods)
     told = []
@@ -133,6 +139,9 @@ def _of_template(
         return workload_questions(cluster, templates, overrides, decode, None)
     asked, found = workload_questions(cluster, templates, overrides, decode, wanted)
     which = Which.MISSING if replicas is None and templates[0].replicas else Which.MORE
+    if workload.kind == "CronJob" and replicas is None:
+        # Each of its Jobs makes its own.
+        which = Which.NEW
     return asked, [each and msgspec.structs.replace(each, which=which, running=0) for each in found]
 
 

@@ -12,6 +12,7 @@ from kpreempt.analysis.questions import Asked, Decode, questions_of
 from kpreempt.analysis.subject import InCluster, pending_again
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict.workload import Asked as Which
@@ -41,8 +42,10 @@ def workload_questions(
     """The question for the first pod of each template, and for those of several pods that about all of them.
 
     ``replicas`` is how many of each are asked for, ``None`` where the template says it. Raises what ``questions_of``
-    raises.
+    raises, and ``UsageError`` where a DaemonSet is to have so many.
     """
+    if replicas is not None and any(template.kind == "DaemonSet" for template in templates):
+        raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
     wanted = [template.replicas if replicas is None else replicas for template in templates]
     expanded = [
         _one_by_one(template, number) if _are_named_apart(template) else [template]
@@ -56,7 +59,7 @@ def workload_questions(
         own = list(islice(questions, sum(islice(sizes, len(group)))))
         first.append(own[0])
         pods = [each.pod for each in own]
-        if len(group) == 1 and (template.kind != "DaemonSet" or replicas is not None):
+        if len(group) == 1 and template.kind != "DaemonSet":
             pods = [own[0].pod, *islice(copies_of(own[0].pod, names), number - 1)]
         found.append(
             WorkloadQuestion(

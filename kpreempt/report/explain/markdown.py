@@ -76,7 +76,7 @@ def _workload(verdict: Verdict) -> list[str]:
         rows = [[code(each.node), f"{each.replicas:,}", f"{each.evictions:,}"] for each in workload.nodes]
         blocks += [f"### {escaped(workload.workload)}", emphasised(headline_of(workload))]
         blocks += [table(("Node", "Replicas", "Evictions"), rows, ("left", "right", "right"))] if rows else []
-        blocks += [fenced(f"{each.replicas} pending: {each.message}") for each in workload.pending]
+        blocks += [fenced(f"{each.replicas} without a node: {each.message}") for each in workload.pending]
     if (capacity := verdict.capacity) is not None:
         from kpreempt.report.explain.capacity import capacity_phrase  # noqa: PLC0415 - rare
 

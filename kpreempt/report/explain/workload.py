@@ -39,7 +39,7 @@ def add_workload_section(page: Page, workload: Workload, options: RenderOptions)
     page.labelled(Span("REPLICAS", "heading"), *_nodes(workload), column=LABEL_COLUMN)
     shown = workload.pending if options.verbose else workload.pending[:_MESSAGES_SHOWN]
     for each in shown:
-        page.labelled("", f"{count(each.replicas, 'replica')} pending: {each.message}", column=LABEL_COLUMN)
+        page.labelled("", f"{each.replicas:,} without a node: {each.message}", column=LABEL_COLUMN)
     if rest := len(workload.pending) - len(shown):
         page.labelled("", Span(f"… and {count(rest, 'more message')} (--verbose)", "dim"), column=LABEL_COLUMN)
     page.labelled("", Span(_definition(workload), "dim"), column=LABEL_COLUMN)
@@ -86,7 +86,7 @@ def _lead(workload: Workload, totals: Totals, whole: str) -> str:
     which = {Asked.NEW: "", Asked.MISSING: "missing ", Asked.MORE: "more "}[workload.asked]
     if workload.replicas == 1:
         return f"1 {which}replica "
-    return f"all {workload.replicas:,} {which}replicas "
+    return f"{'both' if workload.replicas == 2 else f'all {workload.replicas:,}'} {which}replicas "
 
 
 def _replicas(workload: Workload) -> str:
@@ -159,8 +159,11 @@ def _nodes(workload: Workload) -> Phrase:
 
 
 def _definition(workload: Workload) -> str:
-    chance = f"; {workload.ties:,} of them by one of the scheduler's equal choices" if workload.ties else ""
+    running = f"{count(workload.running, 'pod')} on nodes already; " if workload.running else ""
+    chance = (
+        f"; {workload.ties:,} of {workload.replicas:,} by one of the scheduler's equal choices" if workload.ties else ""
+    )
     return (
-        "one after the other, victims gone before the next; other pending pods are not tried,"
+        f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
         f" nothing comes in a victim's place{chance}"
     )
