@@ -29,6 +29,7 @@ __all__ = [
     "Subjects",
     "for_nodes",
     "in_namespace",
+    "kinds_not_needed",
     "pending_again",
     "pod_from_flags",
     "pod_in_cluster",
@@ -38,6 +39,15 @@ __all__ = [
     "set_aside_namesakes",
     "subjects_of",
 ]
+
+
+_OF_VOLUMES = frozenset(
+    {
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "VolumeAttachment"),
+        *("CSINode", "CSIDriver", "CSIStorageCapacity"),
+    }
+)
+_HARMLESS_SOURCES = frozenset({"name", "emptyDir", "configMap", "secret", "projected", "downwardAPI", "hostPath"})
 
 
 class Subjects(msgspec.Struct, frozen=True):
@@ -117,6 +127,24 @@ def pod_from_flags(
         spec["priorityClassName"] = priority_class
     document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
     return PodTemplate(kind="Pod", name=name, namespace=namespace, document=document)
+
+
+def kinds_not_needed(templates: Sequence[PodTemplate]) -> frozenset[str]:
+    """The kinds that cannot matter to where new pods of these templates land, nor to whom they evict.
+
+    Volumes, claims and what drivers say of them matter to pods with volumes that are mounted from outside: the filters
+    that read these kinds let all others pass, whoever else has such volumes. A kind of source that is not known counts
+    as one that is.
+    """
+    is_without = all(not template.claims and _harmless_volumes(template.document.get("spec")) for template in templates)
+    return _OF_VOLUMES if templates and is_without else frozenset()
+
+
+def _harmless_volumes(spec: object) -> bool:
+    volumes = spec.get("volumes") or [] if isinstance(spec, dict) else None
+    return isinstance(volumes, list) and all(
+        isinstance(each, dict) and each.keys() <= _HARMLESS_SOURCES for each in volumes
+    )
 
 
 def in_namespace(template: PodTemplate, namespace: str) -> PodTemplate:

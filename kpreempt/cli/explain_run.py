@@ -12,7 +12,7 @@ from kpreempt.analysis.cluster_version import AUTO
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
 from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
+from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.cli.answering import Run, is_unfounded
@@ -23,6 +23,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
+from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report import FORMATS
 from kpreempt.report.document import document_of
 from kpreempt.snapshot import object_decoder, parse_yaml_value
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kpreempt.analysis.workload.in_cluster import WorkloadName
     from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
+    from kpreempt.cli.schedulers import AskedScheduler
     from kpreempt.verdict.occupancy import Occupancy
     from kpreempt.verdict.workload import Totals
 
@@ -74,6 +76,7 @@ def run_explain(request: ExplainRequest) -> int:
         with_events=False,
         keeps=named.is_of if named is not None else None,
         with_cron_jobs=named is not None and named.kind == "CronJob",
+        unneeded=_unneeded(request, templates, asked),
     )
     configured = asked.on(loaded.cluster)
     scheduler = configured.scheduler
@@ -121,6 +124,17 @@ def run_explain(request: ExplainRequest) -> int:
     )
     run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
+
+
+def _unneeded(request: ExplainRequest, templates: Sequence[PodTemplate], asked: AskedScheduler) -> frozenset[str]:
+    """The kinds of a live cluster that cannot matter to the pods of manifests or of amounts.
+
+    What plugins of one's own and extenders look at is not known, ``--set`` may give a pod anything, and those that come
+    in victims' places may have any volumes.
+    """
+    is_open = request.settings or request.aftermath or request.scheduler_config or any(request.extensions)
+    is_open = is_open or asked.wanted != NOTHING_WANTED
+    return frozenset() if is_open else kinds_not_needed(templates)
 
 
 def _named(request: ExplainRequest, namespace: str) -> WorkloadName | None:
