@@ -34,6 +34,8 @@ from kpreempt.verdict.workload import (
 # after the other, up to so many in all.
 MOST_ON_NODE = 10_000
 MOST_ONE_BY_ONE = 500
+# So many pods are put to the scheduler once more with other choices.
+MOST_TRIED_AGAIN = 100
 
 
 def going_on(
@@ -84,7 +86,7 @@ def workload_answer(
     told = _totals(question, placed)
     others: list[Totals] = []
     if _hangs_on_choices(question, placed, scheduler, prepared):
-        for choose in CHOICES[1:]:
+        for choose in CHOICES[1:] if len(question.pods) <= MOST_TRIED_AGAIN else ():
             again = Placing(cluster, scheduler, prepared, now, choose)
             told_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
             other = _totals(question, list(told_again))
