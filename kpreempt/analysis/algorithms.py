@@ -16,12 +16,13 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.versions import NEWEST_ALGORITHM, PREFIX, RELEASES, behaviour, version_of
 from kpreempt.schedulers.queue_rules import NO_RULES, QueueRules
 from kpreempt.schedulers.settings import Settings
-from kpreempt.verdict import Assumption, NodeEvaluation, Standing, Verdict
+from kpreempt.verdict import Assumption, NodeEvaluation, Verdict
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import Connect
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.queues.interface import SchedulingQueue
+    from kpreempt.verdict import Standing
 
 # What a line of ``batch`` means that names none.
 DEFAULT_ALGORITHM = NEWEST_ALGORITHM
@@ -78,12 +79,21 @@ class Scheduler(Protocol):
     def settings(self) -> Settings:
         """What of its settings counts for its queue and for controllers."""
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
+    def prepare(
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Any = None,
+        expects_alike: bool = False,
+    ) -> Any:
         """Make a cluster ready for any number of pods.
 
         ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
         they do in a cluster that runs. ``before`` is what this scheduler made, with the same ``is_queued``, of a
         cluster from which this one differs in its pods and budgets only: what is the same need not be done again.
+        It ``expects_alike`` where many pods like the first one will be asked about, as such clusters follow.
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
@@ -109,6 +119,12 @@ class Scheduler(Protocol):
 
     def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
+
+    def room_of_nodes(self, prepared: Any, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """How many pods like this one fit on each node one after the other, ``most`` at most; nodes with none left out.
+
+        ``None`` where it may matter to a node what is on others, or that is not known.
+        """
 
     def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority`` in the order in which they would go, the first first.

@@ -44,10 +44,11 @@ class Decode(Protocol):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Questions, and the cluster in which they are asked."""
+    """Questions, and the cluster in which they are asked; ``sizes`` are how many questions each template has."""
 
     cluster: ClusterSnapshot
     questions: list[Question]
+    sizes: list[int] = []
 
 
 class _Unadmitted(msgspec.Struct, frozen=True):
@@ -70,9 +71,12 @@ def questions_of(
     Raises what ``override_pod``, ``decode`` and ``admit`` raise.
     """
     pods: list[_Unadmitted] = []
+    sizes = []
     for template in templates:
         document = override_pod(template.document, overrides)
-        pods += _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
+        expanded = _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
+        sizes.append(len(expanded))
+        pods += expanded
     cluster, namesakes = set_aside_namesakes(cluster, (each.pod.key for each in pods))
     new_claims = _unknown_claims(cluster, [claim for each in pods for claim in each.claims])
     cluster = msgspec.structs.replace(
@@ -99,7 +103,7 @@ def questions_of(
                 ],
             )
         )
-    return Asked(cluster, questions)
+    return Asked(cluster, questions, sizes)
 
 
 def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> Asked:

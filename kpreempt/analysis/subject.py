@@ -14,6 +14,7 @@ from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,
     PodTemplate,
     joined,
+    kind_of,
     pods_of,
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
@@ -28,6 +29,7 @@ __all__ = [
     "Subjects",
     "for_nodes",
     "in_namespace",
+    "kinds_not_needed",
     "pending_again",
     "pod_from_flags",
     "pod_in_cluster",
@@ -37,6 +39,15 @@ __all__ = [
     "set_aside_namesakes",
     "subjects_of",
 ]
+
+
+_OF_VOLUMES = frozenset(
+    {
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "VolumeAttachment"),
+        *("CSINode", "CSIDriver", "CSIStorageCapacity"),
+    }
+)
+_HARMLESS_SOURCES = frozenset({"name", "emptyDir", "configMap", "secret", "projected", "downwardAPI", "hostPath"})
 
 
 class Subjects(msgspec.Struct, frozen=True):
@@ -89,7 +100,7 @@ def select(templates: Sequence[PodTemplate], wanted: str) -> list[PodTemplate]:
     kind, slash, name = wanted.partition("/")
     if not slash or not kind or not name:
         raise UsageError(f'"{wanted}" does not select an object', hint="KIND/NAME, such as deployment/api")
-    found = [each for each in templates if each.name == name and _is_kind(kind, each.kind)]
+    found = [each for each in templates if each.name == name and kind_of(kind) == each.kind]
     if not found:
         there = [f"{each.kind.lower()}/{each.name}" for each in templates]
         near = difflib.get_close_matches(f"{kind.lower()}/{name}", there, n=1)
@@ -116,6 +127,24 @@ def pod_from_flags(
         spec["priorityClassName"] = priority_class
     document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
     return PodTemplate(kind="Pod", name=name, namespace=namespace, document=document)
+
+
+def kinds_not_needed(templates: Sequence[PodTemplate]) -> frozenset[str]:
+    """The kinds that cannot matter to where new pods of these templates land, nor to whom they evict.
+
+    Volumes, claims and what drivers say of them matter to pods with volumes that are mounted from outside: the filters
+    that read these kinds let all others pass, whoever else has such volumes. A kind of source that is not known counts
+    as one that is.
+    """
+    is_without = all(not template.claims and _harmless_volumes(template.document.get("spec")) for template in templates)
+    return _OF_VOLUMES if templates and is_without else frozenset()
+
+
+def _harmless_volumes(spec: object) -> bool:
+    volumes = spec.get("volumes") or [] if isinstance(spec, dict) else None
+    return isinstance(volumes, list) and all(
+        isinstance(each, dict) and each.keys() <= _HARMLESS_SOURCES for each in volumes
+    )
 
 
 def in_namespace(template: PodTemplate, namespace: str) -> PodTemplate:
@@ -168,7 +197,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
 def pod_name(text: str) -> str:
     """The name that ``NAME`` or ``pod/NAME`` gives. Raises ``UsageError`` for another kind."""
     kind, slash, name = text.rpartition("/")
-    if slash and not _is_kind(kind, "Pod"):
+    if slash and kind_of(kind) != "Pod":
         raise UsageError(f'"{text}" is not a pod', hint=f"pod/{name}, or -f FILE for a manifest")
     return name
 
@@ -203,8 +232,3 @@ def _unknown_pod(cluster: ClusterSnapshot, name: str, namespace: str) -> NotFoun
     names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
     near = difflib.get_close_matches(name, names, n=3)
     return NotFoundError(f'there is no pod "{name}" in namespace "{namespace}"', hint=", ".join(near))
-
-
-def _is_kind(text: str, kind: str) -> bool:
-    text = text.partition(".")[0].lower()
-    return text in (kind.lower(), f"{kind.lower()}s", *WORKLOAD_KINDS.get(kind, ()))

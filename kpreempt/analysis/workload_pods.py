@@ -39,7 +39,8 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
     ``kind`` and ``name`` are the manifest object's; ``origin`` is ``Deployment shop/api``, or empty for a plain pod.
     ``document`` is the pod as its controller would send it to the API server. ``claims`` and ``owners`` are the claims
-    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted.
+    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted; where they
+    come ``in_order``, each is made once the one before it is ready.
     """
 
     kind: str
@@ -48,10 +49,18 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     document: Document
     origin: str = ""
     replicas: int = 1
+    in_order: bool = False
     claims: list[Document] = []
     owners: list[Document] = []
     source: str = ""
     line: int = 0
+
+
+def kind_of(text: str) -> str:
+    """The kind that ``deploy``, ``deployments`` or ``Deployment.apps`` means, as kubectl has it; empty for others."""
+    text = text.partition(".")[0].lower()
+    found = (kind for kind, names in WORKLOAD_KINDS.items() if text in (kind.lower(), f"{kind.lower()}s", *names))
+    return next(found, "")
 
 
 def is_volcano_job(document: Document) -> bool:
@@ -183,6 +192,7 @@ class _Workload:
             origin=f"{self.kind} {self.namespace}/{self.name}",
             document=pod,
             replicas=self._replicas(),
+            in_order=self.kind == "StatefulSet" and self._holder.get("podManagementPolicy") != "Parallel",
             claims=claims,
             owners=owners,
             source=self._reader.source,
@@ -196,8 +206,10 @@ class _Workload:
     def _replicas(self) -> int:
         if self.kind in ("DaemonSet", "PodTemplate"):
             return 1
-        key = "parallelism" if self.kind in ("Job", "CronJob") else "replicas"
-        return self._reader.count(self._holder, key, 1)
+        if self.kind not in ("Job", "CronJob"):
+            return self._reader.count(self._holder, "replicas", 1)
+        parallelism = self._reader.count(self._holder, "parallelism", 1)
+        return min(parallelism, self._reader.count(self._holder, "completions", parallelism))
 
     def _of_deployment(self, pod: Document) -> tuple[list[Document], list[Document]]:
         """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""

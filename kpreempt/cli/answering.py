@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -88,10 +88,12 @@ class Run:
         with_events: bool = True,
         keeps: Keeps | None = None,
         with_cron_jobs: bool = False,
+        unneeded: Container[str] = (),
     ) -> LoadedCluster:
         """The cluster, with the scheduler's events, what plugins have ``wanted``, and ``additions`` laid over it.
 
-        ``keeps`` says of which objects the documents are wanted; CronJobs are read only ``with_cron_jobs``.
+        ``keeps`` says of which objects the documents are wanted; CronJobs are read only ``with_cron_jobs``, and
+        of a live cluster nothing of the kinds that are ``unneeded``.
         """
         return load_cluster(
             self.request.snapshots,
@@ -103,6 +105,7 @@ class Run:
             keeps=keeps,
             with_cron_jobs=with_cron_jobs,
             wanted=wanted,
+            unneeded=unneeded,
         )
 
     def write(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -68,12 +68,13 @@ def load_cluster(
     with_cron_jobs: bool = False,
     wanted: Wanted = NOTHING_WANTED,
     completes: bool = True,
+    unneeded: Container[str] = (),
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
     A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
-    there anyway. ``keeps`` is told the kind and the record of each object, and says whether its document is wanted.
-    What plugins have ``wanted`` is in the cluster.
+    there anyway, as are kinds that the question does not need (``unneeded``, by name). ``keeps`` is told the kind and
+    the record of each object, and says whether its document is wanted. What plugins have ``wanted`` is in the cluster.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
     have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
@@ -90,6 +91,7 @@ def load_cluster(
             keeps=keeps,
             with_cron_jobs=with_cron_jobs,
             wanted=wanted,
+            unneeded=unneeded,
         )
     cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
@@ -135,6 +137,7 @@ def _read(
     keeps: Keeps | None,
     with_cron_jobs: bool,
     wanted: Wanted,
+    unneeded: Container[str],
 ) -> Reading:
     from kpreempt.snapshot.live import Api, read_cluster
 
@@ -151,6 +154,7 @@ def _read(
             keeps=keeps,
             with_cron_jobs=with_cron_jobs,
             wanted=wanted,
+            unneeded=unneeded,
         )
     finally:
         progress.close()

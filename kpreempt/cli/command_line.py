@@ -68,7 +68,10 @@ _ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
 _OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
 # Two for each command, on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
 EXAMPLES: Mapping[str, tuple[str, str]] = {
-    "explain": (f"explain -f fixtures/demo/api.yaml {_DEMO}", f"explain --cpu 2 --memory 4Gi --priority 1000 {_DEMO}"),
+    "explain": (
+        f"explain -f fixtures/demo/api.yaml {_DEMO}",
+        "explain deploy/web -n shop --capacity --snapshot fixtures/workloads/cluster.yaml",
+    ),
     "pending": (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
     "queue": (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
     "who-preempted": (

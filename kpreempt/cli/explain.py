@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from kpreempt.cli.options import (
     Additions,
@@ -12,7 +12,6 @@ from kpreempt.cli.options import (
     AnswerRequest,
     AnyAlgorithm,
     Manifests,
-    Pod,
     Runs,
     Seed,
     Select,
@@ -29,7 +28,14 @@ _Text = str | None
 class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs"]):
     """What the options of ``kpreempt explain`` ask for."""
 
-    pod: Pod = None
+    pod: Annotated[
+        _Text,
+        Argument(
+            metavar="[KIND/]NAME",
+            help="A pod or a workload that is in the cluster: web-1, deploy/web, or NS/NAME of a pod.",
+        ),
+    ] = None
+    name: Annotated[_Text, Argument(metavar="[NAME]", help="Its name, where the first word is its kind.")] = None
     files: Manifests = []
     select: Select = []
     namespace: Annotated[
@@ -78,11 +84,25 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
     feature_gates: Annotated[
         list[str], Option(metavar="GATE=true,...", help="What if these feature gates were set so. Repeatable.")
     ] = []
+    replicas: Annotated[
+        int | None,
+        After("resources"),
+        Option(
+            "--replicas",
+            metavar="N",
+            min=1,
+            help="N of this pod, one after another; of a workload in the cluster N in addition to what it has.",
+        ),
+    ] = None
     node: Annotated[
         _Text,
         After("extensions"),
         Option(metavar="NAME", help="Tell this node's whole story, and what would make it the chosen one."),
     ] = None
+    capacity: Annotated[
+        bool,
+        Option("--capacity", help="How many more of this pod fit, and on which nodes, without evicting anybody."),
+    ] = False
     aftermath: Annotated[
         bool,
         Option(
@@ -135,7 +155,9 @@ class ExplainRequest(AnswerRequest, without=["all_namespaces", "selector", "jobs
 def explain(request: ExplainRequest) -> int:
     """Say where a pod lands, or whom it preempts to land, or why it is unschedulable.
 
-    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. With
+    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. Of a
+    workload all pods are put to the scheduler, one after the other: of a manifest as new ones, of one in the cluster
+    (deploy/NAME) those that are not on a node yet, or one more where all are, or with --replicas so many more. With
     --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang.
     """
     from kpreempt.cli.explain_run import run_explain

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kpreempt.analysis.algorithms import ALGORITHMS, QUEUE_ALGORITHMS, VOLCANO
 from kpreempt.analysis.cluster_version import AUTO
-from kpreempt.analysis.explain.overrides import changed
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.field_paths import Assignment, split_assignment
-from kpreempt.analysis.questions import question_in_cluster, questions_of
-from kpreempt.analysis.subject import PodTemplate, in_namespace, pod_from_flags, pod_in_cluster
+from kpreempt.analysis.questions import Asked, question_in_cluster, questions_of
+from kpreempt.analysis.subject import PodTemplate, in_namespace, kinds_not_needed, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.version_rules import api_server_rules
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.cli.answering import Run, is_unfounded
 from kpreempt.cli.clusters import single_use_of_stdin, usual_namespace
 from kpreempt.cli.manifests import picked, read_subjects, tell_ignored
@@ -24,14 +24,23 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.quantity import quantity
+from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.report import FORMATS
 from kpreempt.report.document import document_of
 from kpreempt.snapshot import object_decoder, parse_yaml_value
 from kpreempt.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kpreempt.analysis.algorithms import Scheduler
+    from kpreempt.analysis.explain.pods import GoesOn
+    from kpreempt.analysis.workload.in_cluster import WorkloadName
+    from kpreempt.analysis.workload.pods import WorkloadQuestion
     from kpreempt.cli.explain import ExplainRequest
+    from kpreempt.cli.schedulers import AskedScheduler
     from kpreempt.verdict.occupancy import Occupancy
+    from kpreempt.verdict.workload import Totals
 
 _EXIT_CODES = {
     Outcome.LANDS: 0,
@@ -60,7 +69,16 @@ def run_explain(request: ExplainRequest) -> int:
     usual = usual_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     templates = _templates(request, usual)
-    loaded = run.load(live, asked.wanted, additions=request.additions, with_events=False)
+    named = _named(request, request.namespace or usual or DEFAULT_NAMESPACE)
+    loaded = run.load(
+        live,
+        asked.wanted,
+        additions=request.additions,
+        with_events=False,
+        keeps=named.is_of if named is not None else None,
+        with_cron_jobs=named is not None and named.kind == "CronJob",
+        unneeded=_unneeded(request, templates, asked),
+    )
     configured = asked.on(loaded.cluster)
     scheduler = configured.scheduler
     if request.aftermath:
@@ -69,9 +87,24 @@ def run_explain(request: ExplainRequest) -> int:
         namespace = request.namespace or usual
         cluster = _overridden(loaded.cluster, request, namespace)
         decode = object_decoder(scheduler.wanted)
-        if request.pod:
-            found = pod_in_cluster(cluster, request.pod, namespace or DEFAULT_NAMESPACE)
+        workloads: list[WorkloadQuestion | None] = []
+        if named is not None:
+            from kpreempt.analysis.workload.in_cluster import questions_in_cluster
+
+            situation, workloads = questions_in_cluster(
+                cluster, named, loaded.documents, overrides, decode, request.replicas
+            )
+        elif request.pod:
+            found = pod_in_cluster(cluster, *_pod_named(request, namespace or DEFAULT_NAMESPACE))
             situation = question_in_cluster(found, overrides, decode)
+            if request.replicas is not None or request.capacity:
+                from kpreempt.analysis.workload.pods import more_of
+
+                situation, workloads = more_of(found, cluster, situation, request.replicas)
+        elif _is_about_workloads(request, templates):
+            from kpreempt.analysis.workload.pods import workload_questions
+
+            situation, workloads = workload_questions(cluster, templates, overrides, decode, request.replicas)
         else:
             situation = questions_of(cluster, templates, overrides, decode, api_server_rules(scheduler.settings))
     # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
@@ -87,10 +120,67 @@ def run_explain(request: ExplainRequest) -> int:
         proposes=True,
         simulates_on=request.aftermath,
         records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
+        goes_on=_goes_on(situation, workloads, scheduler, request, ages or situation.cluster.taken_at or now, run),
         phases=run.stopwatch,
     )
     run.write_once(document_of(verdicts), ages, _occupancy(situation.cluster, verdicts, run))
     return _exit_code(verdicts, request, run)
+
+
+def _unneeded(request: ExplainRequest, templates: Sequence[PodTemplate], asked: AskedScheduler) -> frozenset[str]:
+    """The kinds of a live cluster that cannot matter to the pods of manifests or of amounts.
+
+    What plugins of one's own and extenders look at is not known, ``--set`` may give a pod anything, and those that come
+    in victims' places may have any volumes.
+    """
+    is_open = request.settings or request.aftermath or request.scheduler_config or any(request.extensions)
+    is_open = is_open or asked.wanted != NOTHING_WANTED
+    return frozenset() if is_open else kinds_not_needed(templates)
+
+
+def _named(request: ExplainRequest, namespace: str) -> WorkloadName | None:
+    """The workload of the cluster that is named, if it is one and no pod."""
+    text = "/".join(filter(None, (request.pod, request.name)))
+    kind, slash, name = text.rpartition("/")
+    if not slash or kind_of(kind) in ("", "Pod"):
+        return None
+    from kpreempt.analysis.workload.in_cluster import workload_name
+
+    return workload_name(kind_of(kind), namespace, name)
+
+
+def _pod_named(request: ExplainRequest, namespace: str) -> tuple[str, str]:
+    """The pod that is named, and its namespace. Raises ``UsageError`` where two are given."""
+    text = "/".join(filter(None, (request.pod, request.name)))
+    first, slash, name = text.rpartition("/")
+    if not slash or kind_of(first):
+        return text, namespace
+    if request.namespace and request.namespace != first:
+        raise UsageError(f"the namespace is given twice: {first} and -n {request.namespace}")
+    return name, first
+
+
+def _is_about_workloads(request: ExplainRequest, templates: Sequence[PodTemplate]) -> bool:
+    """Whether all pods of a template are asked about, and not only its first; ``--node`` asks about one pod."""
+    if request.replicas is not None:
+        return True
+    return not request.node and any(each.replicas > 1 or each.kind == "DaemonSet" for each in templates)
+
+
+def _goes_on(
+    situation: Asked,
+    workloads: Sequence[WorkloadQuestion | None],
+    scheduler: Scheduler,
+    request: ExplainRequest,
+    at: datetime,
+    run: Run,
+) -> GoesOn | None:
+    """What adds to a verdict what becomes of all pods of the workload, and how many more fit."""
+    if not request.capacity and not any(workloads):
+        return None
+    from kpreempt.analysis.workload.answer import going_on
+
+    return going_on(situation, workloads, scheduler, with_capacity=request.capacity, now=at, phases=run.stopwatch)
 
 
 def _occupancy(cluster: ClusterSnapshot, verdicts: list[Verdict], run: Run) -> Occupancy | None:
@@ -117,6 +207,8 @@ def _submit_to_volcano(request: ExplainRequest) -> int:
             "--set": request.settings,
             "--budget": request.budgets,
             "--node": request.node,
+            "--replicas": request.replicas,
+            "--capacity": request.capacity or None,
             "--aftermath": request.aftermath or None,
             "--brief": request.brief or None,
             "--policy-config": request.policy_config,
@@ -148,6 +240,10 @@ def _check(request: ExplainRequest) -> None:
         raise UsageError("no pod is given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
     if len(given) > 1:
         raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
+    if request.name and not kind_of(request.pod or ""):
+        raise UsageError(
+            f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}"
+        )
     if request.select and not request.files:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
     if request.brief and request.verbose:
@@ -213,6 +309,10 @@ def _check_quantity(option: str, text: str, example: str) -> None:
 
 
 def _overridden(cluster: ClusterSnapshot, request: ExplainRequest, namespace: str) -> ClusterSnapshot:
+    if not (request.without or request.cordons or request.uncordons or request.budgets):
+        return cluster
+    from kpreempt.analysis.explain.overrides import changed
+
     return changed(
         cluster,
         namespace,
@@ -232,10 +332,26 @@ def _exit_code(verdicts: list[Verdict], request: ExplainRequest, run: Run) -> in
 
 
 def _outcome_code(verdict: Verdict) -> int:
-    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another."""
+    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another.
+
+    Of all pods that are asked about, and of whatever the scheduler's choices between equals came to.
+    """
+    if verdict.workload is not None:
+        return max(_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others))
     choices = verdict.volume_choices
     if choices is not None and (
         not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
     ):
         return _EXIT_CODES[Outcome.UNCERTAIN]
     return _EXIT_CODES[verdict.worst_outcome]
+
+
+def _totals_code(totals: Totals) -> int:
+    """The code of the worst outcome among replicas."""
+    worst = (
+        (totals.uncertain, Outcome.UNCERTAIN),
+        (totals.pending or totals.refused, Outcome.NEVER_LANDS),
+        (totals.violations, Outcome.PREEMPTS_VIOLATING_BUDGETS),
+        (totals.preempts, Outcome.PREEMPTS),
+    )
+    return _EXIT_CODES[next((outcome for number, outcome in worst if number), Outcome.LANDS)]

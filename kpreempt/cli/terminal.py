@@ -138,6 +138,8 @@ _DOING = {
     "session": "running the session",
     "simulation": "simulating the rollout",
     "aftermath": "simulating what follows",
+    "workload": "placing replicas",
+    "capacity": "counting what fits",
     "audit": "auditing budgets",
     "events": "applying events",
     "odds": "drawing what the scheduler would look at",

@@ -15,6 +15,7 @@ from kpreempt.verdict.details import ExtenderCall
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.story import NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
 # What happens less often than that is left out where all possible outcomes are looked at.
@@ -262,7 +263,8 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
     which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. For a pod that
     preempts there may be one, without a search: requests with which nobody is evicted. ``aftermath`` is what happens
-    then, where that was asked for.
+    then, where that was asked for. ``workload`` is the answer about all pods of the workload, or all replicas asked
+    for, of which this is the first; ``capacity`` is there where it was asked how many more fit.
     """
 
     api_version: str = ""
@@ -304,6 +306,8 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
     aftermath: Simulation | None = None
+    workload: Workload | None = None
+    capacity: Capacity | None = None
 
     @property
     def worst_outcome(self) -> Outcome:

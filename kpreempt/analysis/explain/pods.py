@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, timed_by_part
-from kpreempt.analysis.explain.overrides import check_node
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -35,6 +34,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption] = []
 
 
+GoesOn = Callable[[int, Verdict, Any], Verdict]
+
+
 def explain_pods(
     cluster: ClusterSnapshot,
     questions: Iterable[Question],
@@ -47,6 +49,7 @@ def explain_pods(
     proposes: bool = False,
     simulates_on: bool = False,
     records_steps: bool = True,
+    goes_on: GoesOn | None = None,
     phases: Phases = NO_PHASES,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
@@ -59,16 +62,19 @@ def explain_pods(
     not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
-    ``node_name``. ``phases`` is told what the time goes to.
+    ``node_name``. ``goes_on`` adds to each verdict what follows from it; it gets the place of the question and the
+    cluster as the scheduler has it. ``phases`` is told what the time goes to.
     """
     at = at or now
     if node_name:
+        from kpreempt.analysis.explain.overrides import check_node  # noqa: PLC0415 - few ask about a node
+
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=at)
+        prepared = scheduler.prepare(cluster, now=at, expects_alike=goes_on is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
-    for question in questions:
+    for place, question in enumerate(questions):
         verdict = explain_pod(
             cluster,
             question,
@@ -95,6 +101,8 @@ def explain_pods(
                 )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
+        if goes_on is not None:
+            verdict = goes_on(place, verdict, prepared)
         verdicts.append(verdict)
     return verdicts
 

@@ -22,9 +22,12 @@ from kpreempt.verdict.simulation import BudgetLow
 
 
 class Budgets:
-    """All budgets, with what each allowed at least so far. ``ready`` are the pods that are so at the start."""
+    """All budgets, with what each allowed at least so far. ``ready`` are the pods that are so at the start.
 
-    def __init__(self, cluster: ClusterSnapshot, ready: Collection[str]) -> None:
+    Those that no workload changes need not know their pods.
+    """
+
+    def __init__(self, cluster: ClusterSnapshot, ready: Collection[str], *, workloads_change: bool = True) -> None:
         budgets = cluster.pod_disruption_budgets
         self.now = list(budgets)
         self._scales = Scales(cluster)
@@ -37,7 +40,7 @@ class Budgets:
             self._by_namespace.setdefault(budget.metadata.namespace, []).append(index)
         self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
         self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
-        if budgets:
+        if budgets and workloads_change:
             for pod in cluster.pods:
                 for index in self._of(pod):
                     self._add(index, pod)

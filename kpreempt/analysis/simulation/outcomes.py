@@ -60,7 +60,8 @@ def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
     found = [_likely(verdict, first, winners[first])]
     for node, weight in winners.items():
         found += [] if node == first else [_likely(verdict, node, weight)]
-    if told is None and not any(_are_several(verdict, node) for node in winners):
+    several = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
+    if told is None and several.isdisjoint(winners):
         return found
     return _in_all_orders(verdict, winners, found, alike)
 
@@ -120,10 +121,6 @@ def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float
             pods = [pod for pool, number in zip(pools, numbers, strict=True) for pod in pool[:number]]
             ways = prod(comb(len(pool), number) for pool, number in zip(pools, numbers, strict=True))
             yield pods, ways / all_ways
-
-
-def _are_several(verdict: Verdict, node: str) -> bool:
-    return any(each.node == node and each.outcomes is not msgspec.UNSET for each in verdict.candidates)
 
 
 def _likely(verdict: Verdict, node: str, weight: float) -> Branch:

@@ -63,7 +63,13 @@ class VolcanoOfPods:
         self._decode = decode
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Prepared | None = None,
+        expects_alike: bool = False,
     ) -> Prepared:
         """Keep the cluster; a session looks at all of it anew."""
         return Prepared(cluster, now)
@@ -104,6 +110,9 @@ class VolcanoOfPods:
     def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """Nothing: a session does not look at one node for its own sake."""
         raise NotImplementedError
+
+    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
+        """Not known: a session decides about whole jobs."""
 
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """Nothing: who goes depends on the whole session."""

@@ -34,9 +34,26 @@ _PATHS = {
     "nodes": "/api/v1/nodes",
     "namespaces": "/api/v1/namespaces",
     "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "deployments": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "statefulsets": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
+    "daemonsets": "/apis/apps/v1/namespaces/{namespace}/daemonsets",
+    "replicasets": "/apis/apps/v1/namespaces/{namespace}/replicasets",
+    "replicationcontrollers": "/api/v1/namespaces/{namespace}/replicationcontrollers",
+    "jobs": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "cronjobs": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
 }
 # The column beside the name that tells one object from another.
-_TELLING_COLUMNS = {"pods": "Status", "nodes": "Status", "namespaces": "Status", "priorityclasses": "Value"}
+_TELLING_COLUMNS = {
+    "pods": "Status",
+    "nodes": "Status",
+    "namespaces": "Status",
+    "priorityclasses": "Value",
+    "daemonsets": "Desired",
+    "replicasets": "Desired",
+    "replicationcontrollers": "Desired",
+    "jobs": "Completions",
+    "cronjobs": "Schedule",
+}
 
 _Result = TypeVar("_Result")
 
@@ -64,7 +81,7 @@ class LiveNames:
         self._deadline = deadline
 
     def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
-        """Objects of a kind: ``pods`` of one namespace, ``nodes``, ``namespaces`` or ``priorityclasses``."""
+        """Objects of a kind by its plural, those of one namespace where it has namespaces."""
         if "--snapshot" in place.given:
             # Another cluster is asked about than the one that would answer.
             return []
@@ -121,13 +138,13 @@ def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
     left = max(0.01, deadline - time.monotonic())
     api = Api(msgspec.structs.replace(connection, timeout=left), retries=0)
     body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
-    return _candidates(msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS[plural])
+    return _candidates(msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS.get(plural, "Ready"))
 
 
 def _candidates(table: _Table, telling: str) -> list[Candidate]:
     names = [column.name for column in table.column_definitions]
-    name, about = names.index("Name"), names.index(telling)
-    return [Candidate(str(row.cells[name]), str(row.cells[about])) for row in table.rows]
+    name, about = names.index("Name"), names.index(telling) if telling in names else None
+    return [Candidate(str(row.cells[name]), "" if about is None else str(row.cells[about])) for row in table.rows]
 
 
 def _entries(section: str, place: Place) -> list[Candidate]:

@@ -72,6 +72,8 @@ def _option_value(place: Place, names: Names) -> Completion:
 
 
 def _argument(place: Place, names: Names) -> Completion:
+    if place.command.name == "explain":
+        return _pods_or_workloads(place, names)
     if "pod" in _metavar(place).lower():
         return _pods(place, names)
     return _by_metavar(place)
@@ -130,6 +132,22 @@ def _words(help_by_word: dict[str, str]) -> _Source:
 def _pods(place: Place, names: Names) -> Completion:
     lead = next((each for each in _POD_PREFIXES if place.prefix.startswith(each)), "")
     return Completion([Candidate(lead + name, help_) for name, help_ in names.of_kind("pods", place)])
+
+
+def _pods_or_workloads(place: Place, names: Names) -> Completion:
+    """Names after their kind, in one word (``deploy/web``) or in two; pods without one."""
+    kind, slash, _ = place.prefix.rpartition("/")
+    if place.arguments:
+        kind, slash = place.arguments[0], ""
+    if not kind:
+        return _pods(place, names)
+    from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, kind_of
+
+    # The last of its names is the plural.
+    plural = WORKLOAD_KINDS[kind_of(kind)][-1] if kind_of(kind) else ""
+    lead = f"{kind}/" if slash else ""
+    found = names.of_kind(plural, place) if plural not in ("", "podtemplates") else []
+    return Completion([Candidate(f"{lead}{name}", help_) for name, help_ in found])
 
 
 def _formats(place: Place, _names: Names) -> Completion:

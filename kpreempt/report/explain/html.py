@@ -28,7 +28,7 @@ from kpreempt.report.html.parts import assumptions
 from kpreempt.report.html.phrases import phrase
 from kpreempt.report.html.simulation import budgets, displacement, stranded, waiting, workloads
 from kpreempt.report.html.timeline import timeline
-from kpreempt.report.layout import plain
+from kpreempt.report.layout import Phrase, plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import API_VERSION, Outcome, Verdict
 
@@ -58,10 +58,24 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
 
 def _of_one(verdict: Verdict, options: RenderOptions) -> str:
     title = f"{pod_name(verdict)} {plain(outcome_in_words(verdict))}"
-    lead = phrase(headline(verdict))
+    lead = phrase(_lead(verdict))
     head = banner(TONES[verdict.worst_outcome], _title(verdict), _counts(verdict), _facts(verdict, options), lead)
     end = footer("explain", API_VERSION)
     return whole_page(title, head, story(verdict, options, level=2), end, is_unfolded=options.verbose)
+
+
+def _lead(verdict: Verdict) -> Phrase:
+    """The first sentences: those on all pods that are asked about, and then the pod's own."""
+    lead: Phrase = ()
+    if verdict.workload is not None:
+        from kpreempt.report.explain.workload import headline_of  # noqa: PLC0415 - rare
+
+        lead = (*headline_of(verdict.workload), " ")
+    if verdict.capacity is not None:
+        from kpreempt.report.explain.capacity import capacity_phrase  # noqa: PLC0415 - rare
+
+        lead = (*lead, "Capacity: ", *capacity_phrase(verdict.capacity), ". ")
+    return (*lead, *headline(verdict))
 
 
 def _title(verdict: Verdict) -> Html:
@@ -170,7 +184,7 @@ def _anchor(number: int) -> str:
 
 def _told(item: tuple[int, Verdict], options: RenderOptions, is_folded: bool) -> Html:
     number, verdict = item
-    lead = tag("p", phrase(headline(verdict))) + tag("p", plain(pod_facts(verdict)), class_="dim")
+    lead = tag("p", phrase(_lead(verdict))) + tag("p", plain(pod_facts(verdict)), class_="dim")
     whole = sections(story(verdict, options, level=3), prefix=f"{_anchor(number)}-", level=3)
     return lead + (fold("The whole story", whole) if is_folded else whole)
 

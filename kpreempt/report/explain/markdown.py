@@ -38,6 +38,7 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
 
 def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
     blocks = [f"### {code(pod_name(verdict))}: {verdict.outcome}", emphasised(headline(verdict))]
+    blocks = [*_workload(verdict), *blocks]
     blocks += [_victims(verdict, node, options) for node in verdict.nominated_nodes if verdict.victims.get(node)]
     if verdict.alternatives is not None:
         lines = [f"- {emphasised(line)}" for line in alternatives_in_lines(verdict.alternatives)]
@@ -65,6 +66,25 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
             )
         )
     return [*blocks, _details(verdict, options)]
+
+
+def _workload(verdict: Verdict) -> list[str]:
+    """What is asked about more than this pod: a paragraph and a table of nodes each."""
+    blocks = []
+    if (workload := verdict.workload) is not None:
+        from kpreempt.report.explain.workload import headline_of  # noqa: PLC0415 - rare
+
+        rows = [[code(each.node), f"{each.replicas:,}", f"{each.evictions:,}"] for each in workload.nodes]
+        blocks += [f"### {escaped(workload.workload)}", emphasised(headline_of(workload))]
+        blocks += [table(("Node", "Replicas", "Evictions"), rows, ("left", "right", "right"))] if rows else []
+        blocks += [fenced(f"{each.replicas} without a node: {each.message}") for each in workload.pending]
+    if (capacity := verdict.capacity) is not None:
+        from kpreempt.report.explain.capacity import capacity_phrase  # noqa: PLC0415 - rare
+
+        room = [[code(each.node), f"{each.pods:,}"] for each in capacity.nodes]
+        blocks.append(f"Capacity: {emphasised(capacity_phrase(capacity))}.")
+        blocks += [table(("Node", "More pods"), room, ("left", "right"))] if room else []
+    return blocks
 
 
 def _victims(verdict: Verdict, node: str, options: RenderOptions) -> str:

@@ -29,7 +29,7 @@ def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
     """A table: columns as kubectl's wide output has them, as wide as needed, whatever the terminal."""
     from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
 
-    rows = [[printable(cell) for cell in summary_row(verdict)] for verdict in verdicts]
+    rows = [[printable(cell) for cell in row] for verdict in verdicts for row in summary_rows(verdict)]
     aligns = SUMMARY_ALIGNS if rows else None
     table = tabulate(rows, headers=SUMMARY_COLUMNS, tablefmt="plain", colalign=aligns, disable_numparse=True)
     return "\n".join(line.rstrip() for line in table.splitlines()) + "\n"
@@ -37,7 +37,29 @@ def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
 
 def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
     """Every node that a pod can end on, or is nominated to, a line each as kubectl prints names."""
-    return "".join(f"node/{printable(node)}\n" for verdict in verdicts for node in destinations(verdict))
+    nodes = (
+        [each.node for each in verdict.workload.nodes] if verdict.workload is not None else destinations(verdict)
+        for verdict in verdicts
+    )
+    return "".join(f"node/{printable(node)}\n" for each in nodes for node in each)
+
+
+def summary_rows(verdict: Verdict) -> list[tuple[str, ...]]:
+    """The row of the pod, or one for each replica where all of a workload are asked about."""
+    if verdict.workload is None:
+        return [summary_row(verdict)]
+    return [
+        (
+            each.pod,
+            f"{verdict.pod.priority:,}",
+            str(each.outcome),
+            each.node or "-",
+            f"{len(each.victims):,}",
+            f"{len(each.violating):,}",
+            each.message or "-",
+        )
+        for each in verdict.workload.items
+    ]
 
 
 def summary_row(verdict: Verdict) -> tuple[str, ...]:

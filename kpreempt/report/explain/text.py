@@ -47,6 +47,7 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
 
 
 def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    add_workload(page, verdict, options)
     page.paragraph(*headline(verdict))
     page.paragraph(*pod_facts(verdict), indent=2, hanging=2)
     page.paragraph(*cluster_facts(verdict, options), indent=2, hanging=2)
@@ -70,6 +71,22 @@ def _add_report(page: Page, verdict: Verdict, options: RenderOptions) -> None:
     add_aftermath_section(page, verdict, options)
     add_admission_section(page, verdict, options)
     add_assumptions_section(page, verdict.assumptions, options, hint="-v -v")
+
+
+def add_workload(page: Page, verdict: Verdict, options: RenderOptions) -> None:
+    """What is asked about more than this pod stands above its story."""
+    if verdict.workload is not None:
+        from kpreempt.report.explain.workload import add_workload_section, add_workload_summary  # noqa: PLC0415 - rare
+
+        add_workload_summary(page, verdict.workload)
+        add_workload_section(page, verdict.workload, options)
+    if verdict.capacity is not None:
+        from kpreempt.report.explain.capacity import add_capacity_section  # noqa: PLC0415 - rare
+
+        add_capacity_section(page, verdict.capacity, options)
+    if verdict.workload is not None or verdict.capacity is not None:
+        page.blank()
+        page.paragraph(Span("THE FIRST POD", "heading"))
 
 
 def _add_separator(page: Page) -> None:

@@ -13,7 +13,6 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.extender_protocol import HttpExtender
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extending import Extending, ask_extenders
@@ -29,8 +28,6 @@ from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.node_story import evaluate_node
 from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
-from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
-from kpreempt.schedulers.kube.preemption.standing import rank_victims
 from kpreempt.schedulers.kube.profile import (
     Profile,
     build_plugins,
@@ -47,13 +44,13 @@ from kpreempt.verdict import (
     NodeEvaluation,
     Outcome,
     PodSummary,
-    Standing,
     Verdict,
 )
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.extender_protocol import ExtenderSettings
+    from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.kube.bulk import LatestTable
+    from kpreempt.verdict import Standing
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
@@ -141,7 +138,13 @@ class KubeScheduler:
         return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Prepared | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Prepared | None = None,
+        expects_alike: bool = False,
     ) -> Prepared:
         """Put pods on nodes and make the plugins.
 
@@ -149,7 +152,8 @@ class KubeScheduler:
         the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
         knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
         this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed; and if
-        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``).
+        nothing but pods and budgets did, what decisions find out is remembered (``framework/memory.py``); where it
+        ``expects_alike`` pods on clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
         if before is not None and not before.can_serve(self, cluster, is_queued=is_queued):
@@ -163,6 +167,8 @@ class KubeScheduler:
             memory = before.memory(profile) if before and state.follows_closely else None
             if memory is not None:
                 memory.trim(state.node_infos)
+            elif expects_alike:
+                memory = Memory(expects_alike=True)
             framework = Framework(build_plugins(profile, handle, self.registry), state, memory)
             handle.framework = framework
             if tables is not None:
@@ -260,11 +266,21 @@ class KubeScheduler:
             return NodeEvaluation()
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
+    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """How many pods like this one each node holds (``room.py``), ``most`` at most."""
+        from kpreempt.schedulers.kube.room import room_of_nodes  # noqa: PLC0415 - few ask for it
+
+        framework = prepared.frameworks.get(pod.spec.scheduler_name)
+        return None if framework is None or self.extenders else room_of_nodes(framework, pod, most)
+
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority``, those that would go first first.
 
         Raises ``KeyError`` for a node that is not there.
         """
+        from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.preemption.standing import rank_victims  # noqa: PLC0415
+
         cluster = prepared.cluster
         budgets = BudgetIndex(
             cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behaviour.stops_at_violated_budget

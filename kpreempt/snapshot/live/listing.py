@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import msgspec
 
 from kpreempt.model.meta import ObjectMeta
@@ -88,9 +90,13 @@ def path_of(kind: Kind, api_version: str) -> str:
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
 
 
-def kinds_to_read() -> list[Kind]:
-    """All kinds that decide about scheduling, those with the most objects first, so that nothing waits for them."""
-    return [KINDS["Pod"], *(kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name))]
+def kinds_to_read(unneeded: Container[str] = ()) -> list[Kind]:
+    """All kinds that decide about scheduling, those with the most objects first, so that nothing waits for them.
+
+    Those that are ``unneeded`` are left out, by name.
+    """
+    others = [kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name) and kind.name not in unneeded]
+    return [KINDS["Pod"], *others]
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):

@@ -10,7 +10,7 @@ assumption says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -78,11 +78,13 @@ def read_cluster(
     keeps: Keeps | None = None,
     with_cron_jobs: bool = False,
     wanted: Wanted = NOTHING_WANTED,
+    unneeded: Container[str] = (),
 ) -> Reading:
     """Read everything that schedulers look at, in all namespaces, and ``with_events`` what they said.
 
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted beside the
     cluster. CronJobs, of which the cluster has no records, are read only ``with_cron_jobs``, and for ``keeps`` alone.
+    Kinds that the question does not need (``unneeded``, by name) are not read, as if there were none.
     What plugins have ``wanted`` is listed beside the rest, and goes into the cluster; of a kind that the server does
     not know there is none.
     ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and ``decode``.
@@ -92,7 +94,7 @@ def read_cluster(
     collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
-        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs, wanted=wanted)
+        reader.read(taken_at, with_events=with_events, with_cron_jobs=with_cron_jobs, wanted=wanted, unneeded=unneeded)
     cluster = _with_events_in_order(collector.cluster())
     unlisted = [_unlisted(key) for key in kinds_without_place(wanted)]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
@@ -121,9 +123,17 @@ class _Reader:
         self._done = 0
         self._remaining: dict[str, int] = {}
 
-    def read(self, taken_at: datetime, *, with_events: bool, with_cron_jobs: bool, wanted: Wanted) -> None:
+    def read(
+        self,
+        taken_at: datetime,
+        *,
+        with_events: bool,
+        with_cron_jobs: bool,
+        wanted: Wanted,
+        unneeded: Container[str],
+    ) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
-        pods, *others = kinds_to_read()
+        pods, *others = kinds_to_read(unneeded)
         of_plugins = kinds_of_plugins(wanted)
         if with_cron_jobs and CRON_JOBS not in of_plugins:
             others.append(CRON_JOBS)

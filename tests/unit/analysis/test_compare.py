@@ -185,7 +185,15 @@ class Fixed:
         self.algorithm = "fixed"
         self.scheduler_names = frozenset(("default-scheduler",))
 
-    def prepare(self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Any = None) -> Any:
+    def prepare(
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Any = None,
+        expects_alike: bool = False,
+    ) -> Any:
         return cluster
 
     def decide(self, prepared: Any, pod: Pod, **_: Any) -> Verdict:

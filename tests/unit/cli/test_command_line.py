@@ -66,7 +66,7 @@ def test_version(kpreempt: Kpreempt) -> None:
         ),
         pytest.param(
             ["explain", "\x1b[31mx", "y"],
-            "kpreempt explain: got unexpected extra argument(s) (y)\n  try: kpreempt explain --help\n",
+            '"\\x1b[31mx" is not a kind of workload\n  try: pod y, deploy y\n',
             id="an argument too many",
         ),
         pytest.param(

@@ -106,6 +106,14 @@ def offered(*words: str, seconds: float = LONG_SECONDS) -> list[str]:
         (["explain", ""], "/api/v1/namespaces/shop/pods", ["pods-1", "pods-2"]),
         (["explain", "-n", "batch", "pod/"], "/api/v1/namespaces/batch/pods", ["pod/pods-1", "pod/pods-2"]),
         (["explain", "-n", "../x", ""], "/api/v1/namespaces/..%2Fx/pods", ["pods-1", "pods-2"]),
+        (["explain", "pod", ""], "/api/v1/namespaces/shop/pods", ["pods-1", "pods-2"]),
+        (
+            ["explain", "deploy/"],
+            "/apis/apps/v1/namespaces/shop/deployments",
+            ["deploy/deployments-1", "deploy/deployments-2"],
+        ),
+        (["explain", "sts", ""], "/apis/apps/v1/namespaces/shop/statefulsets", ["statefulsets-1", "statefulsets-2"]),
+        (["explain", "cj/cronjobs-2"], "/apis/batch/v1/namespaces/shop/cronjobs", ["cj/cronjobs-2"]),
         (["explain", "--node", ""], "/api/v1/nodes", ["nodes-1", "nodes-2"]),
         (["explain", "-n", ""], "/api/v1/namespaces", ["namespaces-1", "namespaces-2"]),
         (

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kpreempt.cli import terminal
-from tests.fake_api import FakeApi, FakeCluster, good, refused
+from tests.fake_api import FakeApi, FakeCluster, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "fixtures" / "demo"
@@ -39,6 +40,37 @@ def test_the_answer_is_that_of_a_dump_of_the_same_cluster(kpreempt: Kpreempt, se
     assert mine["nominatedNodes"] == other["nominatedNodes"] == ["node-b"]
     assert mine["victims"] == other["victims"]
     assert mine["cluster"]["version"] == "v1.36.3"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_read"),
+    [
+        pytest.param([], False, id="a pod without volumes"),
+        pytest.param(["--replicas", "3", "--capacity"], False, id="several of it"),
+        pytest.param(["--aftermath"], True, id="pods that come in victims' places may have volumes"),
+        pytest.param(["--set", "spec.volumes=[]"], True, id="a pod that is changed"),
+    ],
+)
+def test_volumes_are_read_only_where_they_may_matter(
+    kpreempt: Kpreempt, cluster: FakeCluster, server: FakeApi, options: list[str], is_read: bool
+) -> None:
+    asked: list[str] = []
+    cluster.special = lambda each: asked.append(each.path)
+    assert kpreempt("explain", *API, *NOW, "--server", server.url, *options).returncode == 0
+    assert ("/api/v1/persistentvolumeclaims" in asked) is is_read
+    assert ("/apis/storage.k8s.io/v1/csinodes" in asked) is is_read
+    assert "/apis/policy/v1/poddisruptionbudgets" in asked
+
+
+def test_a_workload_without_pods_is_made_of_the_template_that_the_server_has(
+    kpreempt: Kpreempt, tmp_path: Path
+) -> None:
+    items = yaml.safe_load((ROOT / "fixtures" / "workloads" / "cluster.yaml").read_text(encoding="utf-8"))["items"]
+    with FakeApi(FakeCluster(objects_by_kind(items))) as api:
+        job = kpreempt("explain", "job/report", "-n", "shop", "--server", api.url)
+        nightly = kpreempt("explain", "cj", "nightly", "-n", "shop", "--server", api.url)
+    assert job.stdout.startswith("shop/report: none of 2 missing replicas lands at once, 2 preempt 2 pods.")
+    assert nightly.stdout.startswith("shop/nightly: both replicas land.")
 
 
 def test_an_upgrade_is_asked_of_the_version_of_the_server(kpreempt: Kpreempt, server: FakeApi) -> None:

@@ -289,6 +289,10 @@ class FilterRunner(Protocol):
         """Run the filters, twice where nominated pods count."""
         ...
 
+    def looks_at_nodes_alone(self, state: CycleState) -> bool:
+        """Whether the filters that run look at nothing but the node."""
+        ...
+
 
 class Victims(NamedTuple):
     """The outcome on one node: Success with victims (most important first), or why preemption does not help there."""

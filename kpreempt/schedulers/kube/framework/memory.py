@@ -30,13 +30,17 @@ MOST_OUTDATED = 100
 class Findings:
     """What is known about pods of one likeness, by question and node. Answers are never changed."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_answers", "_given")
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[NodeInfo, Any]] = {}
+        self._given: dict[str, object] = {}
 
-    def on(self, question: str) -> dict[NodeInfo, Any]:
-        """The answers to one question, to read and to add to."""
+    def on(self, question: str, given: object = None) -> dict[NodeInfo, Any]:
+        """The answers to one question, to read and to add to; none are left where something else was ``given``."""
+        if self._given.get(question) != given:
+            self._answers.pop(question, None)
+        self._given[question] = given
         return self._answers.setdefault(question, {})
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
@@ -47,16 +51,20 @@ class Findings:
 
 
 class Memory:
-    """The findings about the pods that came last. One that comes for the first time is only noted."""
+    """The findings about the pods that came last.
 
-    def __init__(self) -> None:
+    One that comes for the first time is only noted, unless the memory ``expects_alike``: others like it.
+    """
+
+    def __init__(self, *, expects_alike: bool = False) -> None:
+        self._expects_alike = expects_alike
         # The latest last.
         self._findings: dict[bytes, Findings | None] = {}
 
     def of(self, pod: Pod) -> Findings | None:
         """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
         key = likeness(pod)
-        has_come = key in self._findings
+        has_come = key in self._findings or self._expects_alike
         known = self._findings.pop(key, None)
         if has_come and known is None:
             known = Findings()

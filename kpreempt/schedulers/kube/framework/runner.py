@@ -177,6 +177,16 @@ class Framework:
             self._refusal_beside_nominated(state, pod, node_info) or run.status_of(node_info) for node_info in nodes
         ]
 
+    def looks_at_nodes_alone(self, state: CycleState) -> bool:
+        """Whether what each filter that runs says of a node hangs on that node and its pods only.
+
+        ``state`` is the one after PreFilter.
+        """
+        skipped = state.skip_filter_plugins
+        return all(plugin.is_local or plugin.name in skipped for plugin in self.plugins.filters) and all(
+            plugin.name in skipped for plugin in self._extended
+        )
+
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
         return self._refusal_beside_nominated(state, pod, node_info) or self.run_filters(state, pod, node_info)

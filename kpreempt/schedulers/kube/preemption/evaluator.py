@@ -28,6 +28,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.alternatives import alternatives_of, told_outcome
 from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
+from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS
 from kpreempt.schedulers.kube.preemption.victims import select_victims
@@ -37,6 +38,8 @@ REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
 
 
+# So few nodes are tried one by one, where the others are remembered.
+_FEW_NODES = 16
 # Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
 MAX_WITH_STEPS = 5
 
@@ -133,16 +136,32 @@ class Evaluator:
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
     ) -> dict[str, Victims]:
         """The victims on every potential node: all at once where that can be done, one by one otherwise."""
-        at_once: dict[str, Victims] = {}
         orders = None if self._cluster.cluster.has_scheduler_order else Steps(MAX_STEPS)
         # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
-        if self._handle.dry_run_at_once is not None and is_filtered and not self._rules.chooses_victims:
-            at_once = self._handle.dry_run_at_once(state, pod, potential, self._budgets, orders)
-        return {
-            node_info.name: at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
-            for node_info in potential
-        }
+        remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
+        outcomes = remembered.recall(potential) if remembered is not None else {}
+        untried = [node_info for node_info in potential if node_info.name not in outcomes] if outcomes else potential
+        at_once: dict[str, Victims] = {}
+        is_worth_it = not outcomes or len(untried) > _FEW_NODES
+        if self._handle.dry_run_at_once is not None and is_filtered and is_worth_it and not self._rules.chooses_victims:
+            at_once = self._handle.dry_run_at_once(state, pod, untried, self._budgets, orders)
+        for node_info in untried:
+            found = at_once.get(node_info.name) or self._dry_run(state, pod, node_info, orders)
+            outcomes[node_info.name] = found
+        # What is not known for want of steps may be found out another time.
+        if remembered is not None and (orders is None or orders.left > 0):
+            remembered.remember(untried, outcomes)
+        return {node_info.name: outcomes[node_info.name] for node_info in potential}
+
+    def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
+        """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
+        framework = self._handle.framework
+        if state.findings is None or framework is None or self._rules.chooses_victims:
+            return None
+        if not framework.looks_at_nodes_alone(state):
+            return None
+        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         framework = self._handle.framework
@@ -198,7 +217,13 @@ class Evaluator:
                 break
             best |= dict.fromkeys(list(each.values)[: MAX_WITH_STEPS - len(best)])
         orders = None if self._cluster.cluster.has_scheduler_order else Steps(0)
-        tried = {name: self._dry_run(state, pod, self._cluster.by_name[name], orders) for name in best}
+        remembered = self._remembered(state, pod, with_steps=True)
+        nodes = [self._cluster.by_name[name] for name in best]
+        tried = remembered.recall(nodes) if remembered is not None else {}
+        untried = [node_info for node_info in nodes if node_info.name not in tried]
+        tried |= {node_info.name: self._dry_run(state, pod, node_info, orders) for node_info in untried}
+        if remembered is not None:
+            remembered.remember(untried, tried)
         return [
             msgspec.structs.replace(candidate, steps=tried[candidate.node].steps)
             # An extender may have named other victims.

@@ -71,7 +71,13 @@ class LegacyScheduler:
         return not self.extenders
 
     def prepare(
-        self, cluster: ClusterSnapshot, *, now: datetime, is_queued: bool = True, before: Cluster | None = None
+        self,
+        cluster: ClusterSnapshot,
+        *,
+        now: datetime,
+        is_queued: bool = True,
+        before: Cluster | None = None,
+        expects_alike: bool = False,
     ) -> Cluster:
         """Put pods on nodes, all anew.
 
@@ -120,6 +126,10 @@ class LegacyScheduler:
         if pod.spec.scheduler_name != self.scheduler_name:
             return NodeEvaluation()
         return evaluate_node(self.version, self.filters, prepared, pod, node_info)
+
+    def room_of_nodes(self, prepared: Cluster, pod: Pod, most: int) -> Mapping[str, int] | None:
+        """Not known: which of the filters look beyond their node is not written down."""
+        return None
 
     def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[Standing]:
         """The pods of a node below ``priority``, those that would go first first.

@@ -1,0 +1,351 @@
+"""A workload that is in the cluster: the pods that it lacks, or more of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.admission import daemon_node_names
+from kpreempt.analysis.controller_documents import tie_to_node
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.questions import Asked, Decode, question_in_cluster
+from kpreempt.analysis.subject import InCluster, pending_again
+from kpreempt.analysis.what_if import Overrides, pod_document
+from kpreempt.analysis.workload.pods import WorkloadQuestion, copies_of, workload_questions
+from kpreempt.analysis.workload_pods import joined, pods_of
+from kpreempt.errors import InputError, NotFoundError, UsageError
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectMeta, controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, Job
+from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.workload import Asked as Which
+
+_RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
+    "Deployment": lambda cluster: cluster.deployments,
+    "StatefulSet": lambda cluster: cluster.stateful_sets,
+    "DaemonSet": lambda cluster: cluster.daemon_sets,
+    "ReplicaSet": lambda cluster: cluster.replica_sets,
+    "ReplicationController": lambda cluster: cluster.replication_controllers,
+    "Job": lambda cluster: cluster.jobs,
+    "CronJob": lambda _cluster: (),
+}
+_OLDEST = datetime.min.replace(tzinfo=UTC)
+
+
+class WorkloadName(NamedTuple):
+    """What names a workload of the cluster."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """``Deployment shop/web``."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def is_of(self, kind: str, record: Any) -> bool:
+        """Whether the record of a kind is this workload's own."""
+        metadata: ObjectMeta = record.metadata
+        return (kind, metadata.namespace, metadata.name) == self
+
+
+def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
+    """The workload of that kind. Raises ``UsageError`` for a kind that makes no pods."""
+    if kind not in _RECORDS:
+        raise UsageError(f"{kind} makes no pods", hint=", ".join(_RECORDS))
+    return WorkloadName(kind, namespace, name)
+
+
+def questions_in_cluster(
+    cluster: ClusterSnapshot,
+    workload: WorkloadName,
+    documents: Iterable[Document],
+    overrides: Overrides,
+    decode: Decode,
+    replicas: int | None,
+) -> tuple[Asked, list[WorkloadQuestion | None]]:
+    """The question for the first of its pods that are not on a node, and that about all of them.
+
+    Where all are, it is about one more; with ``replicas`` about so many more. A new pod is made like the newest that it
+    has, or of the template where it has none and that is among the ``documents`` of the cluster. Raises
+    ``NotFoundError`` where there is no such workload, and ``InputError`` where nothing says what its pods are like.
+    """
+    own = _pods_of(cluster, workload)
+    record = next((each for each in _RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
+    document = next((each for each in documents if _names(each, workload)), None)
+    if record is None and document is None and not own:
+        raise _unknown(cluster, workload)
+    there = [pod for pod in own if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
+    waiting = [pod for pod in there if not pod.spec.node_name]
+    running = len(there) - len(waiting)
+    if not own:
+        return _of_template(cluster, workload, document, overrides, decode, replicas)
+    model = max(waiting or there or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
+    made = _Maker(workload, model, own, cluster, decode)
+    if workload.kind == "DaemonSet" and replicas is not None:
+        raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
+    lacking = made.lacking(_desired(record, document), there)
+    asked_for = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
+    which = Which.MISSING if asked_for and replicas is None else Which.MORE
+    if workload.kind == "DaemonSet" and not asked_for:
+        # More than one on a node there never is.
+        hint = f"pod/{model.metadata.name} explains that one as if it were new"
+        raise UsageError(f"{workload} has a pod on each of its nodes already", hint=hint)
+    pods = asked_for or list(made.more(1))
+    cluster = made.with_claims(pods)
+    told = []
+    if any(pod not in waiting for pod in pods):
+        message = f"new pods are made like {model.metadata.name}, the newest there is"
+        told.append(Assumption(str(workload), "spec.template", message, AssumptionKind.TOLD))
+    if overrides:
+        pods = [question_in_cluster(InCluster(pod, cluster, pod), overrides, decode).questions[0].pod for pod in pods]
+    question = Question(pod=pods[0], origin=str(workload), assumptions=told)
+    wanted = WorkloadQuestion(
+        workload=str(workload),
+        which=which,
+        pods=pods,
+        in_order=workload.kind == "StatefulSet" and not _is_parallel(document),
+        running=running,
+    )
+    return Asked(cluster, [question]), [wanted]
+
+
+def _of_template(
+    cluster: ClusterSnapshot,
+    workload: WorkloadName,
+    document: Document | None,
+    overrides: Overrides,
+    decode: Decode,
+    replicas: int | None,
+) -> tuple[Asked, list[WorkloadQuestion | None]]:
+    """The questions about a workload that has no pods at all."""
+    templates = pods_of(document) if document is not None and _template_of(document) else []
+    if not templates:
+        raise InputError(
+            f"{workload} has no pods to go by, and the dump does not keep its template",
+            hint="-f FILE, the workload's manifest",
+        )
+    wanted = replicas if replicas is not None else max(templates[0].replicas, 1)
+    if workload.kind == "DaemonSet" and replicas is None:
+        return workload_questions(cluster, templates, overrides, decode, None)
+    asked, found = workload_questions(cluster, templates, overrides, decode, wanted)
+    which = Which.MISSING if replicas is None and templates[0].replicas else Which.MORE
+    if workload.kind == "CronJob" and replicas is None:
+        # Each of its Jobs makes its own.
+        which = Which.NEW
+    return asked, [each and msgspec.structs.replace(each, which=which, running=0) for each in found]
+
+
+class _Maker:
+    """Makes more pods of a workload, like the one that is its ``model``."""
+
+    def __init__(
+        self, workload: WorkloadName, model: Pod, own: Sequence[Pod], cluster: ClusterSnapshot, decode: Decode
+    ) -> None:
+        self._workload = workload
+        self._model = model
+        self._cluster = cluster
+        self._decode = decode
+        self._own = {pod.metadata.name for pod in own}
+        self._taken = {pod.key for pod in cluster.pods}
+
+    def lacking(self, desired: int | None, there: Sequence[Pod]) -> list[Pod]:
+        """The pods that are wanted and not there."""
+        if self._workload.kind == "DaemonSet":
+            names = daemon_node_names(self._untied(), self._cluster.nodes)
+            have = {pod.spec.node_name or _tied_to(pod) for pod in there}
+            return [self._on_node(name) for name in names if name not in have]
+        if desired is None:
+            return []
+        return list(islice(self._new(), max(desired - len(there), 0)))
+
+    def more(self, number: int) -> Iterable[Pod]:
+        """So many more."""
+        return islice(self._new(), number)
+
+    def with_claims(self, pods: Sequence[Pod]) -> ClusterSnapshot:
+        """The cluster with the claims that a StatefulSet makes for new pods, like those of the model."""
+        if self._workload.kind != "StatefulSet":
+            return self._cluster
+        end, namespace = f"-{self._model.metadata.name}", self._workload.namespace
+        there = {claim.key for claim in self._cluster.persistent_volume_claims}
+        models = {claim.metadata.name: claim for claim in self._cluster.persistent_volume_claims}
+        made: list[PersistentVolumeClaim] = []
+        for pod in pods:
+            for volume in self._model.spec.volumes:
+                source = volume.persistent_volume_claim
+                if source is None or not source.claim_name.endswith(end) or source.claim_name not in models:
+                    continue
+                name = f"{source.claim_name.removesuffix(end)}-{pod.metadata.name}"
+                if f"{namespace}/{name}" not in there:
+                    like = models[source.claim_name]
+                    metadata = msgspec.structs.replace(like.metadata, name=name, annotations={})
+                    spec = msgspec.structs.replace(like.spec, volume_name="")
+                    made.append(msgspec.structs.replace(like, metadata=metadata, spec=spec))
+        claims = [*self._cluster.persistent_volume_claims, *made]
+        return msgspec.structs.replace(self._cluster, persistent_volume_claims=claims) if made else self._cluster
+
+    def _new(self) -> Iterable[Pod]:
+        if self._workload.kind != "StatefulSet":
+            base = self._workload.name if self._workload.kind != "Deployment" else _without_end(self._model)
+            metadata = msgspec.structs.replace(self._model.metadata, name=joined(base, "new"))
+            first = msgspec.structs.replace(pending_again(self._model), metadata=metadata)
+            metadata = msgspec.structs.replace(metadata, uid="", creation_timestamp=None)
+            first = msgspec.structs.replace(first, metadata=metadata)
+            yield first
+            yield from copies_of(first, self._taken)
+            return
+        stem, _, _ = self._model.metadata.name.rpartition("-")
+        number = 0
+        while True:
+            if f"{stem}-{number}" not in self._own:
+                yield self._numbered(stem, number)
+            number += 1
+
+    def _numbered(self, stem: str, number: int) -> Pod:
+        """The pod of a StatefulSet that has this number."""
+        old, name = self._model.metadata.name, f"{stem}-{number}"
+        document = pod_document(pending_again(self._model))
+        labels = dict(document["metadata"].get("labels") or {})
+        labels |= {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(number)}
+        metadata = {
+            key: value for key, value in document["metadata"].items() if key not in ("uid", "creationTimestamp")
+        }
+        document["metadata"] = {**metadata, "name": name, "labels": labels}
+        document["spec"] = deepcopy(document["spec"])
+        for volume in document["spec"].get("volumes") or ():
+            claim = volume.get("persistentVolumeClaim") or {}
+            if str(claim.get("claimName", "")).endswith(f"-{old}"):
+                claim["claimName"] = f"{claim['claimName'].removesuffix(old)}{name}"
+        return self._decoded(document)
+
+    def _untied(self) -> Pod:
+        """The model without the node that it is tied to."""
+        document = pod_document(pending_again(self._model))
+        affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+        affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
+        return self._decoded(document)
+
+    def _on_node(self, node_name: str) -> Pod:
+        document = pod_document(pending_again(self._model))
+        document["metadata"].pop("uid", None)
+        document["metadata"]["name"] = joined(self._workload.name, node_name)
+        tie_to_node(document["spec"], node_name)
+        return self._decoded(document)
+
+    def _decoded(self, document: Document) -> Pod:
+        pod = self._decode("Pod", document)
+        assert isinstance(pod, Pod)
+        return pod
+
+
+def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
+    """All pods of a workload, also those that have finished or are on their way out."""
+    kind, namespace, name = workload
+    makers = {(kind, name)}
+    if kind == "Deployment":
+        makers = {("ReplicaSet", each) for each in _owned(cluster.replica_sets, workload)}
+    elif kind == "CronJob":
+        makers = {("Job", each) for each in _owned(cluster.jobs, workload)}
+    found = []
+    for pod in cluster.pods:
+        owner = controller_of(pod.metadata) if pod.metadata.namespace == namespace else None
+        if owner is None:
+            continue
+        # A dump may have pods and no ReplicaSets, which are named after their Deployment and its template.
+        of_template = f"{name}-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL)}"
+        is_named_after = kind == "Deployment" and (owner.kind, owner.name) == ("ReplicaSet", of_template)
+        if (owner.kind, owner.name) in makers or is_named_after:
+            found.append(pod)
+    return found
+
+
+def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
+    """The names of the records that the workload manages."""
+    owners = [(each, controller_of(each.metadata)) for each in records]
+    return [
+        each.metadata.name
+        for each, owner in owners
+        if owner is not None
+        and (owner.kind, owner.name) == (workload.kind, workload.name)
+        and each.metadata.namespace == workload.namespace
+    ]
+
+
+def _desired(record: Any, document: Document | None) -> int | None:
+    """How many pods are wanted, where that is known: of Jobs only from the whole object."""
+    if document is not None and document.get("kind") == "Job":
+        spec, status = document.get("spec"), document.get("status")
+        parallelism = _number(spec, "parallelism")
+        completions, succeeded = _number(spec, "completions"), _number(status, "succeeded") or 0
+        wanted = 1 if parallelism is None else parallelism
+        return wanted if completions is None else max(min(wanted, completions - succeeded), 0)
+    if record is None or isinstance(record, Job):
+        return None
+    replicas: int | None = record.spec.replicas
+    return 1 if replicas is None else replicas
+
+
+def _number(holder: object, key: str) -> int | None:
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, int) else None
+
+
+def _names(document: Document, workload: WorkloadName) -> bool:
+    metadata = document.get("metadata")
+    return isinstance(metadata, dict) and workload == (
+        document.get("kind"),
+        metadata.get("namespace") or workload.namespace,
+        metadata.get("name"),
+    )
+
+
+def _template_of(document: Document) -> bool:
+    """Whether the document has a pod template; those of kpreempt's own dumps have none."""
+    spec = document.get("spec")
+    if document.get("kind") == "CronJob":
+        job = spec.get("jobTemplate") if isinstance(spec, dict) else None
+        spec = job.get("spec") if isinstance(job, dict) else None
+    return isinstance(spec, dict) and isinstance(spec.get("template"), dict)
+
+
+def _is_parallel(document: Document | None) -> bool:
+    spec = document.get("spec") if document is not None else None
+    return isinstance(spec, dict) and spec.get("podManagementPolicy") == "Parallel"
+
+
+def _tied_to(pod: Pod) -> str:
+    """The node to which the DaemonSet controller tied a pod that waits."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    required = affinity.required if affinity is not None else None
+    for term in required.node_selector_terms if required is not None else ():
+        for field in term.match_fields:
+            if field.key == "metadata.name" and field.values:
+                return field.values[0]
+    return ""
+
+
+def _without_end(pod: Pod) -> str:
+    """The name of the pod's ReplicaSet."""
+    owner = controller_of(pod.metadata)
+    return owner.name if owner is not None else pod.metadata.name
+
+
+def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
+    kind, namespace, name = workload
+    records = _RECORDS[kind](cluster)
+    elsewhere = sorted(each.metadata.namespace for each in records if each.metadata.name == name)
+    problem = f'there is no {kind} "{name}" in namespace "{namespace}"'
+    if elsewhere:
+        return NotFoundError(problem, hint=f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}")
+    names = [each.metadata.name for each in records if each.metadata.namespace == namespace]
+    return NotFoundError(problem, hint=", ".join(difflib.get_close_matches(name, names, n=3)))

@@ -1,0 +1,84 @@
+"""Dry runs that are remembered from one cluster to the next, for pods that are alike.
+
+Who goes from a node hangs on the node with its pods, on what the budgets of these allow, and on nothing else where all
+filters that run look at nodes alone. So where one cluster follows another (``framework/memory.py``), a node is tried
+again only once its pods or these budgets have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.interface import Victims
+from kpreempt.schedulers.kube.framework.memory import Findings
+from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.preemption.budgets import BudgetIndex
+
+
+class _DryRun(NamedTuple):
+    """The victims on a node, and the budgets of all pods there that could have been some, with how many there are."""
+
+    victims: Victims
+    budgets: Sequence[tuple[PodDisruptionBudget, int]]
+
+
+class RememberedDryRuns:
+    """What is known of the dry runs of pods like ``pod``, of those ``with_steps`` or of others.
+
+    Nodes to which pods are nominated are always tried.
+    """
+
+    def __init__(
+        self, findings: Findings, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
+    ) -> None:
+        self._pod = pod
+        self._nominated = cluster.nominated_pods
+        self._budgets = budgets
+        there = cluster.cluster.pod_disruption_budgets
+        self._there = {budget.key: budget for budget in there}
+        # What budgets select, and the time that stands for missing start times, are the same for all nodes.
+        given = (cluster.now, [(budget.metadata.namespace, budget.spec) for budget in there])
+        self._known: dict[NodeInfo, _DryRun] = findings.on(f"dry run with steps {with_steps}", given)
+
+    def recall(self, nodes: Sequence[NodeInfo]) -> dict[str, Victims]:
+        """The victims on those of ``nodes`` for which nothing has changed."""
+        found = {}
+        for node_info in nodes:
+            known = self._known.get(node_info)
+            if known is None or node_info.name in self._nominated:
+                continue
+            if all(self._is_as_before(budget, pods, known.victims) for budget, pods in known.budgets):
+                found[node_info.name] = known.victims
+        return found
+
+    def remember(self, nodes: Sequence[NodeInfo], outcomes: Mapping[str, Victims]) -> None:
+        """Keep what dry runs of ``nodes`` came to."""
+        for node_info in nodes:
+            if node_info.name not in self._nominated:
+                counts: dict[str, int] = {}
+                for info in node_info.pods:
+                    if info.priority < self._pod.priority:
+                        for budget in self._budgets.selecting(info.pod):
+                            counts[budget.key] = counts.get(budget.key, 0) + 1
+                budgets = [(self._there[key], number) for key, number in counts.items()]
+                self._known[node_info] = _DryRun(outcomes[node_info.name], budgets)
+
+    def _is_as_before(self, before: PodDisruptionBudget, pods: int, victims: Victims) -> bool:
+        """Whether a budget that selects so many pods of a node leaves the outcome there as it was.
+
+        Steps tell what it allows. Without them it is all the same whether that is enough for all pods or for more.
+        """
+        budget = self._there.get(before.key)
+        if budget is before or budget is None or victims.steps:
+            return budget is before
+        is_same_allowance = min(budget.allowed, pods) == min(before.allowed, pods)
+        return is_same_allowance and _disrupted(budget) == _disrupted(before)
+
+
+def _disrupted(budget: PodDisruptionBudget) -> object:
+    """The pods that a budget holds as disrupted already."""
+    return budget.status.disrupted_pods if budget.status is not None else None
