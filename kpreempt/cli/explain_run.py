@@ -87,12 +87,13 @@ def run_explain(request: ExplainRequest) -> int:
         namespace = request.namespace or usual
         cluster = _overridden(loaded.cluster, request, namespace)
         decode = object_decoder(scheduler.wanted)
+        rules = api_server_rules(scheduler.settings)
         workloads: list[WorkloadQuestion | None] = []
         if named is not None:
             from kpreempt.analysis.workload.in_cluster import questions_in_cluster
 
             situation, workloads = questions_in_cluster(
-                cluster, named, loaded.documents, overrides, decode, request.replicas
+                cluster, named, loaded.documents, overrides, decode, rules, request.replicas
             )
         elif request.pod:
             found = pod_in_cluster(cluster, *_pod_named(request, namespace or DEFAULT_NAMESPACE))
@@ -104,9 +105,9 @@ def run_explain(request: ExplainRequest) -> int:
         elif _is_about_workloads(request, templates):
             from kpreempt.analysis.workload.pods import workload_questions
 
-            situation, workloads = workload_questions(cluster, templates, overrides, decode, request.replicas)
+            situation, workloads = workload_questions(cluster, templates, overrides, decode, rules, request.replicas)
         else:
-            situation = questions_of(cluster, templates, overrides, decode, api_server_rules(scheduler.settings))
+            situation = questions_of(cluster, templates, overrides, decode, rules)
     # Ages of pods count to --now, else to the time of the dump where it is known, else to the clock.
     ages = None if request.now is None and situation.cluster.taken_at is not None else now
     verdicts = explain_pods(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.admission import daemon_node_names
+from kpreempt.admission import ApiServerRules, daemon_node_names
 from kpreempt.analysis.controller_documents import tie_to_node
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
@@ -71,6 +71,7 @@ def questions_in_cluster(
     documents: Iterable[Document],
     overrides: Overrides,
     decode: Decode,
+    rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
     """The question for the first of its pods that are not on a node, and that about all of them.
@@ -88,7 +89,7 @@ def questions_in_cluster(
     waiting = [pod for pod in there if not pod.spec.node_name]
     running = len(there) - len(waiting)
     if not own:
-        return _of_template(cluster, workload, document, overrides, decode, replicas)
+        return _of_template(cluster, workload, document, overrides, decode, rules, replicas)
     model = max(waiting or there or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
     made = _Maker(workload, model, own, cluster, decode)
     if workload.kind == "DaemonSet" and replicas is not None:
@@ -125,6 +126,7 @@ def _of_template(
     document: Document | None,
     overrides: Overrides,
     decode: Decode,
+    rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
     """The questions about a workload that has no pods at all."""
@@ -136,8 +138,8 @@ def _of_template(
         )
     wanted = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
-        return workload_questions(cluster, templates, overrides, decode, None)
-    asked, found = workload_questions(cluster, templates, overrides, decode, wanted)
+        return workload_questions(cluster, templates, overrides, decode, rules, None)
+    asked, found = workload_questions(cluster, templates, overrides, decode, rules, wanted)
     which = Which.MISSING if replicas is None and templates[0].replicas else Which.MORE
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs makes its own.

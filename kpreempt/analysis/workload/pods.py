@@ -7,6 +7,7 @@ from itertools import count, islice
 
 import msgspec
 
+from kpreempt.admission import ApiServerRules
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.questions import Asked, Decode, questions_of
 from kpreempt.analysis.subject import InCluster, pending_again
@@ -37,6 +38,7 @@ def workload_questions(
     templates: Sequence[PodTemplate],
     overrides: Overrides,
     decode: Decode,
+    rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
     """The question for the first pod of each template, and for those of several pods that about all of them.
@@ -51,7 +53,7 @@ def workload_questions(
         _one_by_one(template, number) if _are_named_apart(template) else [template]
         for template, number in zip(templates, wanted, strict=True)
     ]
-    asked = questions_of(cluster, [each for group in expanded for each in group], overrides, decode)
+    asked = questions_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
     questions, found = iter(asked.questions), []
     sizes, names = iter(asked.sizes), {pod.key for pod in asked.cluster.pods}
     first = []

@@ -26,23 +26,23 @@ def capacity_phrase(capacity: Capacity) -> Phrase:
     )
 
 
-def add_capacity_section(page: Page, capacity: Capacity, options: RenderOptions) -> None:
+def add_capacity_section(page: Page, capacity: Capacity, options: RenderOptions, column: int = LABEL_COLUMN) -> None:
     """``CAPACITY``: the total, the nodes with most room first, and what ends the search."""
     page.blank()
-    page.labelled(Span("CAPACITY", "heading"), *capacity_phrase(capacity), column=LABEL_COLUMN)
+    page.labelled(Span("CAPACITY", "heading"), *capacity_phrase(capacity), column=column)
     shown = capacity.nodes if options.verbose else capacity.nodes[:_NODES_SHOWN]
     rows: list[tuple[Phrase, ...]] = [((strong(each.node),), (f"{each.pods:,}",)) for each in shown]
     if rows:
         header: tuple[Phrase, ...] = ((Span("NODE", "dim"),), (Span("MORE PODS", "dim"),))
-        page.table([header, *rows], aligns=("left", "right"), indent=LABEL_COLUMN)
+        page.table([header, *rows], aligns=("left", "right"), indent=column)
     if rest := len(capacity.nodes) - len(shown):
         pods = sum(each.pods for each in capacity.nodes[len(shown) :])
-        page.labelled("", Span(f"… and {pods:,} on {count(rest, 'more node')} (--verbose)", "dim"), column=LABEL_COLUMN)
+        page.labelled("", Span(f"… and {pods:,} on {count(rest, 'more node')} (-v -v)", "dim"), column=column)
     if capacity.is_bounded:
-        page.labelled("", f"counted up to {capacity.limit:,} pods; there is room for more", column=LABEL_COLUMN)
+        page.labelled("", f"counted up to {capacity.limit:,} pods; there is room for more", column=column)
     if capacity.is_by_choice:
         page.labelled(
-            "", "by the first of the scheduler's equal choices; others may come to another number", column=LABEL_COLUMN
+            "", "by the first of the scheduler's equal choices; others may come to another number", column=column
         )
     if capacity.message:
-        page.labelled("", f"then: {capacity.message}", column=LABEL_COLUMN)
+        page.labelled("", f"then: {capacity.message}", column=column)

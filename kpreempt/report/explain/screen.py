@@ -22,13 +22,17 @@ from kpreempt.verdict import Outcome, Verdict
 LINES = 23
 # What the answer rests on, and how to see more.
 _CLOSING_LINES = 2
-_MOST = Room(sentence=6, victims=8, groups=8, elsewhere=4, event=9, changes=5, assumed=3, steps=8)
+_MOST = Room(
+    replicas=8, capacity=8, sentence=6, victims=8, groups=8, elsewhere=4, event=9, changes=5, assumed=3, steps=8
+)
 # What is cut in turn until all fits: first what -v tells better, last the scheduler's own words and the sentence.
 _CUTS = (
     *(("steps", 6), ("changes", 4), ("elsewhere", 3), ("groups", 7), ("victims", 6), ("assumed", 2)),
+    *(("capacity", 6), ("replicas", 6)),
     *(("changes", 3), ("steps", 4), ("groups", 6), ("sentence", 5), ("victims", 5), ("elsewhere", 2)),
     *(("groups", 5), ("event", 7), ("changes", 2), ("assumed", 1), ("victims", 4), ("groups", 4), ("event", 5)),
     *(("steps", 2), ("sentence", 4), ("groups", 3), ("victims", 3), ("event", 3), ("sentence", 3), ("event", 2)),
+    *(("capacity", 4), ("replicas", 4)),
 )
 _NARROWEST_POD = 20
 _WIDEST_NODE = 28
@@ -58,9 +62,15 @@ def _in_one_line(verdict: Verdict) -> str:
     """The sentence, who goes if that is few, and what the answer rests on."""
     from kpreempt.report.explain.screen_parts import victims_in_brief  # noqa: PLC0415 - few words need it
 
+    if verdict.workload is not None:
+        from kpreempt.report.explain.workload import headline_of  # noqa: PLC0415 - few ask about more than one pod
+
+        said = plain(headline_of(verdict.workload))
+    else:
+        said = f"{plain(answer(verdict))}{victims_in_brief(verdict)}"
     assumed = f", {count(len(verdict.assumptions), 'assumption')}" if verdict.assumptions else ""
     facts = plain((", ".join(_cluster(verdict)),))
-    return f"{plain(answer(verdict))}{victims_in_brief(verdict)} [{facts}{assumed}]"
+    return f"{said} [{facts}{assumed}]"
 
 
 def _of_one(verdict: Verdict, options: RenderOptions) -> list[Line]:
@@ -80,7 +90,16 @@ def _of_one(verdict: Verdict, options: RenderOptions) -> list[Line]:
 
 
 def _sections(verdict: Verdict) -> Sequence[Section]:
-    """The sections of the verdict in their order."""
+    """The sections of the verdict in their order, those about more pods than the first before all."""
+    own = _sections_of_pod(verdict)
+    if verdict.workload is None and verdict.capacity is None:
+        return own
+    from kpreempt.report.explain.screen_workload import SECTIONS  # noqa: PLC0415 - few ask about more than one pod
+
+    return [*SECTIONS, *own]
+
+
+def _sections_of_pod(verdict: Verdict) -> Sequence[Section]:
     from kpreempt.report.explain import screen_parts as parts  # noqa: PLC0415 - not for lists of pods
 
     if verdict.outcome == Outcome.NOT_SCHEDULED:

@@ -21,6 +21,8 @@ _START = 0.5
 class Room(NamedTuple):
     """How many lines each section may take, of lists how many items."""
 
+    replicas: int
+    capacity: int
     sentence: int
     victims: int
     groups: int

@@ -46,7 +46,8 @@ _Row = tuple[Phrase, Phrase, Phrase, Phrase]
 def sentence(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
     """What becomes of the pod, and an empty line."""
     page = Page(options.width)
-    page.paragraph(*answer(verdict))
+    is_first = verdict.workload is not None or verdict.capacity is not None
+    page.paragraph(*(Span("FIRST POD ", "heading"),) * is_first, *answer(verdict))
     return [*clipped(page.lines, room.sentence, options.width), ()]
 
 

@@ -33,16 +33,16 @@ def summary_lines(workload: Workload) -> list[Phrase]:
     return lines
 
 
-def add_workload_section(page: Page, workload: Workload, options: RenderOptions) -> None:
+def add_workload_section(page: Page, workload: Workload, options: RenderOptions, column: int = LABEL_COLUMN) -> None:
     """``REPLICAS``: on which nodes they end, and why those that stay pending do; each of them where it is wanted."""
     page.blank()
-    page.labelled(Span("REPLICAS", "heading"), *_nodes(workload), column=LABEL_COLUMN)
+    page.labelled(Span("REPLICAS", "heading"), *_nodes(workload), column=column)
     shown = workload.pending if options.verbose else workload.pending[:_MESSAGES_SHOWN]
     for each in shown:
-        page.labelled("", f"{each.replicas:,} without a node: {each.message}", column=LABEL_COLUMN)
+        page.labelled("", f"{each.replicas:,} without a node: {each.message}", column=column)
     if rest := len(workload.pending) - len(shown):
-        page.labelled("", Span(f"… and {count(rest, 'more message')} (--verbose)", "dim"), column=LABEL_COLUMN)
-    page.labelled("", Span(_definition(workload), "dim"), column=LABEL_COLUMN)
+        page.labelled("", Span(f"… and {count(rest, 'more message')} (-v -v)", "dim"), column=column)
+    page.labelled("", Span(_definition(workload), "dim"), column=column)
     if not options.verbose:
         return
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in _COLUMNS)]
