@@ -9,9 +9,10 @@ import (
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 )
 
-// completeRequests gives the pod the requests of the whole pod that the API server completes once it is admitted.
+// completeRequests gives a pod with limits of the whole pod the requests that the API server completes once it is
+// admitted. One with requests alone stays as it came: of an older API server there are such pods.
 func completeRequests(pod *v1.Pod) error {
-	if pod.Spec.Resources == nil {
+	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
 		return nil
 	}
 	internal := &core.Pod{}
