@@ -30,6 +30,8 @@ Line = tuple[Span, ...]
 Align = Literal["left", "right"]
 
 COLUMN_GAP = 2
+# Ends a line of which the rest is left out.
+ELLIPSIS = Span("…", "dim")
 # Where the text beside a section's label starts.
 LABEL_COLUMN = 12
 # Below this width a last column is not worth wrapping in place.
@@ -80,9 +82,16 @@ class Page:
         if self.lines and self.lines[-1]:
             self.lines.append(())
 
-    def paragraph(self, *phrase: Part, indent: int = 0, hanging: int = 0) -> None:
-        """A wrapped paragraph; lines after the first are indented ``hanging`` cells more."""
-        for number, line in enumerate(wrap(phrase, self._room(indent + hanging), -hanging)):
+    def paragraph(self, *phrase: Part, indent: int = 0, hanging: int = 0, most: int = 0) -> None:
+        """A wrapped paragraph; lines after the first are indented ``hanging`` cells more.
+
+        Of more than ``most`` lines, unless that is 0, the rest is left out, which shows.
+        """
+        room = self._room(indent + hanging)
+        lines = wrap(phrase, room, -hanging)
+        if most and len(lines) > most:
+            lines = [*lines[: most - 1], _cut_line(lines[most - 1], room + (hanging if most == 1 else 0))]
+        for number, line in enumerate(lines):
             self._add(indent + (hanging if number else 0), line)
 
     def labelled(self, label: Part, *phrase: Part, indent: int = 0, column: int, hanging: int = 0) -> None:
@@ -93,7 +102,7 @@ class Page:
         start = indent + column
         lines = wrap(phrase, self._room(start + hanging), -hanging)
         label_line = _safe((label,))
-        gap = column - _line_width(label_line)
+        gap = column - width_of_line(label_line)
         if gap >= 1:
             self._add(indent, (*label_line, Span(" " * gap), *lines[0]))
         else:
@@ -185,21 +194,33 @@ def _join_equal_styles(line: list[Span]) -> Line:
     return tuple(joined)
 
 
-def _line_width(line: Line) -> int:
+def width_of_line(line: Line) -> int:
+    """How many terminal cells a line takes."""
     return sum(width_of(span.text) for span in line)
 
 
+def _cut_line(line: Line, width: int) -> Line:
+    """The line with an ellipsis at its end, without the words that leave no room for that."""
+    words = _words(line)
+    while len(words) > 1 and sum(width_of_line(tuple(word)) for word in words) + len(words) + 1 > width:
+        words.pop()
+    spaced: list[Span] = []
+    for word in words:
+        spaced += [*word, Span(" ")]
+    return (*_join_equal_styles(spaced), ELLIPSIS)
+
+
 def _phrase_width(phrase: Phrase) -> int:
-    return _line_width(_safe(phrase))
+    return width_of_line(_safe(phrase))
 
 
 def _longest_word(phrases: Iterable[Phrase]) -> int:
-    return max((_line_width(tuple(word)) for phrase in phrases for word in _words(phrase)), default=0)
+    return max((width_of_line(tuple(word)) for phrase in phrases for word in _words(phrase)), default=0)
 
 
 def _aligned(cell: Phrase, width: int, align: Align) -> Line:
     line = _safe(cell)
-    padding = Span(" " * max(width - _line_width(line), 0))
+    padding = Span(" " * max(width - width_of_line(line), 0))
     return (padding, *line) if align == "right" else (*line, padding)
 
 

@@ -14,8 +14,10 @@ from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
+from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.text import render_pending, summary_lines
+from kpreempt.report.pending.summary import summary
+from kpreempt.report.pending.text import render, render_pending
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
 
@@ -227,7 +229,7 @@ def test_pods_are_grouped_by_what_keeps_them_and_each_is_counted() -> None:
 
 
 def test_nothing_pending_is_said_in_a_line() -> None:
-    assert render_pending(ask(LOW), RenderOptions()) == "No pod is pending.\n"
+    assert render(ask(LOW), RenderOptions()) == "No pod is pending.\n"
 
 
 @pytest.mark.parametrize("number", [1, 3, 400])
@@ -236,13 +238,13 @@ def test_the_summary_fits_a_chat_message_whatever_the_names(number: int) -> None
         seen(make_pod(f"{'n' * 240}-{index}", namespace="s" * 63, cpu=f"{5 + index}", priority=index))
         for index in range(number)
     ]
-    lines = summary_lines(ask(*pods, LOW))
-    assert 0 < len(lines) <= 5
-    assert len("\n".join(lines)) <= 400
+    answer = ask(*pods, LOW)
+    assert len(plain(summary(answer, is_short=True))) <= 400
+    assert len(render(answer, RenderOptions()).splitlines()) <= 22
 
 
 def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
     hostile = seen(make_pod("\x1b[2Jit", cpu="9"), refused=NOW - MINUTE, message="\x1b]0;title\x07")
-    text = render_pending(ask(hostile), RenderOptions(verbose=True))
+    text = render_pending(ask(hostile), RenderOptions(verbose=True)) + render(ask(hostile), RenderOptions())
     assert "\x1b" not in text
     assert "\x07" not in text
