@@ -24,8 +24,8 @@ class PendingRequest(AnswerRequest):
             "-o",
             "--output",
             metavar="FORMAT[=FILE]",
-            help="text (default), json, yaml, jsonl, name, markdown, html or wide, into FILE if given. Repeatable. wide "
-            "has the nodes by reason and smallest changes.",
+            help="text (default), json, yaml, jsonl, name, markdown, html or wide, into FILE if given. Repeatable. "
+            "wide has the nodes by reason and smallest changes.",
         ),
     ] = []
     interval: Annotated[float, Option(metavar="SECONDS", help="How long to wait between looks, with -w.")] = 5.0

@@ -127,7 +127,7 @@ ROWS = (
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
         "verdict.budgets:BudgetAudit",
-        {"text": "budgets.text:render_budgets"},
+        {"text": "budgets.text:render"},
         _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],

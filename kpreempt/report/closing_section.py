@@ -89,6 +89,13 @@ def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], optio
     _add_listed(page, Span("ASSUMED", "warn"), [_assumption(each) for each in shown], len(assumptions) - len(shown))
 
 
+def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
+    """How many assumptions there are, and the first, in two lines at most."""
+    if assumptions:
+        label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
+        page.paragraph(Span(label, "warn"), *_assumption(assumptions[0]), hanging=2, most=2)
+
+
 def _assumption(assumption: Assumption) -> Phrase:
     subject = " ".join(part for part in (assumption.subject, assumption.field) if part)
     return (f"{subject}: " if subject else "", assumption.message)
@@ -101,7 +108,7 @@ def _add_listed(page: Page, label: Span, lines: Sequence[Phrase], rest: int) -> 
     for number, line in enumerate(lines):
         page.labelled("" if number else label, *line, column=LABEL_COLUMN)
     if rest:
-        page.labelled("", Span(f"… and {rest:,} more (--verbose)", "dim"), column=LABEL_COLUMN)
+        page.labelled("", Span(f"… and {rest:,} more (-v)", "dim"), column=LABEL_COLUMN)
 
 
 def every_write(effect: Effect) -> Phrase:

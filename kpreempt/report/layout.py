@@ -34,6 +34,8 @@ COLUMN_GAP = 2
 ELLIPSIS = Span("…", "dim")
 # Where the text beside a section's label starts.
 LABEL_COLUMN = 12
+# A table of so many is a list of labels, and none of columns to compare.
+_FEW_COLUMNS = 2
 # Below this width a last column is not worth wrapping in place.
 _NARROWEST_COLUMN = 24
 
@@ -114,7 +116,8 @@ class Page:
     def table(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> None:
         """Columns as wide as their widest cell; the last one, if on the left, wraps in place.
 
-        Where the page is too narrow for that, each row becomes a paragraph.
+        Where the page is too narrow for that, the first column stands above the others, and where that does not help,
+        each row becomes a paragraph.
         """
         columns = len(aligns)
         widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
@@ -122,6 +125,8 @@ class Page:
         before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
         needed = min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]
         if before_last + max(needed, _longest_word(row[-1] for row in rows)) > self.width:
+            if columns > _FEW_COLUMNS and self._stack(rows, aligns, indent):
+                return
             for row in rows:
                 cells = [cell for cell in row if plain(cell)]
                 parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
@@ -137,6 +142,18 @@ class Page:
             self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
             for following in rest:
                 self._add(before_last, following)
+
+    def _stack(self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int) -> bool:
+        """The first cell of each row on a line of its own, the others below it in columns, where those fit."""
+        others = Page(self.width)
+        cells = [row[1:] for row in rows]
+        if not others.fits(cells, indent=indent + COLUMN_GAP):
+            return False
+        others.table(cells, aligns=aligns[1:], indent=indent + COLUMN_GAP)
+        for row, line in zip(rows, others.lines, strict=True):
+            self.paragraph(*row[0], indent=indent, hanging=COLUMN_GAP)
+            self.lines.append(line)
+        return True
 
     def fits(self, rows: Sequence[Sequence[Phrase]], *, indent: int = 0) -> bool:
         """Whether a table of these rows keeps to the width without wrapping."""

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kpreempt.report.amounts import count
+from kpreempt.report.closing_section import add_first_assumption
 from kpreempt.report.colour import finished
 from kpreempt.report.layout import (
     COLUMN_GAP,
@@ -219,12 +220,7 @@ def _closing(pending: PendingPods, options: RenderOptions) -> list[Line]:
     page = Page(options.width)
     if pending.items:
         page.paragraph(Span(notes_in_words(pending), "dim"), most=3)
-    if pending.assumptions:
-        first = pending.assumptions[0]
-        number = len(pending.assumptions)
-        label = f"Assumed (1 of {number:,}, -v): " if number > 1 else "Assumed: "
-        words = f"{' '.join(filter(None, (first.subject, first.field)))}: {first.message}"
-        page.paragraph(Span(label, "warn"), words, hanging=2, most=2)
+    add_first_assumption(page, pending.assumptions)
     if pending.items:
         page.paragraph(Span(facts_in_words(pending), "dim"), most=1)
         page.paragraph(Span(_MORE, "dim"), most=1)
