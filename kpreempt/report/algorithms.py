@@ -52,14 +52,14 @@ _ALGORITHMS = (
             "The nominated node is in the status. Nominated pods of equal or higher priority count on their node.",
             "The node by PDB violations, the first victim's priority (not the highest), sum and number; then any.",
             "Extenders with a preempt verb change the candidates before the choice.",
-            "Lower-priority pods lose their nomination to the chosen node; the pod its own, where preemption cannot help.",
+            "Lower-priority pods lose their nomination to the chosen node; the pod its own where no node helps.",
         ],
     ),
     Algorithm(
         "kube-1.18",
         "v1.18.19",
         [
-            "Filter plugins; the first that fails decides: UnschedulableAndUnresolvable excludes the node from preemption.",
+            "Filter plugins; the first that fails decides. UnschedulableAndUnresolvable excludes the node.",
             "preemptionPolicy Never counts only with the gate NonPreemptingPriority, which is off by default.",
             "Of equal priority, the pod that started earlier is more important.",
             "Budgets are counted: each victim uses a disruption of its budgets, until the first that has none left.",

@@ -206,7 +206,7 @@ def decision_words(decision: Decision) -> Phrase:
     number = max(map(len, decision.victims.values()))
     named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if victims else ""
     violations = decision.num_pdb_violations
-    spent = f"; {count(violations, 'PDB violation')}" if violations else ""
+    spent = f"; {count(violations, 'budget violation')}" if violations else ""
     return (Span(word, style), f" {count(number, 'pod')} on {nodes}{named}", Span(spent, "bad"))
 
 

@@ -71,6 +71,6 @@ def _smallest_change(item: PendingPod) -> str:
         if first.outcome == Outcome.LANDS
         else f"preempts {count(len(first.victims), 'pod')} on {where}"
     )
-    broken = f", {count(first.num_pdb_violations, 'PDB violation')}" if first.num_pdb_violations else ""
+    broken = f", {count(first.num_pdb_violations, 'budget violation')}" if first.num_pdb_violations else ""
     partly = "" if search.is_complete else " (search not finished)"
     return f"{plain(describe_changes(first.changes))}: {then}{broken}{partly}"

@@ -108,7 +108,7 @@ def _violations(item: PendingPod) -> Phrase:
     if overdrawn:
         return ("; ", Span(f"violates {join_names(overdrawn)}", "bad"))
     if item.num_pdb_violations:
-        return ("; ", Span(f"{count(item.num_pdb_violations, 'PDB violation')} counted", "warn"))
+        return ("; ", Span(f"{count(item.num_pdb_violations, 'budget violation')} counted", "warn"))
     return ()
 
 
