@@ -34,7 +34,7 @@ def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapsho
 
 
 def _fate(item: PendingPod) -> tuple[object, ...]:
-    """What a reader takes for something else; when a pod is tried again is nothing of that."""
+    """What a reader takes for something else; when a pod is tried again, or on which node it fits, is not."""
     if item.state in TELLING_STATES:
         return (item.state, item.nominated_node_name)
-    return (item.outcome, *item.nodes)
+    return (item.outcome, *(item.nodes if item.victims else ()))

@@ -205,7 +205,7 @@ def _add_workloads(page: Page, simulation: Simulation, options: RenderOptions) -
     # Those that the change is about, and then those that suffer most.
     workloads = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.is_done, -each.victims))
     shown = workloads if options.verbose else workloads[:_ROWS_SHOWN]
-    titles = ("WORKLOAD", "BEFORE", "WORST", "AFTER", "")
+    titles = ("WORKLOAD", "BEFORE", "WORST", "AFTER", "STATUS")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for each in shown:
         least = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")

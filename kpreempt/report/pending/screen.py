@@ -57,8 +57,15 @@ class _Row(NamedTuple):
     pods: int
 
 
-# A row as lines.
-_Block = list[Line]
+class _Version(NamedTuple):
+    """A row as lines, and how much of its details is left out: none of them, some or all."""
+
+    lines: list[Line]
+    left_out: int
+
+
+# The versions of each row, the shortest first; the header has one.
+_Layout = list[list[_Version]]
 
 
 def render_screen(pending: PendingPods, options: RenderOptions) -> str:
@@ -112,10 +119,9 @@ def _row(row: Sequence[PendingPod], at: datetime | None) -> _Row:
 
 def _table(rows: Sequence[_Row], room: int, width: int) -> list[Line]:
     """As many rows as there is room for, and how many pods are in the others."""
-    near = _without_repeats(rows[:room])
-    layouts = zip(_layouts(near, width, 1), _layouts(near, width, _LINES_OF_DETAILS), strict=True)
-    shown = max((_shown(short, long, len(rows), room) for short, long in layouts), key=_worth)
-    lines = [line for block in shown for line in block]
+    layouts = _layouts(_without_repeats(rows[:room]), width)
+    shown = max((_shown(layout, len(rows), room) for layout in layouts), key=_worth)
+    lines = [line for version in shown for line in version.lines]
     if rest := sum(row.pods for row in rows[len(shown) - 1 :]):
         lines += _paragraph((Span(f"… and {count(rest, 'more pod')} (-v)", "dim"),), width, COLUMN_GAP)
     return lines
@@ -130,51 +136,58 @@ def _without_repeats(rows: Sequence[_Row]) -> list[_Row]:
     ]
 
 
-def _shown(short: list[_Block], long: list[_Block], rows: int, room: int) -> list[_Block]:
-    """The header and the rows for which there is room, with more of their details as long as there is.
+def _shown(layout: _Layout, rows: int, room: int) -> list[_Version]:
+    """The header and the rows for which there is room, with as much of their details as there is.
 
     Where rows are left out, a line of the room is for their number.
     """
-    sizes = list(accumulate(map(len, short)))
-    if len(short) <= rows or sizes[-1] > room:
-        return short[: max(sum(size < room for size in sizes), 2)]
-    left = room - sizes[-1]
+    sizes = list(accumulate(len(versions[0].lines) for versions in layout))
+    if len(layout) <= rows or sizes[-1] > room:
+        room -= 1
+    number = max(sum(size <= room for size in sizes), 2)
+    left = room - sizes[number - 1]
     shown = []
-    for few, many in zip(short, long, strict=True):
-        more = len(many) - len(few)
-        shown.append(many if more <= left else few)
-        left -= more if more <= left else 0
+    for versions in layout[:number]:
+        least = len(versions[0].lines)
+        best = max(
+            (each for each in versions if len(each.lines) - least <= max(left, 0)), key=lambda each: -each.left_out
+        )
+        left -= len(best.lines) - least
+        shown.append(best)
     return shown
 
 
-def _worth(blocks: list[_Block]) -> tuple[int, int]:
-    """More rows come first, then fewer details that are cut."""
-    return len(blocks), -sum(block[-1][-1:] == (ELLIPSIS,) for block in blocks)
+def _worth(shown: list[_Version]) -> tuple[int, int]:
+    """More rows come first, then fewer details that are left out."""
+    return len(shown), -sum(version.left_out for version in shown)
 
 
-def _layouts(rows: Sequence[_Row], width: int, most: int) -> Iterator[list[_Block]]:
+def _layouts(rows: Sequence[_Row], width: int) -> Iterator[_Layout]:
     """The header and each row, in the layouts that keep to the width; of the last one the names alone may not."""
     indent = max(len(_TITLES[0]), *(width_of(plain(row.cells[0])) for row in rows)) + COLUMN_GAP
+    details = [row.details for row in rows]
     full, left = _columns(rows, len(_TITLES))
     beside = left + COLUMN_GAP
     if width - beside >= _NARROWEST_DETAILS:
-        yield [
-            _beside(*each, beside, width, most)
-            for each in zip(full, [_HEADING, *(row.details for row in rows)], strict=True)
-        ]
+        [title, *lines] = full
+        told = (_beside(line, each, beside, width) for line, each in zip(lines, details, strict=True))
+        yield [_beside(title, _HEADING, beside, width)[:1], *told]
     if left <= width:
-        yield _below(full, [row.details for row in rows], indent, width, most)
+        yield _below(full, details, indent, width)
     without_node, left = _columns(rows, len(_TITLES) - 1)
     placed = [_placed(row) for row in rows]
     if left <= width:
-        yield _below(without_node, placed, indent, width, most)
+        yield _below(without_node, placed, indent, width)
     else:
         names, _ = _columns(rows, 2)
-        told = [
+        fates = [
             (f"priority {plain(row.cells[2])}, ", *row.cells[3], *_after(each))
             for row, each in zip(rows, placed, strict=True)
         ]
-        yield _below(names, told, indent, width, most)
+        yield [
+            versions[:1] if not number else versions[1:]
+            for number, versions in enumerate(_below(names, fates, indent, width))
+        ]
 
 
 def _columns(rows: Sequence[_Row], number: int) -> tuple[list[Line], int]:
@@ -195,16 +208,33 @@ def _after(details: Phrase) -> Phrase:
     return (": ", *details) if details else ()
 
 
-def _beside(line: Line, details: Phrase, column: int, width: int, most: int) -> _Block:
-    first, *others = _paragraph(details, width, column, most) or [()]
+def _beside(line: Line, details: Phrase, column: int, width: int) -> list[_Version]:
+    """The details beside the line, cut to one line and to more."""
+    if not plain(details):
+        return [_Version([line], 0)]
     gap = Span(" " * (column - width_of_line(line)))
-    return [(*line, gap, *first[1:]) if first else line, *others]
+    versions = []
+    for most in range(1, _LINES_OF_DETAILS + 1):
+        [first, *others] = _paragraph(details, width, column, most)
+        versions.append(_Version([(*line, gap, *first[1:]), *others], _is_cut([first, *others])))
+    return versions
 
 
-def _below(lines: Sequence[Line], details: Sequence[Phrase], indent: int, width: int, most: int) -> list[_Block]:
-    title, *others = lines
-    told = [_paragraph(each, width, indent, most) for each in details]
-    return [[title], *([line, *each] for line, each in zip(others, told, strict=True))]
+def _below(lines: Sequence[Line], details: Sequence[Phrase], indent: int, width: int) -> _Layout:
+    """The details below each line: none of them, cut to one line, and to more."""
+    title, *rows = lines
+    layout = [[_Version([title], 0)]]
+    for line, each in zip(rows, details, strict=True):
+        versions = [_Version([line], 2 if plain(each) else 0)]
+        for most in range(1, _LINES_OF_DETAILS + 1):
+            told = _paragraph(each, width, indent, most)
+            versions.append(_Version([line, *told], _is_cut(told)))
+        layout.append(versions)
+    return layout
+
+
+def _is_cut(lines: Sequence[Line]) -> int:
+    return int(any(line[-1:] == (ELLIPSIS,) for line in lines))
 
 
 def _paragraph(phrase: Phrase, width: int, indent: int, most: int = 0) -> list[Line]:

@@ -73,7 +73,7 @@ def _evictions(items: Sequence[PendingPod]) -> tuple[str, Style]:
     victims = set().union(*sets)
     number = len(items)
     are_leaving = all(victim.terminating for item in items for each in item.victims.values() for victim in each)
-    is_open = any(len(item.victims) > 1 or item.alternatives is not None for item in items)
+    is_open = any(_is_open(item) for item in items)
     if are_leaving:
         whom = "only pods that are terminating"
     elif len(victims) < sum(map(len, sets)):
@@ -86,9 +86,20 @@ def _evictions(items: Sequence[PendingPod]) -> tuple[str, Style]:
     return f"{number:,} {agree(number, 'preempts')} {whom}{budgets}", "bad" if violating else "warn"
 
 
+def _is_open(item: PendingPod) -> bool:
+    """Whether the number of its victims hangs on chance, or on the order of equal pods."""
+    numbers = {len(each) for each in item.victims.values()}
+    told = item.alternatives
+    if told is not None:
+        numbers |= {each.num_victims for each in told.outcomes}
+    return len(item.victims) > 1 or len(numbers) > 1 or (told is not None and bool(told.untold or not told.exact))
+
+
 def _causes(items: Sequence[PendingPod], longest: int) -> str:
     causes = Counter(item.cause for item in items if item.cause)
-    named = [f"{number:,} {_cut(cause, longest)}" for cause, number in causes.most_common(_CAUSES)]
+    # The reasons of most nodes first.
+    words = {item.cause: ", ".join(item.reasons) or item.cause for item in reversed(items)}
+    named = [f"{number:,} {_cut(words[cause], longest)}" for cause, number in causes.most_common(_CAUSES)]
     if rest := len(items) - sum(number for _, number in causes.most_common(_CAUSES)):
         named.append(f"{rest:,} for other reasons" if named else "")
     return f" ({'; '.join(filter(None, named))})" if any(named) else ""

@@ -34,10 +34,10 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
         "TIMELINE    all at once",
         "  0s        Deployment api scales shop/api-6 to 3 replicas",
         "            ReplicaSet api-6 creates shop/api-new-1",
-        "            shop/api-new-1 lands on node-a, drawn among 2",
+        "            shop/api-new-1 lands on node-a, picked at random among 2",
         "",
-        "WORKLOADS  how many pods are ready before, at least, and in the end",
-        "  WORKLOAD             BEFORE  LEAST  AFTER",
+        "WORKLOADS  ready pods before, at worst, and in the end",
+        "  WORKLOAD             BEFORE  WORST  AFTER  STATUS",
         "  Deployment shop/api       2      2      3  changed",
         "",
         "ROOM        left on all nodes: cpu 2.5, memory 3Gi",
@@ -83,7 +83,7 @@ def test_what_follows_from_an_eviction_stands_below_it() -> None:
     start = lines.index("EVICTED     3 in all, up to 2 in a chain")
     assert lines[start + 1 : start + 4] == [
         "  shop/web-5d8f-1 leaves node-a, violates shop/web; shop/web-5d8f-new-1 lands on node-b",
-        "    batch/crunch-66b-9 leaves node-b; batch/crunch-66b-new-3 is left waiting",
+        "    batch/crunch-66b-9 leaves node-b; batch/crunch-66b-new-3 is left pending",
         "  shop/web-5d8f-2 leaves node-a; shop/web-5d8f-new-2 lands on node-c",
     ]
 
