@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -41,13 +42,13 @@ def test_the_cells_of_a_table_stand_below_their_titles(path: Path) -> None:
         lines = block.splitlines()
         for number, title in enumerate(lines):
             if title.split()[:1] and title.split()[0] in _TABLES and len(title.split()) > 1 and title.isupper():
-                for row in takewhile(lambda row: _is_within(title, row), lines[number + 1 :]):
+                for row in takewhile(partial(_is_within, title), lines[number + 1 :]):
                     _check(title, row)
 
 
 def _is_within(title: str, row: str) -> bool:
     """Whether the row is of the table that the title begins: numbers on the left may be wider than theirs."""
-    is_indented = _indent(row) >= _indent(title) or title.split()[0] == "#"
+    is_indented = _indent(row) >= _indent(title) or title.lstrip().startswith("#")
     return is_indented and not row.lstrip().startswith("…")
 
 

@@ -40,7 +40,7 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
         "  WORKLOAD             BEFORE  WORST  AFTER  STATUS",
         "  Deployment shop/api       2      2      3  changed",
         "",
-        "ROOM        left on all nodes: cpu 2.5, memory 3Gi",
+        "ROOM        free on all nodes: cpu 2.5, memory 3Gi",
         "",
         "RULES  2 rules kept, 1 off",
         "  kept: max-pdb-violations, require-schedulable",
