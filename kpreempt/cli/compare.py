@@ -65,7 +65,7 @@ def compare(request: CompareRequest) -> int:
     The pods are one of the cluster (NAME), those of a manifest (-f), those of scenarios (--batch), or else every pod
     that is pending. Each is judged alone, as if it came next.
 
-    Alike means: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
+    Alike: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
     kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
 

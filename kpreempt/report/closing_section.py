@@ -9,7 +9,7 @@ from kpreempt.report.explain.failures import add_causes, find_nearest
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict
+from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
 
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
@@ -90,10 +90,11 @@ def add_assumptions_section(page: Page, assumptions: Sequence[Assumption], optio
 
 
 def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
-    """How many assumptions there are, and the first, in two lines at most."""
+    """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was."""
     if assumptions:
+        first = next((each for each in assumptions if each.kind is AssumptionKind.UNREADABLE), assumptions[0])
         label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
-        page.paragraph(Span(label, "warn"), *_assumption(assumptions[0]), hanging=2, most=2)
+        page.paragraph(Span(label, "warn"), *_assumption(first), hanging=2, most=2)
 
 
 def _assumption(assumption: Assumption) -> Phrase:

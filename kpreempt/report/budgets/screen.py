@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.budgets.words import severity_style, short_spec
@@ -24,6 +26,14 @@ _SPEC = _TITLES.index("SPEC")
 _MORE = "More: -v (each finding with its fix, lowest priorities that break a budget)"
 
 
+class _Row(NamedTuple):
+    """The cells, the severity by which rows are ordered, and all findings that they are about."""
+
+    worst: Severity
+    findings: list[FindingId]
+    cells: tuple[Phrase, ...]
+
+
 def add_screen(page: Page, audit: BudgetAudit, assumptions: Sequence[Assumption], options: RenderOptions) -> str:
     """The page, on which the sentence is, with what else fits ``options.height``."""
     closing = Page(options.width)
@@ -41,15 +51,19 @@ def add_screen(page: Page, audit: BudgetAudit, assumptions: Sequence[Assumption]
     return finished(page, options)
 
 
-def _rows(audit: BudgetAudit) -> list[tuple[Phrase, ...]]:
+def _rows(audit: BudgetAudit) -> list[_Row]:
     """The budgets and, below those of one severity, the workloads without any."""
-    rows: list[tuple[Severity, tuple[Phrase, ...]]] = []
+    rows: list[_Row] = []
     for item in audit.items:
         if item.findings:
             worst = min((each.severity for each in item.findings), key=lambda each: each.rank)
-            rows.append((worst, _row(worst, item)))
-    rows += [(each.severity, _without_budget(each)) for each in audit.findings if each.id is FindingId.NO_BUDGET]
-    return [row for _, row in sorted(rows, key=lambda each: each[0].rank)]
+            rows.append(_Row(worst, [each.id for each in item.findings], _row(worst, item)))
+    rows += [
+        _Row(each.severity, [each.id], _without_budget(each))
+        for each in audit.findings
+        if each.id is FindingId.NO_BUDGET
+    ]
+    return sorted(rows, key=lambda each: each.worst.rank)
 
 
 def _row(worst: Severity, item: AuditedBudget) -> tuple[Phrase, ...]:
@@ -76,20 +90,21 @@ def _without_budget(finding: Finding) -> tuple[Phrase, ...]:
     return (title, (finding.namespace,), ("-",), ("-",), ("-",), (f"{finding.id}: {finding.subject}",))
 
 
-def _add_table(page: Page, rows: Sequence[tuple[Phrase, ...]], room: int) -> None:
+def _add_table(page: Page, rows: Sequence[_Row], room: int) -> None:
     """As many rows as fit, without the specs where the findings leave no room for them."""
     titles: tuple[Phrase, ...] = tuple((Span(title, "dim"),) for title in _TITLES)
     aligns = _ALIGNS
-    table = [titles, *rows]
+    table = [titles, *(row.cells for row in rows)]
     if not page.fits([row[:-1] for row in table], indent=_NARROWEST_FINDINGS + COLUMN_GAP):
         table = [(*row[:_SPEC], *row[_SPEC + 1 :]) for row in table]
         aligns = (*_ALIGNS[:_SPEC], *_ALIGNS[_SPEC + 1 :])
     for number in range(len(table), 1, -1):
         told = Page(page.width)
         told.table(table[:number], aligns=aligns)
-        rest = len(table) - number
-        if rest:
-            told.paragraph(Span(f"… and {count(rest, 'more row')} (-v)", "dim"), indent=COLUMN_GAP)
+        if rest := rows[number - 1 :]:
+            kinds = Counter(each for row in rest for each in row.findings).most_common()
+            named = ", ".join(f"{times:,} {kind}" for kind, times in kinds)
+            told.paragraph(Span(f"… and {count(len(rest), 'more row')} (-v): {named}", "dim"), indent=COLUMN_GAP)
         if len(told.lines) <= room or number == _LEAST_ROWS:
             page.lines += told.lines
             return

@@ -81,7 +81,7 @@ def test_pending_is_about_all_namespaces_unless_one_is_given(kpreempt: Kpreempt)
 
 
 def test_at_risk_is_about_the_default_namespace_unless_another_is_given(kpreempt: Kpreempt) -> None:
-    assert "none matches" in kpreempt("at-risk", *SNAPSHOT).stdout
+    assert "No running pod matches." in kpreempt("at-risk", *SNAPSHOT).stdout
 
 
 def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path: Path) -> None:
