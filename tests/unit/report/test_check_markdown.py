@@ -56,7 +56,7 @@ def test_what_does_not_count_stands_apart_and_says_why() -> None:
 
 def test_victims_are_a_tree_that_is_folded() -> None:
     text = comment(failed())
-    assert "<details><summary>3 pods have to go</summary>" in text
+    assert "<details><summary>3 pods evicted</summary>" in text
     assert "| ↳ `batch/crunch-66b-9` leaves `node-b`; `batch/crunch-66b-new-3` is left pending |" in text
 
 
