@@ -119,41 +119,56 @@ class Page:
         Where the page is too narrow for that, the first column stands above the others, and where that does not help,
         each row becomes a paragraph.
         """
+        blocks = self._in_columns(rows, aligns, indent)
+        if blocks is None and len(aligns) > _FEW_COLUMNS:
+            blocks = self._stacked(rows, aligns, indent)
+        if blocks is not None:
+            self.lines += [line for block in blocks for line in block]
+            return
+        for row in rows:
+            cells = [cell for cell in row if plain(cell)]
+            parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
+            self.paragraph(*parts, indent=indent, hanging=COLUMN_GAP)
+
+    def _in_columns(
+        self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int
+    ) -> list[list[Line]] | None:
+        """The lines of each row, or ``None`` where the page is too narrow for the columns."""
         columns = len(aligns)
         widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
         is_last_wrapped = aligns[-1] == "left"
         before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
         needed = min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]
         if before_last + max(needed, _longest_word(row[-1] for row in rows)) > self.width:
-            if columns > _FEW_COLUMNS and self._stack(rows, aligns, indent):
-                return
-            for row in rows:
-                cells = [cell for cell in row if plain(cell)]
-                parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
-                self.paragraph(*parts, indent=indent, hanging=COLUMN_GAP)
-            return
+            return None
+        blocks = []
         for row in rows:
             fixed = row[:-1] if is_last_wrapped else row
             line = _joined_cells([_aligned(cell, widths[at], aligns[at]) for at, cell in enumerate(fixed)])
-            if not is_last_wrapped:
-                self._add(indent, line)
-                continue
-            first, *rest = wrap(row[-1], self._room(before_last))
-            self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
-            for following in rest:
-                self._add(before_last, following)
+            block = Page(self.width)
+            if is_last_wrapped:
+                first, *rest = wrap(row[-1], self._room(before_last))
+                block._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
+                for following in rest:
+                    block._add(before_last, following)
+            else:
+                block._add(indent, line)
+            blocks.append(block.lines)
+        return blocks
 
-    def _stack(self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int) -> bool:
-        """The first cell of each row on a line of its own, the others below it in columns, where those fit."""
-        others = Page(self.width)
-        cells = [row[1:] for row in rows]
-        if not others.fits(cells, indent=indent + COLUMN_GAP):
-            return False
-        others.table(cells, aligns=aligns[1:], indent=indent + COLUMN_GAP)
-        for row, line in zip(rows, others.lines, strict=True):
-            self.paragraph(*row[0], indent=indent, hanging=COLUMN_GAP)
-            self.lines.append(line)
-        return True
+    def _stacked(
+        self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int
+    ) -> list[list[Line]] | None:
+        """The first cell of each row above the others, which are in columns, or ``None`` where these do not fit."""
+        others = self._in_columns([row[1:] for row in rows], aligns[1:], indent + COLUMN_GAP)
+        if others is None:
+            return None
+        blocks = []
+        for row, lines in zip(rows, others, strict=True):
+            block = Page(self.width)
+            block.paragraph(*row[0], indent=indent, hanging=COLUMN_GAP)
+            blocks.append([*block.lines, *lines])
+        return blocks
 
     def fits(self, rows: Sequence[Sequence[Phrase]], *, indent: int = 0) -> bool:
         """Whether a table of these rows keeps to the width without wrapping."""

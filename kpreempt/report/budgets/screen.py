@@ -20,7 +20,7 @@ from kpreempt.verdict.budgets import AuditedBudget, BudgetAudit, Finding, Findin
 _AROUND = 2
 _LEAST_ROWS = 3
 _NARROWEST_FINDINGS = 24
-_TITLES = ("WORST", "BUDGET", "SPEC", "READY", "ALLOWED", "FINDINGS")
+_TITLES = ("BUDGET", "WORST", "SPEC", "READY", "ALLOWED", "FINDINGS")
 _ALIGNS: tuple[Align, ...] = ("left", "left", "left", "right", "right", "left")
 _SPEC = _TITLES.index("SPEC")
 _MORE = "More: -v (each finding with its fix, lowest priorities that break a budget)"
@@ -69,8 +69,8 @@ def _rows(audit: BudgetAudit) -> list[_Row]:
 def _row(worst: Severity, item: AuditedBudget) -> tuple[Phrase, ...]:
     ids = dict.fromkeys(each.id for each in sorted(item.findings, key=lambda each: each.severity.rank))
     return (
-        (Span(worst.upper(), severity_style(worst)),),
         (strong(item.budget),),
+        (Span(worst.upper(), severity_style(worst)),),
         (short_spec(item),),
         (f"{item.healthy:,}/{item.expected:,}",),
         (Span(f"{item.allowed:,}", "warn" if item.allowed <= 0 else "good"),),
@@ -87,7 +87,7 @@ def _told(finding: FindingId, item: AuditedBudget) -> str:
 
 def _without_budget(finding: Finding) -> tuple[Phrase, ...]:
     title = (Span(finding.severity.upper(), severity_style(finding.severity)),)
-    return (title, (finding.namespace,), ("-",), ("-",), ("-",), (f"{finding.id}: {finding.subject}",))
+    return ((finding.namespace,), title, ("-",), ("-",), ("-",), (f"{finding.id}: {finding.subject}",))
 
 
 def _add_table(page: Page, rows: Sequence[_Row], room: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +16,7 @@ from kpreempt.verdict.pending import TELLING_STATES, PendingChange, PendingChang
 _CAUSES = 2
 # How long each cause or list of names may be where a sentence is to be short.
 _SHORT = 56
+_WHOLE = 1_000_000
 _CHANGES_NAMED = 3
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
@@ -26,7 +26,7 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
 
     A short one is cut within its brackets, and has 400 characters at most.
     """
-    parts = list(_parts(pending.items, _SHORT if is_short else sys.maxsize))
+    parts = list(_parts(pending.items, _SHORT if is_short else _WHOLE))
     joined: list[Part] = []
     for number, (words, style) in enumerate(parts):
         joined += [", " if number else "", Span(words, style) if style else words]
