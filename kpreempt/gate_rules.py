@@ -75,19 +75,18 @@ class RuleId(StrEnum):
 
     MAX_PDB_VIOLATIONS = Rule(
         "max-pdb-violations",
-        promise="budgets stay whole",
-        meaning="Pods that have to go although their PodDisruptionBudget does not allow it. The scheduler prefers other"
+        promise="no budget is violated",
+        meaning="Evictions beyond the allowed disruptions of a PodDisruptionBudget. The scheduler prefers other"
         " victims, and takes these where there are none.",
         advice="Make room first, give the change a lower priority, or let the budget allow more.",
-        option="So many victims may go against their PodDisruptionBudgets.",
+        option="So many victims may violate PodDisruptionBudgets.",
         is_pooled=True,
     )
     MAX_VICTIMS = Rule(
         "max-victims",
         promise="few pods are evicted",
-        meaning="Pods that have to go for the change, all in all, those that go for the replacement of another"
-        " included.",
-        advice="Make room first, ask for less, or give the change a lower priority.",
+        meaning="Pods evicted because of the change, those that a replacement preempts included.",
+        advice="Make room first, request less, or give the change a lower priority.",
         option="So many pods may be evicted in all.",
         default=None,
         severity="major",
@@ -95,16 +94,16 @@ class RuleId(StrEnum):
     MAX_VICTIMS_PER_WORKLOAD = Rule(
         "max-victims-per-workload",
         promise="no workload loses many pods",
-        meaning="Pods of one workload that have to go for the change.",
+        meaning="Pods of one workload evicted because of the change.",
         advice="Give the workload a budget or a higher priority, or make room for the change elsewhere.",
-        option="So many of each workload.",
+        option="So many pods of each workload may be evicted.",
         default=None,
         severity="major",
     )
     FORBID_VICTIMS = Rule(
         "forbid-victims",
-        promise="protected pods stay",
-        meaning="Pods that must not have to go, by their namespace, their labels or their priority class.",
+        promise="protected pods are not evicted",
+        meaning="Evictions of protected pods, by namespace, labels or priority class.",
         advice="Raise the priority of the protected pods above that of the change, or make room first.",
         option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * is any text."
         " Repeatable.",
@@ -113,10 +112,10 @@ class RuleId(StrEnum):
     )
     REQUIRE_SCHEDULABLE = Rule(
         "require-schedulable",
-        promise="every pod of the change finds a node",
-        meaning="Pods of the change that have no node in the end.",
-        advice="Ask for less, loosen what the pod requires of a node, or add nodes.",
-        option="Every pod of the change must find a node.",
+        promise="every pod of the change is scheduled",
+        meaning="Pods of the change that are still pending in the end.",
+        advice="Request less, relax the pod's node constraints, or add nodes.",
+        option="Every pod of the change must be scheduled.",
         takes=Takes.SWITCH,
     )
     MAX_CASCADE_DEPTH = Rule(
@@ -130,10 +129,10 @@ class RuleId(StrEnum):
     )
     MAX_PENDING = Rule(
         "max-pending",
-        promise="what ran finds a node again",
-        meaning="Pods that take the place of one that ran, and have no node in the end.",
-        advice="Add room for them, or ask for less in the change.",
-        option="So many pods that ran may have no node in the end.",
+        promise="what ran is scheduled again",
+        meaning="Replacements of running pods that are still pending in the end.",
+        advice="Add capacity for them, or request less in the change.",
+        option="So many pods that ran may be pending in the end.",
         is_pooled=True,
     )
     MAX_STRANDED = Rule(
@@ -148,42 +147,41 @@ class RuleId(StrEnum):
     LOST_PODS = Rule(
         "lost-pods",
         promise="nothing is lost for good",
-        meaning="Pods that have to go, or go with their node, and that nothing makes again, since no controller owns"
-        " them.",
+        meaning="Pods evicted, or deleted with their node, that nothing recreates: no controller owns them.",
         advice="Run them under a controller, give them a priority above that of the change, or make room first.",
-        option="So many pods may have to go that nothing makes again.",
+        option="So many pods may be lost that nothing recreates.",
         is_pooled=True,
     )
     MAX_DELETIONS = Rule(
         "max-deletions",
-        promise="nothing goes unnamed",
-        meaning="Workloads that run and go along with something that is deleted, such as their namespace, though the"
+        promise="nothing is deleted unnamed",
+        meaning="Running workloads that are deleted along with something else, such as their namespace, though the"
         " change does not name them.",
-        advice="Name what is to go by --delete, move it first, or keep the namespace.",
-        option="So many workloads may go along with what is deleted.",
+        advice="Name what is to be deleted by --delete, move it first, or keep the namespace.",
+        option="So many workloads may be deleted along.",
         is_pooled=True,
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
         promise="quotas have room for the change",
-        meaning="Pods that a ResourceQuota does not let be made, in the end or only until another pod is gone.",
-        advice="Raise the quota, ask for less, or let the rollout take pods away first (maxSurge: 0).",
+        meaning="Pods that a ResourceQuota refuses, in the end or only until another pod is gone.",
+        advice="Raise the quota, request less, or let the rollout take pods away first (maxSurge: 0).",
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,
         severity="major",
     )
     FORBID_LOOPS = Rule(
         "forbid-loops",
-        promise="it comes to an end",
-        meaning="Pods that displace one another over and over, so that the cluster never settles.",
-        advice="Give the workloads that go round one priority, or make room for both.",
-        option="Evictions must come to an end.",
+        promise="the cluster settles",
+        meaning="Pods that preempt one another over and over, so that the cluster never settles.",
+        advice="Give these workloads one priority, or make room for both.",
+        option="The cluster must settle.",
         takes=Takes.SWITCH,
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
         promise="the snapshot is recent",
-        meaning="How old the picture of the cluster is. What it does not show yet cannot be foretold.",
+        meaning="How old the snapshot is. What it does not show yet cannot be predicted.",
         advice="Take a new snapshot, or ask the live cluster.",
         option="How old the snapshot may be: 30m, 12h; unknown fails.",
         takes=Takes.TIME,
@@ -195,7 +193,7 @@ class RuleId(StrEnum):
     BUDGETS_UNREADABLE = Rule(
         "budgets-unreadable",
         promise="budgets are known",
-        meaning="PodDisruptionBudgets that could not be read: whether one breaks is not known.",
+        meaning="PodDisruptionBudgets that could not be read: whether one is violated is unknown.",
         advice="Let the account list poddisruptionbudgets in all namespaces, or waive the rule by its name.",
         takes=Takes.NOTHING,
         is_overridable=False,
@@ -206,7 +204,7 @@ class RuleId(StrEnum):
         "objects-set-aside",
         promise="every object is counted",
         meaning="Objects that were left out because they could not be read.",
-        advice="Mend the objects, or waive the rule by its name.",
+        advice="Correct the objects, or waive the rule by its name.",
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
@@ -214,8 +212,8 @@ class RuleId(StrEnum):
     )
     FIELDS_NOT_MODELLED = Rule(
         "fields-not-modelled",
-        promise="everything asked for is evaluated",
-        meaning="Something in the input that is not evaluated and could change the answer.",
+        promise="everything is modelled",
+        meaning="Something in the input that is not modelled and could change the answer.",
         advice="Look at what it says, and waive the rule by its name where it does not matter.",
         takes=Takes.NOTHING,
         is_overridable=False,
@@ -225,7 +223,7 @@ class RuleId(StrEnum):
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
         promise="the outcome is certain",
-        meaning="Pods of which it cannot be told what becomes.",
+        meaning="Pods whose outcome is not certain: chance or the scheduler's memory decides.",
         advice="Look at what it says, and waive the rule by its name where it does not matter.",
         takes=Takes.NOTHING,
         is_overridable=False,

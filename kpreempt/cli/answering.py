@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from kpreempt.cli.options import AnswerRequest
 from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
 from kpreempt.cli.profile import Stopwatch, check_profile_path
 from kpreempt.cli.schedulers import AskedScheduler
-from kpreempt.cli.terminal import EXIT_GATE, complain, terminal_width, wants_colour
+from kpreempt.cli.terminal import EXIT_GATE, SCREEN_HEIGHT, complain, terminal_width, wants_colour
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
@@ -108,19 +108,29 @@ class Run:
             unneeded=unneeded,
         )
 
-    def write(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> bool:
+    def write(
+        self,
+        answer: Answer,
+        at: datetime | None,
+        occupancy: Occupancy | None = None,
+        *,
+        to_stdout: Callable[[str], bool] = write_stdout,
+        height: int = SCREEN_HEIGHT,
+    ) -> bool:
         """Write the files, then standard output, which alone has colour. False where its reader has gone away.
 
-        Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes.
+        Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes, ``height``
+        for answers that keep to a screen.
         """
-        options = self.request.lengthened(RenderOptions(width=terminal_width(), now=at, occupancy=occupancy))
+        unlengthened = RenderOptions(width=terminal_width(), height=height, now=at, occupancy=occupancy)
+        options = self.request.lengthened(unlengthened)
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
                     stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
         texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
-        return all(write_stdout(text) for text in texts)
+        return all(to_stdout(text) for text in texts)
 
     def write_once(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> None:
         """Write the only answer, and where the time went if that is wanted."""

@@ -16,15 +16,17 @@ class AtRiskRequest(AnswerRequest, without=["jobs"]):
         str | None, Option("-n", "--namespace", metavar="NS", help="Pods of this namespace (default: default).")
     ] = None
     limit: Annotated[
-        int, After("selector"), Option(metavar="NUMBER", min=1, help="Show at most so many pods, at the highest risk.")
+        int,
+        After("selector"),
+        Option(metavar="NUMBER", min=1, help="Show at most so many pods, the most threatened first."),
     ] = 10
 
 
 def at_risk(request: AtRiskRequest) -> int:
-    """Say which pending pods would evict running ones, and from which priority on a new pod would.
+    """Say which pending pods would preempt running ones, and the lowest priority of a new pod that would.
 
-    Everything is found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of
-    the running pod's own size and of all the room that it would leave, at each priority that makes a difference.
+    Found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of the running
+    pod's own size, and of that and all that is free beside it, at each priority that makes a difference.
     """
     from kpreempt.analysis.at_risk import pods_at_risk
     from kpreempt.cli.answering import Run, select_pods

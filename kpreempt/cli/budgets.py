@@ -23,16 +23,17 @@ class BudgetsRequest(AnswerRequest):
     fail_on: Annotated[
         str | None,
         After("colour"),
-        Option(metavar="error|warning|note", help="Exit 1 where a finding is as bad as this, or worse."),
+        Option(metavar="error|warning|note", help="Exit 1 if a finding is as severe as this, or more."),
     ] = None
 
 
 def budgets(request: BudgetsRequest) -> int:
-    """Audit PodDisruptionBudgets: which block drains, protect nothing, or break, and for which pod.
+    """Audit PodDisruptionBudgets: which block drains, protect nothing, or are violated, and by which pod.
 
     Budgets of all namespaces, unless -n says otherwise; with -l those that protect such pods. The scheduler prefers
-    victims whose budgets allow it, and takes others where nothing else helps: every pending pod is asked whether it
-    would, and for budgets that allow nothing it is sought from which priority on a new pod would.
+    victims whose budgets allow it, and takes others where nothing else helps: every pending pod is tried for that, and
+    of budgets that allow no disruption the lowest priority of a new pod is sought that would. One screen; -v has each
+    finding with its fix, these priorities, and every budget.
     """
     from kpreempt.analysis.budgets.audit import audit_budgets
     from kpreempt.cli.answering import Run, is_unfounded, select_pods

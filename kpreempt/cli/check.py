@@ -45,7 +45,7 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         ),
     ] = None
     worst_case: Annotated[
-        bool, Option("--worst-case", help="Simulation every choice that chance leaves; the worst counts.")
+        bool, Option("--worst-case", help="Simulate every choice that chance leaves; the worst counts.")
     ] = False
     max_plays: Annotated[
         int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")

@@ -26,7 +26,7 @@ class CompareRequest(
         Option("--upgrade-to", metavar="VERSION", help="What an upgrade of the cluster's Kubernetes changes: 1.35"),
     ] = None
     workloads: Annotated[
-        bool, Option("--workloads", help="With --upgrade-to, ask about the next pod of every workload, too.")
+        bool, Option("--workloads", help="With --upgrade-to, also try the next pod of every workload.")
     ] = False
     files: Manifests = []
     select: Select = []
@@ -55,17 +55,17 @@ class CompareRequest(
     fail_on_difference: Annotated[
         bool,
         After("colour"),
-        Option("--fail-on-difference", help="Exit 1 where not all algorithms decide the same, or may not."),
+        Option("--fail-on-difference", help="Exit 1 if not all algorithms decide alike, or may not."),
     ] = False
 
 
 def compare(request: CompareRequest) -> int:
-    """Say where several algorithms would put the same pods, whom each evicts, and at which step they part.
+    """Say where several algorithms would put the same pods, whom each evicts, and at which step they differ.
 
     The pods are one of the cluster (NAME), those of a manifest (-f), those of scenarios (--batch), or else every pod
     that is pending. Each is judged alone, as if it came next.
 
-    The same: the pod lands, evicts or lands nowhere with each of them, on the same nodes, with the same victims. An
+    Alike: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
     algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
     kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
 

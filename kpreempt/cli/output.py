@@ -20,6 +20,10 @@ from kpreempt.report.options import RenderOptions
 WHOLE_FORMATS = ("json", "jsonl", "yaml", "html", *TEMPLATE_FORMATS)
 
 
+# kubectl's, for which no kept library is known.
+_NOT_OFFERED = ("go-template", "go-template-file")
+
+
 class Output(NamedTuple):
     """A format, its template if it has one, and the file it goes to; an empty path is standard output."""
 
@@ -51,6 +55,8 @@ def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
             check_template(name, path)
             outputs.append(Output(name, "", path))
             continue
+        if name in _NOT_OFFERED and "json" in formats:
+            raise UsageError(f"-o {name}: Go templates are not offered", hint="-o jsonpath=TEMPLATE, as kubectl has it")
         if name not in formats:
             raise UsageError(f"-o {text}: there is no format {name!r}", hint=nearest(name, formats))
         if equals and not path:

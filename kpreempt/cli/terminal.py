@@ -20,6 +20,9 @@ EXIT_INPUT = 3
 EXIT_BUG = 4
 EXIT_INTERRUPTED = 130
 
+# What an answer on one screen keeps to, unless it is drawn on one that is known.
+SCREEN_HEIGHT = 24
+
 _SECONDS_OF_PATIENCE = 0.5
 _SECONDS_BETWEEN_UPDATES = 0.1
 
@@ -27,6 +30,11 @@ _SECONDS_BETWEEN_UPDATES = 0.1
 def terminal_width() -> int:
     """Columns of the terminal (``$COLUMNS`` first), 80 where there is none."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def terminal_height() -> int:
+    """Lines of the terminal (``$LINES`` first), ``SCREEN_HEIGHT`` where there is none."""
+    return shutil.get_terminal_size((80, SCREEN_HEIGHT)).lines
 
 
 def wants_colour(when: str, stream: TextIO | None) -> bool:

@@ -14,7 +14,7 @@ class WhoPreemptedRequest(
 ):
     """What the options of ``kpreempt who-preempted`` ask for."""
 
-    pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was evicted; it may be gone.")]
+    pod: Annotated[str, Argument(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
     namespace: Annotated[str | None, Option("-n", "--namespace", metavar="NS", help="Where the pod is, or was.")] = None
     outputs: PageOutputs = []
     before: Annotated[
@@ -24,11 +24,11 @@ class WhoPreemptedRequest(
 
 
 def who_preempted(request: WhoPreemptedRequest) -> int:
-    """Say for whom a pod was evicted, and where that one is now.
+    """Say which pod preempted a pod, and where the preemptor is now.
 
-    The scheduler tells it in an event, which the API server keeps for an hour unless it is told otherwise. So the
-    snapshot needs events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
-    is reconstructed: whether the preemptor evicts this pod there, and why.
+    The scheduler says it in an event, which the API server keeps for an hour by default. So the snapshot needs
+    events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
+    is reconstructed: whether the preemptor preempts this pod there, and why.
     """
     from kpreempt.analysis.subject import pod_name
     from kpreempt.analysis.who_preempted import events

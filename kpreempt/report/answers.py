@@ -23,6 +23,7 @@ Answer = msgspec.Struct
 
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 PAGE_FORMATS = (*ANSWER_FORMATS, "html")
+PENDING_FORMATS = (*PAGE_FORMATS, "wide")
 # Written by a template of the user's, wherever there is JSON (``templates``).
 TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
@@ -112,8 +113,8 @@ ROWS = (
     Row("verdict.records:VerdictList", _VERDICT, formats=VERDICT_FORMATS, is_list=True),
     Row(
         "verdict.pending:PendingPods",
-        {"text": "pending.text:render_pending", "html": "pending.html:render"},
-        formats=PAGE_FORMATS,
+        {"text": "pending.text:render", "html": "pending.html:render", "wide": "pending.wide:render_wide"},
+        formats=PENDING_FORMATS,
     ),
     Row(
         "verdict.who_preempted:PreemptionsOfPod",
@@ -126,12 +127,17 @@ ROWS = (
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
         "verdict.budgets:BudgetAudit",
-        {"text": "budgets.text:render_budgets"},
+        {"text": "budgets.text:render"},
         _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
     ),
-    Row("verdict.contexts:PendingPodsOfContexts", {"text": "contexts:render_contexts"}, _of_contexts(_pods)),
+    Row(
+        "verdict.contexts:PendingPodsOfContexts",
+        {"text": "contexts:render_contexts", "wide": "contexts:render_contexts_wide"},
+        _of_contexts(_pods),
+        formats=(*ANSWER_FORMATS, "wide"),
+    ),
     Row(
         "verdict.contexts:BudgetAuditOfContexts",
         {"text": "contexts:render_contexts"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count, format_amount
+from kpreempt.report.amounts import count, format_amount
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
@@ -16,10 +16,11 @@ from kpreempt.verdict import NodeOrder, Outcome, PodAtRisk, PodsAtRisk, SizeName
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
 _NODES_SHOWN = 3
+# The sizes in columns; that of a typical pod is in its title.
 _SIZES: dict[SizeName, str] = {
     SizeName.TYPICAL: "TYPICAL",
     SizeName.OWN: "ITS SIZE",
-    SizeName.ROOM: "ITS ROOM",
+    SizeName.ROOM: "ITS SIZE+FREE",
 }
 _ALIGNS: tuple[Align, ...] = ("left", "right", "right", "right", "right", "right")
 
@@ -41,18 +42,18 @@ def render_risk(answer: PodsAtRisk, options: RenderOptions) -> str:
 
 def _headline(answer: PodsAtRisk) -> Phrase:
     if not answer.matching:
-        return ("No running pod is asked about: none matches.",)
+        return ("No running pod matches.",)
     number = answer.threatened
     who = f"{number:,} of {count(answer.matching, 'running pod')}"
-    pending = f"{count(answer.pending, 'pod')} that {agree(answer.pending, 'is')} pending"
+    pending = count(answer.pending, "pending pod")
     if not number:
         return (
             "None of ",
             strong(count(answer.matching, "running pod")),
-            Span(" would be evicted", "good"),
-            f" for the {pending}." if answer.pending else ": no pod is pending.",
+            Span(" would be preempted", "good"),
+            f" by the {pending}." if answer.pending else ": no pod is pending.",
         )
-    return (strong(who), Span(" would be evicted", "warn"), f" for the {pending}.")
+    return (strong(who), Span(" would be preempted", "warn"), f" by the {pending}.")
 
 
 def _add_threats(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
@@ -60,59 +61,55 @@ def _add_threats(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None
     if not threatened:
         return
     page.blank()
-    page.paragraph(Span("NOW", "heading"), "  for pods that are pending, each as if it came next")
+    page.paragraph(Span("NOW", "heading"), "  preempted by pending pods, each judged alone, as if it came next")
     for item in threatened:
         shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
         whom = ", ".join(
             f"{each.pod} (priority {each.priority:,}"
-            f"{f', place {each.position}' if each.position is not None else ''})"
+            f"{f', queue place {each.position}' if each.position is not None else ''})"
             f"{'' if each.is_certain else ' perhaps'}"
             for each in shown
         )
         more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""
-        page.paragraph(strong(item.pod), f" on {item.node}, for {whom}{more}", indent=2, hanging=2)
+        page.paragraph(strong(item.pod), f" on {item.node}, by {whom}{more}", indent=2, hanging=2)
 
 
 def _add_thresholds(page: Page, answer: PodsAtRisk) -> None:
     if not answer.items:
         return
     page.blank()
-    page.paragraph(
-        Span("FROM", "heading"),
-        "  which priority on a new pod would evict it, if it may go to any node; in brackets: if it has to go to this"
-        " one",
-        hanging=2,
-    )
-    titles = ("POD", "PRIORITY", "GOES", *_SIZES.values())
+    cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
+    words = ["  of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
+    words += ["fits = lands without preemption"] if "fits" in cells else []
+    words += ["none = at no priority"] if "none" in cells else []
+    page.paragraph(Span("LOWEST PRIORITY", "heading"), "; ".join(words), hanging=2)
+    titles = ("POD", "PRIO", "ORDER", *(_title(size, answer) for size in _SIZES))
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for item in answer.items:
-        cells = {each.size: each for each in item.thresholds}
+        told = {each.size: each for each in item.thresholds}
         rows.append(
             (
                 (strong(item.pod),),
                 (f"{item.priority:,}",),
                 (_place(item, answer.nodes),),
-                *((_cell(cells.get(size)),) for size in _SIZES),
+                *((_cell(told.get(size)),) for size in _SIZES),
             )
         )
-    if page.fits(rows, indent=2):
-        page.table(rows, aligns=_ALIGNS, indent=2)
-    else:
-        for item in answer.items:
-            _add_stacked(page, item, answer)
-    _add_legend(page, answer)
+    page.table(rows, aligns=_ALIGNS, indent=2)
+    if len(answer.items) < answer.matching:
+        words_left = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
+        page.paragraph(Span(words_left, "dim"), indent=2, hanging=2)
 
 
-def _add_stacked(page: Page, item: PodAtRisk, answer: PodsAtRisk) -> None:
-    """One pod over two lines, for names too long for columns."""
-    page.paragraph(strong(item.pod), f"  priority {item.priority:,} on {item.node}", indent=2, hanging=2)
-    parts = [f"goes {_place(item, answer.nodes)}"]
-    parts += [f"{_SIZES[each.size].lower()} {_cell(each)}" for each in item.thresholds]
-    page.paragraph(" · ".join(parts), indent=4, hanging=2)
+def _title(size: SizeName, answer: PodsAtRisk) -> str:
+    """The size; that of a typical pod in amounts."""
+    told = (each.requests for item in answer.items for each in item.thresholds if each.size == size)
+    amounts = next(told, {}) if size == SizeName.TYPICAL else {}
+    return ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in amounts.items()) or _SIZES[size]
 
 
 def _cell(threshold: Threshold | None) -> str:
-    """``11`` where a pod that may go anywhere evicts it, ``(11)`` where one that has to go to its node does."""
+    """``11`` where a pod that may land anywhere preempts it, ``(11)`` where one that is pinned to its node does."""
     if threshold is None:
         return "-"
     anywhere, on_node = threshold.anywhere, threshold.on_node
@@ -120,7 +117,7 @@ def _cell(threshold: Threshold | None) -> str:
         return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"
     if on_node is not None:
         return f"({on_node:,})"
-    return "fits" if threshold.outcome_on_node == Outcome.LANDS else "never"
+    return "fits" if threshold.outcome_on_node == Outcome.LANDS else "none"
 
 
 def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:
@@ -131,23 +128,8 @@ def _place(item: PodAtRisk, orders: Sequence[NodeOrder]) -> str:
     return f"{item.standing.place}{last} of {len(order.pods)}"
 
 
-def _add_legend(page: Page, answer: PodsAtRisk) -> None:
-    typical = next(
-        (each.requests for item in answer.items for each in item.thresholds if each.size == SizeName.TYPICAL), {}
-    )
-    amounts = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in typical.items())
-    cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    legend = [f"typical: {amounts}"] if amounts else []
-    legend.append("its room: its size and what is free beside it")
-    legend += ["fits: there is room without evictions"] if "fits" in cells else []
-    legend += ["never: no priority evicts it for a pod of that size"] if "never" in cells else []
-    if len(answer.items) < answer.matching:
-        legend.append(f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)")
-    page.paragraph(Span("; ".join(legend), "dim"), indent=2, hanging=2)
-
-
 def _add_budgets(page: Page, answer: PodsAtRisk) -> None:
-    """Which budgets protect the pods, and where one is spent; that puts a pod last, and does not keep it."""
+    """Which budgets protect the pods, and which allow nothing: such pods go last, but they go."""
     parts: list[Span | str] = []
     for item in answer.items:
         uses = item.standing.budgets if item.standing is not None else []
@@ -157,12 +139,12 @@ def _add_budgets(page: Page, answer: PodsAtRisk) -> None:
             parts += [
                 ", " if parts else "",
                 strong(item.pod),
-                f" by {names}",
-                Span(" (spent)", "warn") if spent else "",
+                f": {names}",
+                Span(" (no disruption allowed)", "warn") if spent else "",
             ]
     if parts:
         page.blank()
-        page.paragraph(Span("BUDGETS", "heading"), "  protect ", *parts, hanging=2)
+        page.paragraph(Span("BUDGETS", "heading"), "  ", *parts, hanging=2)
 
 
 def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
@@ -172,8 +154,8 @@ def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
     page.blank()
     page.paragraph(
         Span("ORDER", "heading"),
-        "  in which pods of a node go, the first first: the least important one, and last those whose budget is spent;"
-        " one that frees nothing of what is needed stays",
+        "  of preemption on each node: lowest priority first, pods whose budget allows no disruption last; a pod that"
+        " frees nothing needed is reprieved",
         hanging=2,
     )
     mine = {item.pod for item in answer.items}
@@ -188,7 +170,7 @@ def _add_orders(page: Page, answer: PodsAtRisk, options: RenderOptions) -> None:
             parts.append(Span(f", and {rest:,} more", "dim"))
         page.paragraph(*parts, indent=2, hanging=2)
     if rest := len(answer.nodes) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more node')} (--verbose lists them)", "dim"), indent=2)
+        page.paragraph(Span(f"… and {count(rest, 'more node')} (-v)", "dim"), indent=2)
 
 
 def _budgets(standing: Standing) -> Span:
@@ -196,4 +178,4 @@ def _budgets(standing: Standing) -> Span:
     if not standing.violates_budget:
         return Span("")
     names = join_names([bare_name(use.budget) for use in standing.budgets])
-    return Span(f" (budget {names} spent)", "warn")
+    return Span(f" (budget {names} allows no disruption)", "warn")

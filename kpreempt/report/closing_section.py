@@ -9,7 +9,7 @@ from kpreempt.report.explain.failures import add_causes, find_nearest
 from kpreempt.report.explain.headline import acted_on, destinations
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict import Admitted, Assumption, Effect, Outcome, Verdict
+from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
 
 _NEAREST_SHOWN = 3
 _DELETIONS_SHOWN = 5
@@ -77,12 +77,20 @@ def _admitted(reason: str, group: Sequence[Admitted]) -> Phrase:
 
 
 def add_assumptions_section(
-    page: Page, assumptions: Sequence[Assumption], options: RenderOptions, *, hint: str = "--verbose"
+    page: Page, assumptions: Sequence[Assumption], options: RenderOptions, *, hint: str = "-v"
 ) -> None:
     """``ASSUMED``: what the answer does not evaluate and could change it; ``hint`` is the option that lists all."""
     shown = assumptions if options.verbose else assumptions[:_LINES_SHOWN]
     lines = [_assumption(each) for each in shown]
     _add_listed(page, Span("ASSUMED", "warn"), lines, len(assumptions) - len(shown), hint)
+
+
+def add_first_assumption(page: Page, assumptions: Sequence[Assumption]) -> None:
+    """How many assumptions there are, and one, in two lines at most: of what could not be read, if anything was."""
+    if assumptions:
+        first = next((each for each in assumptions if each.kind is AssumptionKind.UNREADABLE), assumptions[0])
+        label = f"Assumed (1 of {len(assumptions):,}, -v): " if len(assumptions) > 1 else "Assumed: "
+        page.paragraph(Span(label, "warn"), *_assumption(first), hanging=2, most=2)
 
 
 def _assumption(assumption: Assumption) -> Phrase:

@@ -16,21 +16,21 @@ _INDENT = 2
 _NODES_NAMED = 2
 _VICTIMS_NAMED = 4
 _ROWS_SHOWN = 20
-_PARTINGS_SHOWN = 5
+_DIFFERENCES_SHOWN = 5
 _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
-    Outcome.PREEMPTS: ("evicts", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("evicts", "bad"),
+    Outcome.PREEMPTS: ("preempts", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("preempts", "bad"),
     Outcome.NEVER_LANDS: ("pending", "bad"),
     Outcome.NOT_SCHEDULED: ("held", "warn"),
     Outcome.UNCERTAIN: ("uncertain", "warn"),
 }
 STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
-    Step.FILTER: "the filters",
-    Step.SCORES: "the scores",
+    Step.FILTER: "filtering",
+    Step.SCORES: "scoring",
     Step.ELIGIBILITY: "eligibility",
-    Step.POTENTIAL_NODES: "the nodes to try",
+    Step.POTENTIAL_NODES: "the nodes tried for preemption",
     Step.CANDIDATES: "the dry run",
     Step.VICTIMS: "the victims",
     Step.BUDGET_VIOLATIONS: "budget violations",
@@ -41,10 +41,10 @@ STEPS: dict[Step, str] = {
 
 
 def render_comparison(comparison: Comparison, options: RenderOptions) -> str:
-    """One pod: what each decides, and where they part. Many: a matrix, the pods on which they part, and the pairs."""
+    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs."""
     page = Page(options.width)
     if not comparison.items:
-        page.paragraph("No pod is asked about.")
+        page.paragraph("No pod matches.")
     elif len(comparison.items) == 1:
         _add_pod(page, comparison.items[0], options)
     else:
@@ -57,15 +57,15 @@ def _add_pod(page: Page, item: ComparedPod, options: RenderOptions) -> None:
     if item.error:
         page.paragraph(strong(title_of(item)), Span(" cannot be decided", "bad"), f": {item.error}", hanging=_INDENT)
         return
-    words = Span("all decide the same", "good") if item.is_same else Span("the algorithms part", "warn")
+    words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
     page.paragraph(strong(title_of(item)), f" (priority {item.priority:,}): ", words, ".")
     page.blank()
     rows = [(_name(each, item), decision_words(each)) for each in item.decisions]
     page.table(rows, aligns=("left", "left"), indent=_INDENT)
-    _add_partings(page, item, options)
+    _add_differences(page, item, options)
 
 
-def partings(item: ComparedPod) -> list[list[Decision]]:
+def differing_groups(item: ComparedPod) -> list[list[Decision]]:
     """The decisions that differ from the first, those together that differ at the same."""
     groups: dict[tuple[object, ...], list[Decision]] = {}
     for decision in item.decisions:
@@ -75,15 +75,15 @@ def partings(item: ComparedPod) -> list[list[Decision]]:
     return list(groups.values())
 
 
-def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None:
-    """Where each parts from the first; those together that part at the same."""
+def _add_differences(page: Page, item: ComparedPod, options: RenderOptions) -> None:
+    """Where each differs from the first; those together that differ at the same."""
     base = item.decisions[0].algorithm
-    for group in partings(item):
+    for group in differing_groups(item):
         others = [each.algorithm for each in group]
         first, *later = group[0].differences
         page.blank()
         page.paragraph(
-            *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'parts')} from ", strong(base)),
+            *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from ", strong(base)),
             *(" at ", Span(place_of(first), "heading")),
             hanging=_INDENT,
         )
@@ -94,7 +94,7 @@ def _add_partings(page: Page, item: ComparedPod, options: RenderOptions) -> None
                 _add_sides(page, base, group, index)
         elif later:
             words = join_names([STEPS[each.step] for each in later], limit=len(later))
-            page.paragraph(Span(f"then they differ in {words}", "dim"), indent=_INDENT, hanging=_INDENT)
+            page.paragraph(Span(f"and then at {words}", "dim"), indent=_INDENT, hanging=_INDENT)
 
 
 def _add_sides(page: Page, base: str, group: Sequence[Decision], index: int) -> None:
@@ -128,12 +128,12 @@ def _add_many(page: Page, comparison: Comparison, options: RenderOptions) -> Non
         page.blank()
         _add_matrix(page, rows, comparison.algorithms)
         if rest := len(shown) - len(rows):
-            page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+            page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
     differing = [item for item in shown if not item.is_same]
-    for item in differing if options.verbose else differing[:_PARTINGS_SHOWN]:
+    for item in differing if options.verbose else differing[:_DIFFERENCES_SHOWN]:
         page.blank()
         page.paragraph(strong(title_of(item)))
-        _add_partings(page, item, options)
+        _add_differences(page, item, options)
     _add_pairs(page, comparison)
     for item in comparison.items:
         if not item.error:
@@ -158,7 +158,7 @@ def _all(number: int) -> str:
 
 def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[str]) -> None:
     """A row for each pod: the decision of the first algorithm, and of the others where it is another."""
-    titles = ("POD", *algorithms, "PART AT")
+    titles = ("POD", *algorithms, "DIFFER AT")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for item in items:
         base = item.decisions[0].algorithm
@@ -168,7 +168,7 @@ def _add_matrix(page: Page, items: Sequence[ComparedPod], algorithms: Sequence[s
         ]
         steps = dict.fromkeys(STEPS[each.differences[0].step] for each in item.decisions if each.differences)
         rows.append(((strong(title_of(item)),), *cells, (", ".join(steps),)))
-    # Where they part is told below, too.
+    # Where they differ is told below, too.
     if not page.fits(rows, indent=_INDENT):
         rows = [row[:-1] for row in rows]
     aligns: list[Align] = ["left"] * len(rows[0])
@@ -179,7 +179,7 @@ def _add_pairs(page: Page, comparison: Comparison) -> None:
     if len(comparison.algorithms) < 3:
         return
     page.blank()
-    page.paragraph(Span("PAIRS", "heading"), "  on how many pods two of them differ")
+    page.paragraph(Span("PAIRS", "heading"), "  pods on which two algorithms differ")
     rows = [((f"{each.base} and {each.other}",), (f"{each.differing:,}",)) for each in comparison.pairs]
     page.table(rows, aligns=("left", "right"), indent=_INDENT)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.compare import STEPS, agreement, decision_words, partings, place_of, title_of
+from kpreempt.report.compare import STEPS, agreement, decision_words, differing_groups, place_of, title_of
 from kpreempt.report.evidence import join_names
 from kpreempt.report.html.markup import (
     TABLE_LIMIT,
@@ -68,7 +68,7 @@ def render(comparison: Comparison, options: RenderOptions) -> str:
 
 def _lead(comparison: Comparison) -> Html:
     if not comparison.items:
-        return Html("No pod is asked about.")
+        return Html("No pod matches.")
     if all(item.error for item in comparison.items):
         return Html("No pod could be decided.")
     return phrase(agreement(comparison))
@@ -120,7 +120,7 @@ def _differences(comparison: Comparison) -> Html:
 
 def _card(item: ComparedPod) -> Html:
     base = item.decisions[0].algorithm
-    told = join(_parting(base, group) for group in partings(item))
+    told = join(_parting(base, group) for group in differing_groups(item))
     # Others than the first differ from one another.
     if not told:
         told = tag("p", "The algorithms after the first differ from one another.")
@@ -137,7 +137,7 @@ def _parting(base: str, group: Sequence[Decision]) -> Html:
     if later:
         steps = join_names([STEPS[group[0].differences[index].step] for index in later])
         rest = join(tag("p", "at ", _where(group, index)) + _sides(base, group, index) for index in later)
-        told += fold(f"then they differ at {steps}", rest)
+        told += fold(f"and then at {steps}", rest)
     return told
 
 

@@ -30,8 +30,12 @@ Line = tuple[Span, ...]
 Align = Literal["left", "right"]
 
 COLUMN_GAP = 2
+# Ends a line of which the rest is left out.
+ELLIPSIS = Span("…", "dim")
 # Where the text beside a section's label starts.
 LABEL_COLUMN = 12
+# A table of so many is a list of labels, and none of columns to compare.
+_FEW_COLUMNS = 2
 # Below this width a last column is not worth wrapping in place.
 _NARROWEST_COLUMN = 24
 
@@ -80,9 +84,16 @@ class Page:
         if self.lines and self.lines[-1]:
             self.lines.append(())
 
-    def paragraph(self, *phrase: Part, indent: int = 0, hanging: int = 0) -> None:
-        """A wrapped paragraph; lines after the first are indented ``hanging`` cells more."""
-        for number, line in enumerate(wrap(phrase, self._room(indent + hanging), -hanging)):
+    def paragraph(self, *phrase: Part, indent: int = 0, hanging: int = 0, most: int = 0) -> None:
+        """A wrapped paragraph; lines after the first are indented ``hanging`` cells more.
+
+        Of more than ``most`` lines, unless that is 0, the rest is left out, which shows.
+        """
+        room = self._room(indent + hanging)
+        lines = wrap(phrase, room, -hanging)
+        if most and len(lines) > most:
+            lines = [*lines[: most - 1], _cut_line(lines[most - 1], room + (hanging if most == 1 else 0))]
+        for number, line in enumerate(lines):
             self._add(indent + (hanging if number else 0), line)
 
     def labelled(self, label: Part, *phrase: Part, indent: int = 0, column: int, hanging: int = 0) -> None:
@@ -93,7 +104,7 @@ class Page:
         start = indent + column
         lines = wrap(phrase, self._room(start + hanging), -hanging)
         label_line = _safe((label,))
-        gap = column - _line_width(label_line)
+        gap = column - width_of_line(label_line)
         if gap >= 1:
             self._add(indent, (*label_line, Span(" " * gap), *lines[0]))
         else:
@@ -105,29 +116,59 @@ class Page:
     def table(self, rows: Sequence[Sequence[Phrase]], *, aligns: Sequence[Align], indent: int = 0) -> None:
         """Columns as wide as their widest cell; the last one, if on the left, wraps in place.
 
-        Where the page is too narrow for that, each row becomes a paragraph.
+        Where the page is too narrow for that, the first column stands above the others, and where that does not help,
+        each row becomes a paragraph.
         """
+        blocks = self._in_columns(rows, aligns, indent)
+        if blocks is None and len(aligns) > _FEW_COLUMNS:
+            blocks = self._stacked(rows, aligns, indent)
+        if blocks is not None:
+            self.lines += [line for block in blocks for line in block]
+            return
+        for row in rows:
+            cells = [cell for cell in row if plain(cell)]
+            parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
+            self.paragraph(*parts, indent=indent, hanging=COLUMN_GAP)
+
+    def _in_columns(
+        self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int
+    ) -> list[list[Line]] | None:
+        """The lines of each row, or ``None`` where the page is too narrow for the columns."""
         columns = len(aligns)
         widths = [max((_phrase_width(row[column]) for row in rows), default=0) for column in range(columns)]
         is_last_wrapped = aligns[-1] == "left"
         before_last = indent + sum(widths[:-1]) + COLUMN_GAP * (columns - 1)
         needed = min(_NARROWEST_COLUMN, widths[-1]) if is_last_wrapped else widths[-1]
         if before_last + max(needed, _longest_word(row[-1] for row in rows)) > self.width:
-            for row in rows:
-                cells = [cell for cell in row if plain(cell)]
-                parts = (part for cell in cells for part in (*cell, " " * COLUMN_GAP))
-                self.paragraph(*parts, indent=indent, hanging=COLUMN_GAP)
-            return
+            return None
+        blocks = []
         for row in rows:
             fixed = row[:-1] if is_last_wrapped else row
             line = _joined_cells([_aligned(cell, widths[at], aligns[at]) for at, cell in enumerate(fixed)])
-            if not is_last_wrapped:
-                self._add(indent, line)
-                continue
-            first, *rest = wrap(row[-1], self._room(before_last))
-            self._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
-            for following in rest:
-                self._add(before_last, following)
+            block = Page(self.width)
+            if is_last_wrapped:
+                first, *rest = wrap(row[-1], self._room(before_last))
+                block._add(indent, (*line, Span(" " * COLUMN_GAP if line else ""), *first))
+                for following in rest:
+                    block._add(before_last, following)
+            else:
+                block._add(indent, line)
+            blocks.append(block.lines)
+        return blocks
+
+    def _stacked(
+        self, rows: Sequence[Sequence[Phrase]], aligns: Sequence[Align], indent: int
+    ) -> list[list[Line]] | None:
+        """The first cell of each row above the others, which are in columns, or ``None`` where these do not fit."""
+        others = self._in_columns([row[1:] for row in rows], aligns[1:], indent + COLUMN_GAP)
+        if others is None:
+            return None
+        blocks = []
+        for row, lines in zip(rows, others, strict=True):
+            block = Page(self.width)
+            block.paragraph(*row[0], indent=indent, hanging=COLUMN_GAP)
+            blocks.append([*block.lines, *lines])
+        return blocks
 
     def fits(self, rows: Sequence[Sequence[Phrase]], *, indent: int = 0) -> bool:
         """Whether a table of these rows keeps to the width without wrapping."""
@@ -185,21 +226,33 @@ def _join_equal_styles(line: list[Span]) -> Line:
     return tuple(joined)
 
 
-def _line_width(line: Line) -> int:
+def width_of_line(line: Line) -> int:
+    """How many terminal cells a line takes."""
     return sum(width_of(span.text) for span in line)
 
 
+def _cut_line(line: Line, width: int) -> Line:
+    """The line with an ellipsis at its end, without the words that leave no room for that."""
+    words = _words(line)
+    while len(words) > 1 and sum(width_of_line(tuple(word)) for word in words) + len(words) + 1 > width:
+        words.pop()
+    spaced: list[Span] = []
+    for word in words:
+        spaced += [*word, Span(" ")]
+    return (*_join_equal_styles(spaced), ELLIPSIS)
+
+
 def _phrase_width(phrase: Phrase) -> int:
-    return _line_width(_safe(phrase))
+    return width_of_line(_safe(phrase))
 
 
 def _longest_word(phrases: Iterable[Phrase]) -> int:
-    return max((_line_width(tuple(word)) for phrase in phrases for word in _words(phrase)), default=0)
+    return max((width_of_line(tuple(word)) for phrase in phrases for word in _words(phrase)), default=0)
 
 
 def _aligned(cell: Phrase, width: int, align: Align) -> Line:
     line = _safe(cell)
-    padding = Span(" " * max(width - _line_width(line), 0))
+    padding = Span(" " * max(width - width_of_line(line), 0))
     return (padding, *line) if align == "right" else (*line, padding)
 
 

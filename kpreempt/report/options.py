@@ -22,13 +22,14 @@ class Extent(StrEnum):
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
-    ``width`` is in terminal cells. ``now`` is what ages count to; without it they count to the time of the dump, and
-    where that is unknown too, points in time are shown instead. ``as_list`` makes a list even of one verdict.
-    ``occupancy`` is how full the nodes are, for formats that draw them. ``extent`` is for text that comes in several;
-    ``verbose`` leaves nothing out of a report.
+    ``width`` is in terminal cells, ``height`` the lines of a screen, for answers that keep to one. ``now`` is what ages
+    count to; without it they count to the time of the dump, and where that is unknown too, points in time are shown
+    instead. ``as_list`` makes a list even of one verdict. ``occupancy`` is how full nodes are, for formats that draw
+    them. ``extent`` is for text that comes in several; ``verbose`` leaves nothing out of a report.
     """
 
     width: int = 80
+    height: int = 24
     colour: bool = False
     verbose: bool = False
     extent: Extent = Extent.REPORT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
@@ -21,14 +21,14 @@ from kpreempt.verdict.plugins import (
 
 _INDENT = 2
 # Where the plugins beside an extension point start.
-_COLUMN = 12
+_COLUMN = 13
 _OWN_SOURCE = "kube-scheduler"
 
 
 def render_plugins(listed: SchedulerPlugins, options: RenderOptions) -> str:
     """The plugins of each profile by extension point, then where the out-of-tree ones are from, and the extenders."""
     page = Page(options.width)
-    page.paragraph("The plugins of ", strong(listed.algorithm))
+    page.paragraph("Plugins of ", strong(listed.algorithm))
     for profile in listed.profiles:
         page.blank()
         _add_profile(page, profile)
@@ -42,19 +42,17 @@ def render_plugins(listed: SchedulerPlugins, options: RenderOptions) -> str:
 def _add_profile(page: Page, profile: ListedProfile) -> None:
     number = len(profile.names)
     outside = sum(_is_from_outside(plugin) for plugin in _once(profile) if plugin.name in profile.names)
-    ends: Phrase = (",", Span(f" {outside} of them out-of-tree", "warn")) if outside else ()
-    page.paragraph(
-        strong(profile.scheduler_name or '""'), f": {count(number, 'plugin')} {agree(number, 'runs')}", *ends
-    )
+    ends: Phrase = (",", Span(f" {outside} out-of-tree", "warn")) if outside else ()
+    page.paragraph(strong(profile.scheduler_name or '""'), f": {count(number, 'plugin')}", *ends)
     for point in profile.points:
         if point.is_run:
             _add_point(page, point)
     if any(not point.is_run for point in profile.points):
-        page.paragraph(Span("comes after the choice of a node, and is not run in a what-if:", "dim"), indent=_INDENT)
+        page.paragraph(Span("after the node is chosen, not run here:", "dim"), indent=_INDENT)
         for point in profile.points:
             if not point.is_run:
                 _add_point(page, point)
-    _add_rows(page, Span("LEFT OUT", "warn"), [_left_out(each) for each in profile.left_out])
+    _add_rows(page, Span("NOT RUN", "warn"), [_left_out(each) for each in profile.left_out])
     if profile.disabled:
         names = [_named(each.name, [] if each.is_everywhere else each.points) for each in profile.disabled]
         _add_rows(page, Span("DISABLED", "heading"), [("on by default: ", ", ".join(names))])
@@ -71,7 +69,7 @@ def _add_point(page: Page, point: ListedPoint) -> None:
 
 
 def _left_out(plugin: LeftOutPlugin) -> Phrase:
-    why = "not modelled" if plugin.is_known else "neither one of kube-scheduler's own nor installed"
+    why = "not modelled" if plugin.is_known else "neither in-tree nor installed"
     return (_named(plugin.name, plugin.points), f": {why}")
 
 
@@ -84,7 +82,7 @@ def _add_sources(page: Page, listed: SchedulerPlugins) -> None:
     sources: dict[str, str] = {}
     for profile in listed.profiles:
         sources |= {each.name: each.source for each in _once(profile) if _is_from_outside(each)}
-    _add_rows(page, Span("OUTSIDE", "heading"), [(strong(name), f": {source}") for name, source in sources.items()])
+    _add_rows(page, Span("OUT-OF-TREE", "heading"), [(strong(name), f": {source}") for name, source in sources.items()])
 
 
 def _add_available(page: Page, listed: SchedulerPlugins) -> None:
@@ -92,7 +90,7 @@ def _add_available(page: Page, listed: SchedulerPlugins) -> None:
         (strong(each.name), f" of {each.package}" if each.package else "") for each in listed.available
     ]
     if rows:
-        rows.append((Span("no profile enables them" if len(rows) > 1 else "no profile enables it", "dim"),))
+        rows.append((Span("not enabled by any profile", "dim"),))
     _add_rows(page, Span("INSTALLED", "heading"), rows)
 
 
@@ -101,7 +99,7 @@ def _add_extenders(page: Page, extenders: Sequence[ListedExtender]) -> None:
     if not extenders:
         return
     page.blank()
-    page.labelled(Span("EXTENDERS", "heading"), "in the order in which they are asked", column=_COLUMN)
+    page.labelled(Span("EXTENDERS", "heading"), "in the order in which they are called", column=_COLUMN)
     for number, extender in enumerate(extenders, start=1):
         label = f"{number}."
         place = Span(f"  extenders[{extender.index}]", "dim")
@@ -120,19 +118,19 @@ def _extender_in_words(extender: ListedExtender) -> list[Phrase]:
     shown = [_call(call, verb) + more for call, verb, more in calls if verb]
     words: list[Phrase] = []
     if shown:
-        state = Span("asked", "good") if extender.is_called else Span("not asked without --call-extenders", "warn")
+        state = Span("called", "good") if extender.is_called else Span("not called without --call-extenders", "warn")
         words.append((state, f": {_all(shown)}"))
     if extender.bind_verb:
-        words.append((Span("never asked", "dim"), f": {_call('bind', extender.bind_verb)}"))
+        words.append((Span("never called", "dim"), f": {_call('bind', extender.bind_verb)}"))
     if not words:
-        words.append((Span("never asked", "dim"), ": it has no verb"))
+        words.append((Span("never called", "dim"), ": it has no verb"))
     if extender.managed_resources:
-        words.append((f"about pods that ask for {_any(extender.managed_resources)}",))
+        words.append((f"for pods that request {_any(extender.managed_resources)}",))
     if extender.ignored_resources:
-        words.append((f"the scheduler's own filters pass over {_all(extender.ignored_resources)}",))
-    details = [f"within {extender.timeout_seconds:g}s"]
-    details += ["passed over where it fails"] if extender.is_ignorable else []
-    details += ["gets nodes by name"] if extender.is_node_cache_capable else []
+        words.append((f"ignoredByScheduler: {_all(extender.ignored_resources)}",))
+    details = [f"timeout {extender.timeout_seconds:g}s"]
+    details += ["ignorable"] if extender.is_ignorable else []
+    details += ["nodeCacheCapable"] if extender.is_node_cache_capable else []
     words.append((Span(", ".join(details), "dim"),))
     return words
 

@@ -23,9 +23,9 @@ INDENT = 2
 _DEEPEST_INDENT = 10
 # Why a controller deletes pods, in words.
 _REASONS = {
-    "scale-down": "too many",
-    "update": "of an old version",
-    "owner-deleted": "what they belong to is deleted",
+    "scale-down": "scale-down",
+    "update": "old version",
+    "owner-deleted": "owner deleted",
 }
 
 
@@ -49,14 +49,14 @@ def clock(seconds: float) -> str:
 def simulation_summary(simulation: Simulation) -> Phrase:
     """How the simulation ends, and how many pods it leaves waiting."""
     ends = {
-        SimulationEnd.SETTLED: f"nothing more happens after {clock(simulation.seconds)}"
+        SimulationEnd.SETTLED: f"settled after {clock(simulation.seconds)}"
         if simulation.seconds
-        else "nothing follows",
-        SimulationEnd.LOOP: f"after {clock(simulation.seconds)} it comes back to where it was, and goes round for ever",
-        SimulationEnd.BROKEN_OFF: f"broken off after {clock(simulation.seconds)}; more would happen",
+        else "settled at once",
+        SimulationEnd.LOOP: f"loops: back to an earlier state after {clock(simulation.seconds)}",
+        SimulationEnd.BROKEN_OFF: f"cut off after {clock(simulation.seconds)}; more would happen",
     }
     waiting = sum(pod.was_running for pod in simulation.waiting)
-    left = f"; {count(waiting, 'pod')} that ran {agree(waiting, 'is')} left waiting" if waiting else ""
+    left = f"; {count(waiting, 'pod')} that ran {agree(waiting, 'is')} left pending" if waiting else ""
     return (
         Span(ends[simulation.end], "" if simulation.end is SimulationEnd.SETTLED else "bad"),
         Span(left, "bad" if left else ""),
@@ -123,28 +123,28 @@ def _scales(steps: Sequence[SimulationStep]) -> Phrase:
         # What happens between is told on other lines.
         size += f", in {len(steps):,} steps"
     if last.owner:
-        return (Span(last.owner), " sets ", strong(last.pod), size)
-    return (strong(last.pod), f" is set{size}")
+        return (Span(last.owner), " scales ", strong(last.pod), size)
+    return (strong(last.pod), f" is scaled{size}")
 
 
 def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
     owner, causes = steps[0].owner, [step.cause for step in steps]
     if any(causes):
-        maker: Phrase = (Span(owner), " makes ") if owner else ()
-        return (*maker, *_pods(steps), " in place of ", *_several(causes))
-    return (*_pods(steps), f" {agree(len(steps), 'comes')}")
+        maker: Phrase = (Span(owner), " creates ") if owner else ()
+        return (*maker, *_pods(steps), " to replace ", *_several(causes))
+    return (*_pods(steps), f" {agree(len(steps), 'is')} created")
 
 
 def _is_made(steps: Sequence[SimulationStep]) -> Phrase:
     """Pods of which it is told whose they are, even where they take nobody's place."""
     if steps[0].owner and not steps[0].cause:
-        return (Span(steps[0].owner), " makes ", *_pods(steps))
+        return (Span(steps[0].owner), " creates ", *_pods(steps))
     return _arrives(steps)
 
 
 def _lands(steps: Sequence[SimulationStep]) -> Phrase:
     drawn = [len(step.tied) for step in steps if step.tied]
-    among = f", drawn among {max(drawn):,}" if drawn else ""
+    among = f", picked at random among {max(drawn):,}" if drawn else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
     return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 
@@ -152,7 +152,7 @@ def _lands(steps: Sequence[SimulationStep]) -> Phrase:
 def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
     first = steps[0]
     broken = sorted({budget for step in steps for budget in step.violated})
-    violates: Phrase = (Span(", which breaks budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
+    violates: Phrase = (Span(", violating budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
     if first.reason == "node-deleted":
         gone = Span(f" {agree(len(steps), 'goes')} with ", "warn")
         return (*_pods(steps), gone, *_several([step.cause for step in steps]), ", which is deleted", *violates)
@@ -161,9 +161,9 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
         reason: Phrase = (f" ({why})",) if why else (" (", Span(first.reason), ")")
         maker: Phrase = (Span(first.owner), " deletes ") if first.owner else ("deleted: ",)
         return (*maker, *_pods(steps), *reason, *violates)
-    told = Span(f" {agree(len(steps), 'is')} told to go", "warn")
-    sake: Phrase = (" for ", *_several([step.cause for step in steps])) if first.cause else ()
-    return (*_pods(steps), told, *sake, *violates)
+    told = Span(f" {agree(len(steps), 'is')} {'preempted' if first.cause else 'deleted'}", "warn")
+    preemptors: Phrase = (" by ", *_several([step.cause for step in steps])) if first.cause else ()
+    return (*_pods(steps), told, *preemptors, *violates)
 
 
 def _gone(steps: Sequence[SimulationStep]) -> Phrase:
@@ -171,11 +171,11 @@ def _gone(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 def _waits(steps: Sequence[SimulationStep]) -> Phrase:
-    return (*_pods(steps), Span(f" {agree(len(steps), 'waits')}", "bad"), ": ", Span(steps[0].message))
+    return (*_pods(steps), Span(f" {agree(len(steps), 'stays')} pending", "bad"), ": ", Span(steps[0].message))
 
 
 def _refused(steps: Sequence[SimulationStep]) -> Phrase:
-    maker: Phrase = (Span(steps[0].owner), " may not make ") if steps[0].owner else ("refused: ",)
+    maker: Phrase = (Span(steps[0].owner), " may not create ") if steps[0].owner else ("refused: ",)
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 
 
@@ -193,18 +193,18 @@ _WORDS: dict[StepKind, _Teller] = {
 def displaced_phrase(displaced: Displaced) -> Phrase:
     """Who leaves which node, what that breaks, and where what takes its place ends."""
     broken: Phrase = (
-        (Span(", breaks ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
+        (Span(", violates ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
     )
     then: Phrase = ()
     if displaced.replacement:
         where = (
             (Span(" lands on ", "good"), Span(displaced.lands_on, "good"))
             if displaced.lands_on
-            else (Span(" is left waiting", "bad"),)
+            else (Span(" is left pending", "bad"),)
         )
         then = ("; ", Span(displaced.replacement), *where)
     if displaced.lost:
-        then = (Span("; nothing makes it again", "bad"),)
+        then = (Span("; nothing recreates it", "bad"),)
     leaves = " is lost with " if displaced.with_node else " leaves "
     return (strong(displaced.pod), leaves, Span(displaced.node), *broken, *then)
 
@@ -218,6 +218,6 @@ def add_displaced(page: Page, displaced: Sequence[Displaced], indent: int = INDE
 
 def budget_phrase(budget: BudgetLow) -> Phrase:
     """What a budget allows from the start to the end, and how many victims break it."""
-    counts = f": allows {budget.before} before, {budget.least} at least, {budget.after} in the end"
-    broken = Span(f"; broken by {count(budget.violations, 'victim')}", "bad") if budget.violations else ""
+    counts = f": allowed disruptions {budget.before} before, {budget.least} at worst, {budget.after} in the end"
+    broken = Span(f"; violated by {count(budget.violations, 'victim')}", "bad") if budget.violations else ""
     return ("budget ", Span(budget.budget), counts, broken)

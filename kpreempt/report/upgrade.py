@@ -24,13 +24,13 @@ _INDENT = 2
 _ROWS_SHOWN = 20
 _GATES_SHOWN = 4
 _EFFECTS: dict[UpgradeEffect, tuple[str, str, Style]] = {
-    UpgradeEffect.NO_LONGER_LANDS: ("can no longer land", "may no longer land", "bad"),
-    UpgradeEffect.EVICTS: ("evicts otherwise", "may evict otherwise", "bad"),
+    UpgradeEffect.NO_LONGER_LANDS: ("no longer lands", "may no longer land", "bad"),
+    UpgradeEffect.EVICTS: ("preempts differently", "may preempt differently", "bad"),
     UpgradeEffect.LANDS_ELSEWHERE: ("lands elsewhere", "may land elsewhere", "warn"),
-    UpgradeEffect.EVICTS_NOBODY: ("evicts nobody", "may evict nobody", "good"),
+    UpgradeEffect.EVICTS_NOBODY: ("preempts nobody", "may preempt nobody", "good"),
     UpgradeEffect.LANDS_NOW: ("lands now", "may land now", "good"),
-    UpgradeEffect.ATTEMPT: ("is tried otherwise", "may be tried otherwise", "warn"),
-    UpgradeEffect.UNTOLD: ("not known", "not known", "warn"),
+    UpgradeEffect.ATTEMPT: ("tried differently", "may be tried differently", "warn"),
+    UpgradeEffect.UNTOLD: ("unknown", "unknown", "warn"),
 }
 
 
@@ -46,14 +46,14 @@ def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
     unknown = [item for item in answer.items if item.certainty is Certainty.UNKNOWN]
     if unknown:
         page.blank()
-        page.paragraph(strong("What becomes of these is not known"), " to one of the versions:", hanging=_INDENT)
+        page.paragraph(strong("Unknown"), " to one of the versions:", hanging=_INDENT)
         _add_pods(page, unknown, options)
     if answer.not_modelled:
         page.blank()
         names = join_names(answer.not_modelled, limit=len(answer.not_modelled) if options.verbose else _GATES_SHOWN)
-        verb = "is a gate" if len(answer.not_modelled) == 1 else "are gates"
-        words = f"{names} {verb} with another default in {answer.target} that {agree(len(answer.not_modelled), 'is')}"
-        page.paragraph(Span("NOT SEEN", "heading"), f"  {words} not modelled.", hanging=_INDENT)
+        gates = "gate" if len(answer.not_modelled) == 1 else "gates"
+        words = f"{gates} whose default changes in {answer.target}: {names}"
+        page.paragraph(Span("NOT MODELLED", "heading"), f"  {words}.", hanging=_INDENT)
     add_assumptions_section(page, answer.assumptions, options)
     return finished(page, options)
 
@@ -61,31 +61,31 @@ def render_upgrade(answer: UpgradeComparison, options: RenderOptions) -> str:
 def _add_headline(page: Page, answer: UpgradeComparison) -> None:
     title = strong(f"From {answer.base} to {answer.target}")
     if not answer.asked:
-        page.paragraph(title, ": no pod is asked about.")
+        page.paragraph(title, ": no pod matches.")
         return
     asked = count(answer.asked, "pod")
     if answer.passes:
-        every = "the pod fares" if answer.asked == 1 else f"all {asked} fare"
-        page.paragraph(title, ": ", Span(f"{every} the same", "good"), ".")
+        every = "the pod keeps its outcome" if answer.asked == 1 else f"all {asked} keep their outcome"
+        page.paragraph(title, ": ", Span(every, "good"), ".")
         return
     parts: list[str] = []
     if answer.differing:
-        parts.append(f"{answer.differing:,} of {asked} {agree(answer.differing, 'fares')} otherwise")
+        parts.append(f"{answer.differing:,} of {asked} {agree(answer.differing, 'changes')} outcome")
     if answer.possibly_differing:
         number = f"{answer.possibly_differing:,}"
-        parts.append(f"{number} more may" if parts else f"{number} of {asked} may fare otherwise")
+        parts.append(f"{number} more may" if parts else f"{number} of {asked} may change outcome")
     if answer.undecided:
-        parts.append(f"of {answer.undecided:,} it is not known")
+        parts.append(f"{answer.undecided:,} unknown")
     page.paragraph(title, ": ", Span(", ".join(parts), "warn"), ".", hanging=_INDENT)
     if answer.possibly_differing:
-        chance = "chance, the order of equal pods, or the node at which a search ends"
-        page.paragraph(Span(f"Whether a pod does that “may” is decided by {chance}.", "dim"))
+        chance = "chance, the order of equal pods, or the node at which the search stops"
+        page.paragraph(Span(f"“may”: decided by {chance}.", "dim"))
 
 
 def _add_cause(page: Page, group: UpgradeGroup, changes: dict[str, VersionChange]) -> None:
     """The changes, each with its sentence and source."""
     if not group.causes:
-        page.paragraph(strong("Several changes together"), ", of which none can be told alone.", hanging=_INDENT)
+        page.paragraph(strong("Several changes together"), ", none of them alone.", hanging=_INDENT)
         return
     if len(group.causes) > 1:
         page.paragraph(strong("These changes together:"))
@@ -105,7 +105,7 @@ def _add_pods(page: Page, items: Sequence[UpgradedPod], options: RenderOptions) 
         rows.append(((strong(item.origin or item.pod),), (Span(words, style),), fate))
     page.table(rows, aligns=("left", "left", "left"), indent=_INDENT)
     if rest := len(items) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
 
 
 def _of_group(items: Iterable[UpgradedPod], group: UpgradeGroup) -> list[UpgradedPod]:

@@ -40,32 +40,39 @@ def preempted_by(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     """Whether the pod was preempted, for whom and when, in a sentence or two."""
     victim = strong(answer.victim.pod)
     if not answer.preemptions:
-        return (victim, Span(" was not preempted", "good"), ", as far as this snapshot tells: ", *_why_nothing(answer))
+        return (victim, Span(" was not preempted", "good"), ", as far as the snapshot shows: ", *_why_nothing(answer))
     last = answer.preemptions[0]
     when = f", {_age(last, options)}" if last.at else ""
     if last.preemptor is not None:
         node = f" on {last.node}" if last.node else ""
-        return (victim, Span(" was preempted", "warn"), " for ", *name_of_preemptor(last), f"{node}{when}.")
+        return (
+            victim,
+            Span(" was preempted", "warn"),
+            " by ",
+            *name_of_preemptor(last),
+            _priority_of(last),
+            f"{node}{when}.",
+        )
     if last.evidence == Evidence.CONDITION:
         unread = _unread_events(answer)
         why = (
-            f"; for whom an event might tell, and events {unread}"
+            f"; the event would name the preemptor, and events {unread}"
             if unread
-            else "; the event that would name for whom is not there (API servers keep events for an hour)"
+            else "; the event that names the preemptor is gone (API servers keep events for an hour)"
         )
         return (victim, Span(" was preempted", "warn"), f" by the scheduler{when}{why}.")
-    return (victim, Span(" was preempted", "warn"), f"{when}; the event does not say for whom.")
+    return (victim, Span(" was preempted", "warn"), f"{when}; the event does not name the preemptor.")
 
 
 def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
     if unread := _unread_events(answer):
-        return (f"the pod does not say so, and events {unread}.",)
+        return (f"no DisruptionTarget condition, and events {unread}.",)
     event = (
-        "no event says so"
+        "no Preempted event"
         if answer.has_events
-        else "no events of evictions are known (a dump needs kubectl get events -A)"
+        else "no Preempted event was read (a dump needs kubectl get events -A)"
     )
-    return (f"{event}, and neither does the pod. API servers keep events for an hour unless told otherwise.",)
+    return (f"{event}, no DisruptionTarget condition. API servers keep events for an hour by default.",)
 
 
 def _unread_events(answer: PreemptionsOfPod) -> str:
@@ -80,7 +87,13 @@ def name_of_preemptor(preemption: Preemption) -> Phrase:
     kind = "pod group " if preemption.is_pod_group else ""
     if preemptor.pod:
         return (kind, strong(preemptor.pod))
-    return (kind or "a pod of which only the UID is known, ", strong(preemptor.uid))
+    return (kind or "a pod known only by UID, ", strong(preemptor.uid))
+
+
+def _priority_of(preemption: Preemption) -> str:
+    """The preemptor's priority in brackets, where it is known."""
+    priority = preemption.preemptor.priority if preemption.preemptor is not None else None
+    return f" (priority {priority:,})" if priority is not None else ""
 
 
 def victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
@@ -105,14 +118,14 @@ def _add_preemption(page: Page, preemption: Preemption, lacks_budgets: bool) -> 
     page.labelled(Span(source, "heading"), when, preemption.message, column=LABEL_COLUMN)
     if preemption.preemptor is not None:
         facts = preemptor_facts(preemption.preemptor)
-        page.labelled(Span("FOR", "heading"), *name_of_preemptor(preemption), facts, column=LABEL_COLUMN)
+        page.labelled(Span("BY", "heading"), *name_of_preemptor(preemption), facts, column=LABEL_COLUMN)
     for number, suspect in enumerate(preemption.suspects):
-        label = "" if number else "PERHAPS FOR"
+        label = "" if number else "PERHAPS BY"
         facts = f" ({where_in_words(suspect)})"
         page.labelled(Span(label, "heading"), strong(suspect.pod), facts, column=LABEL_COLUMN)
     if preemption.also:
         also = join_names(preemption.also, limit=_NAMES)
-        page.labelled(Span("ALSO", "heading"), f"evicted for the same: {also}", column=LABEL_COLUMN)
+        page.labelled(Span("ALSO", "heading"), f"preempted by the same pod: {also}", column=LABEL_COLUMN)
     if preemption.reconstruction is not None:
         _add_reconstruction(page, preemption.reconstruction, lacks_budgets)
 
@@ -136,32 +149,32 @@ def where_in_words(pod: Whereabouts) -> str:
         PodPhase.TERMINATING: f"terminating{on}",
         PodPhase.PENDING: f"still pending{nominated}",
         PodPhase.FINISHED: f"finished{on}",
-        PodPhase.GONE: "no longer in the cluster",
-        PodPhase.UNKNOWN: "no pod of that UID is in the cluster",
+        PodPhase.GONE: "gone",
+        PodPhase.UNKNOWN: "no pod with that UID in the cluster",
     }[pod.phase]
 
 
 def _add_reconstruction(page: Page, found: Reconstruction, lacks_budgets: bool) -> None:
     when = f" of {format_time(found.taken_at)}" if found.taken_at else ""
     label = Span("BEFORE", "heading")
-    there = " (it was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
+    there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
     by = f", by {found.algorithm}" if found.algorithm else ""
     page.labelled(label, f"in the snapshot{when}", there, f"{by}: ", *result_in_words(found), column=LABEL_COLUMN)
     if found.refusal is not None and not found.refusal.is_success:
         evidence = describe(found.refusal.detail)
         words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
-        page.labelled("", f"{found.node} refused it: {words}", column=LABEL_COLUMN)
+        page.labelled("", f"{found.node} did not fit the preemptor: {words}", column=LABEL_COLUMN)
     step = found.step
     if step is None:
         return
-    without = "; budgets could not be read" if lacks_budgets else "; no budget protects it"
+    without = "; budgets could not be read" if lacks_budgets else "; no budget"
     budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
     if step.kept:
-        page.labelled("", f"put back on {found.node}, it could stay", *budgets, column=LABEL_COLUMN)
+        page.labelled("", f"reprieved on {found.node}", *budgets, column=LABEL_COLUMN)
         return
     blocked = step.blocked_by
-    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "there was no room"
-    page.labelled("", f"put back, it could not stay: {why}", *budgets, column=LABEL_COLUMN)
+    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "no room"
+    page.labelled("", f"not reprieved: {why}", *budgets, column=LABEL_COLUMN)
 
 
 def result_in_words(found: Reconstruction) -> Phrase:
@@ -169,14 +182,14 @@ def result_in_words(found: Reconstruction) -> Phrase:
     nodes = join_names(found.nodes)
     victims = _others(found.victims)
     return {
-        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": it evicts {victims} from {nodes}"),
+        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": it preempts {victims} on {nodes}"),
         ReconstructionResult.OTHER_VICTIMS: (
             Span("not confirmed", "warn"),
-            f": there it would preempt on {nodes}, and not evict this pod",
+            f": it would preempt on {nodes}, and not this pod",
         ),
         ReconstructionResult.NO_PREEMPTION: (
             Span("not confirmed", "warn"),
-            f": there it would land on {nodes}" if found.nodes else ": there it would evict nobody, and not land",
+            f": it would land on {nodes}" if found.nodes else ": it would preempt nobody, and not land",
         ),
         ReconstructionResult.NO_VICTIM: ("the pod was not on a node there",),
         ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither there nor in the cluster now",),

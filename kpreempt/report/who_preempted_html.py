@@ -66,18 +66,18 @@ def _card(preemption: Preemption, lacks_budgets: bool) -> Html:
 def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, Html]]:
     """Who, where, what says so, and why, as terms with what they are."""
     if preemption.preemptor is not None:
-        yield "for", phrase((*name_of_preemptor(preemption), preemptor_facts(preemption.preemptor)))
+        yield "by", phrase((*name_of_preemptor(preemption), preemptor_facts(preemption.preemptor)))
     if preemption.suspects:
         shown = preemption.suspects[:_SUSPECTS_SHOWN]
         lines = [tag("div", name(each.pod), f" ({where_in_words(each)})") for each in shown]
         if rest := len(preemption.suspects) - len(shown):
             lines.append(tag("div", f"… and {count(rest, 'more pod')}"))
-        yield "perhaps for", join(lines)
+        yield "perhaps by", join(lines)
     if preemption.node:
         yield "on", name(preemption.node)
     yield ("condition" if preemption.evidence == Evidence.CONDITION else "event"), message(preemption.message)
     if preemption.also:
-        yield "also evicted", names(preemption.also, limit=_PODS_SHOWN)
+        yield "also preempted", names(preemption.also, limit=_PODS_SHOWN)
     if preemption.reconstruction is not None:
         yield from _reconstruction(preemption.reconstruction, lacks_budgets)
 
@@ -85,24 +85,24 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, H
 def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tuple[str, Html]]:
     """What the snapshot from before says of it."""
     when = f"in the snapshot of {format_time(found.taken_at)}" if found.taken_at else "in the snapshot"
-    there = " (the preemptor was not there yet, and is laid over it)" if found.is_preemptor_laid_over else ""
+    there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
     yield "before", join([text(f"{when}{there}: "), phrase(result_in_words(found))])
     if found.victims:
         yield "victims there", names(found.victims, limit=_PODS_SHOWN)
     if found.refusal is not None and not found.refusal.is_success:
         seen = describe(found.refusal.detail)
         words = join([message(found.refusal.message), tag("div", seen) if seen else ""])
-        yield "no room", join([name(found.node), " refused the preemptor: ", words])
+        yield "no room", join([name(found.node), " did not fit the preemptor: ", words])
     step = found.step
     if step is None:
         return
     if step.kept:
-        yield "reprieve", text(f"kept: put back on {found.node}, it could stay")
+        yield "reprieve", text(f"reprieved on {found.node}")
     else:
         blocked = step.blocked_by
-        why = (describe(blocked.detail) or blocked.message) if blocked is not None else "there was no room"
-        yield "reprieve", join([tag("span", "evicted", class_="badge warn"), f" put back, it could not stay: {why}"])
+        why = (describe(blocked.detail) or blocked.message) if blocked is not None else "no room"
+        yield "reprieve", join([tag("span", "evicted", class_="badge warn"), f" not reprieved: {why}"])
     if step.budgets:
         yield "budgets", budget_uses(step.budgets)
     else:
-        yield "budgets", text("could not be read" if lacks_budgets else "no budget protects it")
+        yield "budgets", text("could not be read" if lacks_budgets else "no budget")

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.status import Outcome
+from kpreempt.verdict.story import Proposal, ProposalSearch
 
 
 class PendingState(StrEnum):
@@ -32,6 +33,16 @@ class PendingState(StrEnum):
     BACKING_OFF = "BackingOff"
     FITS_NOW = "FitsNow"
     WAITS_FOR_CHANGE = "WaitsForChange"
+
+
+# Those that say more of a pod than what would become of it.
+TELLING_STATES = (
+    PendingState.BEING_DELETED,
+    PendingState.NO_SCHEDULER,
+    PendingState.GATED,
+    PendingState.HELD,
+    PendingState.WAITS_FOR_VICTIMS,
+)
 
 
 class QueueTimeSource(StrEnum):
@@ -82,8 +93,12 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
     reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
     ``nodes`` are those it can end on, ``victims`` are given for each; ``refused_for_good`` is as in a verdict.
-    ``scheduler_message`` is what the scheduler said
-    last, ``message`` what it is expected to say now.
+    ``scheduler_message`` is what the scheduler said last, ``message`` what it is expected to say now.
+
+    ``reasons`` counts the nodes that refuse it for each reason, the most frequent first; ``claims`` are those that keep
+    it from a node (``PersistentVolumeClaim shop/data``). ``proposals`` are changes with which a pod lands that is
+    unschedulable, the least intrusive first, and ``proposal_search`` says how far they were sought; it is missing where
+    they were not.
     """
 
     pod: str
@@ -112,6 +127,10 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     victims: dict[str, list[Victim]] = {}
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
     alternatives: Alternatives | None = None
+    reasons: dict[str, int] = {}
+    claims: list[str] = []
+    proposals: list[Proposal] = []
+    proposal_search: ProposalSearch | None = None
     message: str = ""
     scheduler_message: str = ""
     agreement: Agreement = Agreement.NONE
@@ -130,13 +149,42 @@ class PendingGroup(Record, frozen=True):
     refused_for_good: bool = False
 
 
+class PendingChangeKind(StrEnum):
+    """What became of a pod since an earlier look. ``Gone``: deleted or finished without a look at it on a node."""
+
+    LANDED = "Landed"
+    GONE = "Gone"
+    NEW = "New"
+    CHANGED = "Changed"
+
+
+class PendingChange(Record, frozen=True, omit_defaults=True):
+    """A pod of which something else is to say than before.
+
+    ``node`` is where it landed; ``outcome`` and ``state`` are those before, of one that is still pending.
+    """
+
+    pod: str
+    change: PendingChangeKind
+    node: str = ""
+    outcome: Outcome | None = None
+    state: PendingState | None = None
+
+
+class PendingChanges(Record, frozen=True):
+    """What changed since an earlier look, which was ``since``."""
+
+    since: datetime | None
+    items: list[PendingChange]
+
+
 class PendingPods(Record, frozen=True, kw_only=True):
     """Every pending pod that was asked about, in the order in which the queue would try them.
 
     ``groups`` are the same pods by cause, those with the first pod of the queue first. ``in_queue`` counts the whole
     queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
     was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
-    ``not_asked`` counts the other pending pods by namespace.
+    ``not_asked`` counts the other pending pods by namespace. ``changes`` are there where this is one of several looks.
     """
 
     api_version: str = API_VERSION
@@ -151,3 +199,4 @@ class PendingPods(Record, frozen=True, kw_only=True):
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
     assumptions: list[Assumption] = []
+    changes: PendingChanges | msgspec.UnsetType = msgspec.UNSET

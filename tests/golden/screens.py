@@ -1,47 +1,104 @@
-"""The golden screens of ``kpreempt explain``: what fits a terminal, for golden cases at two widths.
+"""What terminals of two sizes show: files of ``fixtures/golden-screens``, one for each command and size.
 
-A file of ``fixtures/golden-screens`` is named after the case and the width.
+The looks of a watch are in one file, each as the screen is after it, with a line of dashes between.
 """
 
 from __future__ import annotations
 
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
-from tests.golden.answers import ANSWERS as LONG_ANSWERS
-from tests.golden.answers import FIXTURES, written_by
-from tests.golden.cases import question
+from kpreempt.cli import process
+from kpreempt.cli.extensions import Extensions
+from kpreempt.cli.pending import PendingRequest, pending
+from kpreempt.snapshot.live.flags import ConnectionFlags
+from tests.golden.answers import FIXTURES
+from tests.golden.cases import NOW
 
 ROOT = FIXTURES / "golden-screens"
-_AFTERMATH = [each for each in LONG_ANSWERS["aftermath.txt"] if each != "-v"]
-_CASES = (
-    "budgets-violated",
-    "chosen-at-random",
-    "chosen-by-priority-sum",
-    "equal-pods",
-    "fits-by-score",
-    "fits-on-its-nominated-node",
-    "gated",
-    "long-names",
-    "many-nodes",
-    "many-nodes-never",
-    "may-not-preempt",
-    "never-lands",
-    "node-loses-by-score",
-    "node-loses-the-choice",
-    "node-refuses-for-two-reasons",
-    "several-pods",
-    "uncertain-for-a-claim",
-    "waits-for-its-victims",
-)
-_QUESTIONS = {name: question(name) for name in _CASES} | {"aftermath": _AFTERMATH}
+SIZES = ((80, 24), (120, 40))
+_FORTY = FIXTURES / "on-call" / "forty.yaml"
+_VERSION = ["--algorithm", "kube-1.36", "--now", NOW]
+_ON_CALL = ["--snapshot", str(FIXTURES / "on-call" / "cluster.yaml"), "--now", NOW]
+_COMMANDS = {
+    "pending": ["pending", "--snapshot", str(_FORTY), *_VERSION],
+    "who-preempted": [
+        *("who-preempted", "encode-1", "-n", "batch", *_ON_CALL),
+        *("--before", str(FIXTURES / "on-call" / "before.yaml")),
+    ],
+    "budgets": ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW],
+    "at-risk": ["at-risk", "-n", "batch", *_ON_CALL],
+}
+_WATCH = "pending-watch"
+ANSWERS = {
+    f"{name}-{width}x{height}.txt": (name, width, height) for name in (*_COMMANDS, _WATCH) for width, height in SIZES
+}
 
-# What is asked and the width, by the file.
-ANSWERS: dict[str, tuple[list[str], int]] = {
-    f"{name}-{width}.txt": (arguments, width) for name, arguments in _QUESTIONS.items() for width in (80, 120)
-} | {"brief.txt": ([*question("chosen-by-priority-sum"), "--brief"], 80)}
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def _terminal(width: int, height: int) -> Iterator[_Terminal]:
+    """Standard output, without colour."""
+    environment = {"COLUMNS": str(width), "LINES": str(height), "NO_COLOR": "1"}
+    shown = _Terminal()
+    with mock.patch.dict(os.environ, environment), mock.patch("sys.stdout", shown):
+        yield shown
 
 
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now; it goes through a file in ``folder``."""
-    arguments, width = ANSWERS[name]
-    return written_by(arguments, folder / name, width=width)
+    """What a terminal of the size in the name shows."""
+    command, width, height = ANSWERS[name]
+    with _terminal(width, height) as shown:
+        if command == _WATCH:
+            _watch(folder / "cluster.yaml")
+            return "".join(f"{frame}{'-' * width}\n" for frame in _frames(shown.getvalue()))
+        code = process.run(_COMMANDS[command])
+    if code:
+        raise RuntimeError(f"golden screen {name}: kpreempt ended with {code}")
+    return shown.getvalue()
+
+
+def _watch(path: Path) -> None:
+    """Three looks at a cluster in which things happen."""
+    versions = iter(_versions())
+
+    def wait(_: float) -> None:
+        version = next(versions, None)
+        if version is None:
+            raise KeyboardInterrupt
+        path.write_text(version, encoding="utf-8")
+
+    path.write_text(_FORTY.read_text(encoding="utf-8"), encoding="utf-8")
+    request = PendingRequest(
+        snapshots=[str(path)], connection=ConnectionFlags(), extensions=Extensions(), watch=True, now=NOW, jobs=1,
+        algorithm="kube-1.36",
+    )  # fmt: skip
+    try:
+        pending(request, wait=wait)
+    except KeyboardInterrupt:
+        return
+
+
+def _versions() -> Iterator[str]:
+    """The cluster after a pod has landed and another has come, and then without a terminating victim."""
+    lines = _FORTY.read_text(encoding="utf-8").splitlines(keepends=True)
+    landing = next(number for number, line in enumerate(lines) if "name: landing-" in line)
+    late = lines[landing].replace("landing-59c7d8b4f6", "landing-late")
+    lines[landing] = lines[landing].replace("spec: {", "spec: {nodeName: free-01, ")
+    yield "".join([*lines, late])
+    yield "".join(line for line in [*lines, late] if "name: encode-" not in line)
+
+
+def _frames(written: str) -> Iterator[str]:
+    """The screen after each look: whatever is drawn from its top, over what was there."""
+    for frame in written.split("\x1b[H\x1b[?7l")[1:]:
+        text, _, _ = frame.partition("\x1b[J")
+        yield text.replace("\x1b[K", "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import checks, examples, plugins, screens, volcano
+from tests.golden import checks, examples, explain_screens, plugins, screens, volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -23,9 +23,9 @@ def test_an_answer_about_many_pods_is_the_recorded_one(name: str, tmp_path: Path
     assert answer(name, tmp_path) == (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", screens.ANSWERS)
-def test_a_screen_is_the_recorded_one(name: str, tmp_path: Path) -> None:
-    assert screens.answer(name, tmp_path) == (screens.ROOT / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", explain_screens.ANSWERS)
+def test_a_screen_of_explain_is_the_recorded_one(name: str, tmp_path: Path) -> None:
+    assert explain_screens.answer(name, tmp_path) == (explain_screens.ROOT / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", volcano.ANSWERS)
@@ -46,6 +46,15 @@ def test_a_list_of_plugins_is_the_recorded_one(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", examples.ANSWERS)
 def test_an_answer_with_a_plugin_is_the_recorded_one(name: str, tmp_path: Path) -> None:
     assert examples.answer(name, tmp_path) == (examples.ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", screens.ANSWERS)
+def test_a_terminal_shows_what_is_recorded_and_all_of_it_on_one_screen(name: str, tmp_path: Path) -> None:
+    text = screens.answer(name, tmp_path)
+    assert text == (screens.ROOT / name).read_text(encoding="utf-8")
+    command, width, height = screens.ANSWERS[name]
+    frames = text.split("-" * width + "\n")
+    assert all(len(frame.splitlines()) < height for frame in frames if command != "at-risk")
 
 
 def test_every_scenario_of_volcano_is_shown() -> None:

@@ -136,7 +136,7 @@ def _potential_nodes(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 
 def _candidates(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    words = ("is a candidate", "is none")
+    words = ("is a candidate", "is no candidate")
     both = set(base.potential_nodes) & set(other.potential_nodes)
     ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
     for node in _only_in_one(ours, theirs):
@@ -262,11 +262,11 @@ def _reprieve_reasons(base: Candidate, other: Candidate) -> tuple[str, str]:
 def _reprieve(pod: str, step: Reprieve | None) -> str:
     if step is None:
         return ""
-    first = ", put back first as its budget is spent" if step.violates_budget else ""
+    first = ", first in reprieve order: its budget allows no disruption" if step.violates_budget else ""
     if step.kept:
-        return f"{pod} stays{first}"
+        return f"{pod} reprieved{first}"
     blocked = f": {_reason(step.blocked_by)}" if step.blocked_by is not None else ""
-    return f"{pod} goes{first}{blocked}"
+    return f"{pod} evicted{first}{blocked}"
 
 
 def _values(applied: TieBreakRound) -> str:

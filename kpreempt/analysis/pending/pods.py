@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.algorithms import Scheduler, timed_by_part
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
@@ -17,6 +18,7 @@ from kpreempt.analysis.pending.states import (
     cause_of,
     causes_in,
     compare_messages,
+    counts_in,
     is_in_queue,
     situation_of,
 )
@@ -27,6 +29,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.schedulers.kube.claims import claims_of
 from kpreempt.schedulers.queue_rules import QueueRules
 from kpreempt.verdict import (
     Assumption,
@@ -38,16 +41,10 @@ from kpreempt.verdict import (
     PendingState,
     Verdict,
 )
+from kpreempt.verdict.details import VolumeConflict
+from kpreempt.verdict.pending import TELLING_STATES
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-# States that say more of a pod than what would become of it.
-_TELLING_STATES = (
-    PendingState.BEING_DELETED,
-    PendingState.NO_SCHEDULER,
-    PendingState.GATED,
-    PendingState.HELD,
-    PendingState.WAITS_FOR_VICTIMS,
-)
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -71,14 +68,15 @@ def explain_pending(
     max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
+    has_time: Callable[[], bool] | None = None,
 ) -> PendingPods:
     """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
 
     Each verdict is on the pod alone, against the cluster as it is. ``at`` is the time of the snapshot, which states
     count to, and stands for missing start times; its age counts to ``now``. Pods that are not asked about keep their
-    places in the queue. ``namespace`` is the one that the question is about, if it
-    is one. ``spread`` does the work for several pods. Raises ``PluginFailedError`` where a plugin cannot
-    order the pods.
+    places in the queue. ``namespace`` is the one that the question is about, if it is one. ``spread`` does the work for
+    several pods. With ``has_time``, which says whether there is time for one more search, the smallest changes are
+    sought with which unschedulable pods would land. Raises ``PluginFailedError`` where a plugin cannot order the pods.
     """
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
@@ -103,7 +101,11 @@ def explain_pending(
     ]
     own = (assumption for each in placed for assumption in each.verdict.assumptions)
     unread = unread_events(cluster)
-    items = [_item(each, attempts) for each in sorted(placed, key=lambda each: each.position is None)]
+    placed.sort(key=lambda each: each.position is None)
+    items = [_item(each, attempts) for each in placed]
+    if has_time is not None:
+        with phases.phase("proposals"):
+            items = _with_proposals(items, placed, scheduler, cluster, prepared, at, has_time, spread, phases)
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,
@@ -181,10 +183,59 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         num_pdb_violations=max(
             (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
         ),
+        reasons=counts_in(verdict.message),
+        claims=_claims(pod, verdict),
         message=verdict.message,
         scheduler_message=theirs,
         agreement=compare_messages(theirs, verdict.message),
     )
+
+
+def _with_proposals(
+    items: Sequence[PendingPod],
+    placed: Sequence[Decided],
+    scheduler: Scheduler,
+    cluster: ClusterSnapshot,
+    prepared: Any,
+    at: datetime,
+    has_time: Callable[[], bool],
+    spread: Spread,
+    phases: Phases,
+) -> list[PendingPod]:
+    """The items, those of unschedulable pods with what would let them land."""
+    from kpreempt.analysis.pending.remedies import proposals_for  # noqa: PLC0415 - for one format only
+
+    unschedulable = [
+        (each.pod, each.verdict)
+        for each in placed
+        if each.verdict.outcome == Outcome.NEVER_LANDS and each.situation.state not in TELLING_STATES and cluster.nodes
+    ]
+    found = proposals_for(
+        unschedulable,
+        timed_by_part(scheduler, phases),
+        cluster,
+        prepared,
+        now=at,
+        has_time=has_time,
+        spread=spread,
+    )
+    return [
+        msgspec.structs.replace(item, proposals=found[item.pod].proposals, proposal_search=found[item.pod].search)
+        if item.pod in found
+        else item
+        for item in items
+    ]
+
+
+def _claims(pod: Pod, verdict: Verdict) -> list[str]:
+    """The claims that refusals name, and resource claims, whose devices may not be there."""
+    volumes: list[str] = []
+    if any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes):
+        statuses = [*([verdict.pre_filter] if verdict.pre_filter else []), *verdict.filter.values()]
+        volumes = [each.detail.claim for each in statuses if isinstance(each.detail, VolumeConflict)]
+    names = dict.fromkeys(name for claims in volumes for name in claims.split(", ") if name)
+    told = [f"PersistentVolumeClaim {name if '/' in name else f'{pod.metadata.namespace}/{name}'}" for name in names]
+    return told + [f"ResourceClaim {pod.metadata.namespace}/{name}" for name in claims_of(pod)]
 
 
 def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
@@ -195,7 +246,7 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
         return pod.spec.scheduler_name
     if situation.state == PendingState.HELD and verdict.held_by:
         return f"{verdict.held_by}: {verdict.reason}"
-    if situation.state in _TELLING_STATES:
+    if situation.state in TELLING_STATES:
         return verdict.reason
     if verdict.pre_filter is not None:
         return verdict.reason or verdict.pre_filter.message
@@ -213,7 +264,7 @@ def _cause(verdict: Verdict, situation: Situation, pod: Pod) -> str:
 def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
     members: dict[tuple[str, Outcome, PendingState | None, bool], list[str]] = {}
     for item in items:
-        state = item.state if item.state in _TELLING_STATES else None
+        state = item.state if item.state in TELLING_STATES else None
         key = (item.cause, item.outcome, state, item.refused_for_good and state is None)
         members.setdefault(key, []).append(item.pod)
     return [

@@ -21,9 +21,11 @@ LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
+_NUMBER = re.compile(r"(?:^|, )(\d+) ")
 # As 1.8 says it, with the number behind the reason.
 _PREDICATES = "No nodes are available that match all of the predicates: "
 _COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
+_NUMBER_BEHIND = re.compile(r" \((\d+)\)(?:, |\.$|$)")
 _PREEMPTION = " preemption: "
 # What plugin DynamicResources says where it has nothing to do, between the reasons and what preemption says.
 _NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
@@ -140,6 +142,21 @@ def causes_in(message: str) -> tuple[list[str], list[str]]:
     """The reasons of nodes, and what is said about preemption, each without counts and in a fixed order."""
     head, _, preemption = message.partition(_PREEMPTION)
     return _reasons(head.removesuffix(_NOTHING_TO_DEALLOCATE)), _reasons(preemption)
+
+
+def counts_in(message: str) -> dict[str, int]:
+    """How many nodes refuse the pod for each reason, the most frequent first; empty for a message of another shape."""
+    head = message.partition(_PREEMPTION)[0].removesuffix(_NOTHING_TO_DEALLOCATE)
+    if head.startswith(_PREDICATES):
+        head = head.removeprefix(_PREDICATES)
+        reasons, numbers = _COUNTED_BEHIND.split(head), _NUMBER_BEHIND.findall(head)
+    elif counted := _NODES.match(head):
+        head = head[counted.end() :].strip().rstrip(".")
+        reasons, numbers = _COUNTED.split(head)[1:], _NUMBER.findall(head)
+    else:
+        return {}
+    told = {reason: int(number) for reason, number in zip(reasons, numbers, strict=False)}
+    return dict(sorted(told.items(), key=lambda each: -each[1]))
 
 
 def cause_of(message: str) -> str:

@@ -190,7 +190,7 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
             subject, "backoff", f"{len(recent)} tried within the last minute may still back off, outside of the queue"
         )
     if queue.scheduling_cycle is not None:
-        yield Assumption(subject, "flush", "when its timer runs is not known: leftovers may go up to 30 s earlier")
+        yield Assumption(subject, "flush", "when the periodic flush runs is unknown: pods may move up to 30 s earlier")
     if any(filling.attempts.last_of(pod) is None and not _has_probe_time(pod) for pod in tried):
         yield Assumption(
             subject, "time", "no event tells when some pods were last tried: they may have been tried later than told"

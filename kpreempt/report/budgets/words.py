@@ -7,25 +7,34 @@ from collections.abc import Callable, Sequence
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.victims import bare_name
-from kpreempt.report.layout import Phrase, Span, strong
-from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction
+from kpreempt.report.layout import Phrase, Span, Style, strong
+from kpreempt.verdict.budgets import AuditedBudget, Breach, Finding, FindingId, NearMiss, Remedy, RemedyAction, Severity
 
-_NAMES_SHOWN = 3
+_STYLES: dict[Severity, Style] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
+
+
+def severity_style(severity: Severity) -> Style:
+    """How a severity looks."""
+    return _STYLES[severity]
+
+
+def short_spec(item: AuditedBudget) -> str:
+    """``minAvailable: 1``; a dash where nothing is set."""
+    return "-" if item.min_available is None and item.max_unavailable is None else _written(item)
 
 
 def breach_in_words(row: Sequence[Breach]) -> Phrase:
     """Who evicts whom, and how many may go, for pods of one owner that do the same."""
     breach = row[0]
     more = f" and {len(row) - 1:,} more of {breach.owner}" if len(row) > 1 else ""
-    place = f", place {breach.position:,}" if breach.position is not None else ""
+    place = f", queue place {breach.position:,}" if breach.position is not None else ""
     nodes = join_names(breach.nodes).replace(" and ", " or ", 1)
     verb = "would evict" if breach.is_certain else "may evict"
     victims = [bare_name(each) for each in breach.victims]
     if breach.left == breach.allowed - len(victims):
-        allowance = f"{breach.allowed:,} of them may go" if breach.allowed > 0 else "none may go"
+        allowance = f"{count(breach.allowed, 'disruption')} allowed" if breach.allowed > 0 else "no disruption allowed"
     else:
-        allowance = f"of which {breach.allowed - breach.left:,} on one node, and {breach.allowed:,} may go"
+        allowance = f"{breach.allowed - breach.left:,} on one node, {count(breach.allowed, 'disruption')} allowed"
     return (
         strong(breach.pod),
         f"{more} (priority {breach.priority:,}{place}) ",
@@ -34,11 +43,15 @@ def breach_in_words(row: Sequence[Breach]) -> Phrase:
     )
 
 
-def without_budget_in_words(row: Sequence[Finding], options: RenderOptions) -> str:
+def without_budget_in_words(row: Sequence[Finding]) -> str:
     """The workloads of a namespace that have no budget, with their replicas."""
     names = [f"{each.subject} ({each.number or 0:,})" for each in row]
-    listed = join_names(names, limit=len(names) if options.verbose else _NAMES_SHOWN)
-    have = "has several replicas and no budget" if len(row) == 1 else "have several replicas and no budget"
+    listed = join_names(names, limit=len(names))
+    have = (
+        "has several replicas and no PodDisruptionBudget"
+        if len(row) == 1
+        else "have several replicas and no PodDisruptionBudget"
+    )
     return f"{listed} {have}"
 
 
@@ -49,8 +62,8 @@ def bare_subject(subject: str) -> str:
 
 def _written(item: AuditedBudget) -> str:
     if item.max_unavailable is not None:
-        return f"maxUnavailable {item.max_unavailable}"
-    return "nothing" if item.min_available is None else f"minAvailable {item.min_available}"
+        return f"maxUnavailable: {item.max_unavailable}"
+    return "an empty spec" if item.min_available is None else f"minAvailable: {item.min_available}"
 
 
 def _comes_to(item: AuditedBudget, number: int) -> str:
@@ -67,10 +80,10 @@ def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
     if item.min_available is None and item.max_unavailable is None:
         why = "neither minAvailable nor maxUnavailable is set"
     elif isinstance(item.min_available, int) and item.max_unavailable is None:
-        why = f"minAvailable {item.min_available:,} is as many pods as there are to be"
+        why = f"minAvailable: {item.min_available:,} equals the number of replicas"
     else:
         why = _comes_to(item, number)
-    return (f"{why}: no pod may ever be evicted, and a drain of {_their_nodes(item)} never ends",)
+    return (f"{why}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
 
 
 def _their_nodes(item: AuditedBudget) -> str:
@@ -79,8 +92,8 @@ def _their_nodes(item: AuditedBudget) -> str:
 
 def _above_pods(finding: Finding, item: AuditedBudget) -> Phrase:
     number = finding.number or 0
-    wanted = f"{_written(item)} is more than the {count(number, 'pod')} that there {agree(number, 'is')} to be"
-    return (f"{wanted}: none may ever be evicted, and a drain of {_their_nodes(item)} never ends",)
+    wanted = f"{_written(item)} exceeds the {count(number, 'expected pod')}"
+    return (f"{wanted}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
 
 
 def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
@@ -88,12 +101,13 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     if finding.pods:
         reasons.append(f"{join_names(finding.pods)} {agree(len(finding.pods), 'is')} not ready")
     if item.leaving:
-        reasons.append(f"{join_names(item.leaving)} {agree(len(item.leaving), 'is')} leaving")
+        reasons.append(f"{join_names(item.leaving)} {agree(len(item.leaving), 'is')} terminating")
     if item.missing:
-        reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} still to be made")
+        reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} not created yet")
     why = f": {'; '.join(reasons)}" if reasons else ""
     return (
-        f"allows nothing now: {item.healthy:,} of {count(item.expected, 'pod')} ready, {item.desired:,} must stay{why}",
+        f"allows no disruption now: {item.healthy:,} of {count(item.expected, 'pod')} ready,"
+        f" {item.desired:,} desired{why}",
     )
 
 
@@ -102,24 +116,24 @@ def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
     pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
     return (
-        f"{names} {both} select {pods}: the API server refuses to evict such pods, so a drain never ends;"
-        " the scheduler counts every budget",
+        f"{names} {both} select {pods}: the eviction API refuses pods with several budgets, so a drain never ends;"
+        " the scheduler counts each",
     )
 
 
 def _no_scale(finding: Finding, item: AuditedBudget) -> Phrase:
     owners = f"{join_names(finding.objects)} {agree(len(finding.objects), 'has')}"
     return (
-        f"{_written(item)} needs the number of pods that there are to be, and {owners} none: the disruption controller"
-        " gives up, and nothing is allowed",
+        f"{_written(item)} needs the scale of the controller, and {owners} none: the disruption controller gives up,"
+        " and no disruption is allowed",
     )
 
 
 def _unmanaged(finding: Finding, item: AuditedBudget) -> Phrase:
     if len(finding.pods) == item.pods:
-        return (f"{_written(item)} goes by what controllers want, and none of its pods has a controller",)
-    have = "has no controller and counts" if len(finding.pods) == 1 else "have no controller and count"
-    return (f"{join_names(finding.pods)} {have} nothing in {_written(item)}, which goes by what controllers want",)
+        return (f"{_written(item)} needs a controller's replicas, and none of its pods has a controller",)
+    have = "has no controller and does" if len(finding.pods) == 1 else "have no controller and do"
+    return (f"{join_names(finding.pods)} {have} not count for {_written(item)}",)
 
 
 def _selects_nothing(finding: Finding, item: AuditedBudget) -> Phrase:
@@ -138,15 +152,13 @@ def _near_miss(miss: NearMiss) -> str:
 
 def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
     return (
-        "its status is older than its spec: the API server refuses evictions until the disruption controller has seen"
-        f" it; the scheduler goes by the old allowance of {item.allowed:,}, by the spec it is {finding.number or 0:,}",
+        "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
+        f" scheduler goes by the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
     )
 
 
 def _several(finding: Finding, _: AuditedBudget) -> Phrase:
-    return (
-        f"one allowance for the pods of {join_names(finding.objects)}: a rollout of one uses up that of the others",
-    )
+    return (f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",)
 
 
 def _fixed(text: str) -> Callable[[Finding, AuditedBudget], Phrase]:
@@ -159,30 +171,30 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.OVERLAP: _overlap,
     FindingId.NO_SCALE: _no_scale,
     FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
-    FindingId.INVALID_SELECTOR: lambda _, item: (f"its selector is invalid, and selects no pod: {item.selector}",),
+    FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
     FindingId.ALLOWS_NONE_NOW: _allows_none_now,
     FindingId.UNMANAGED_PODS: _unmanaged,
     FindingId.SELECTS_EVERY_POD: lambda _, item: (
-        f"its empty selector selects every pod of the namespace ({item.pods:,}) for the eviction API, and none for the"
-        " scheduler, which evicts them as if there were no budget",
+        f"empty selector: every pod of the namespace ({item.pods:,}) for the eviction API, none for the scheduler,"
+        " which preempts them as if there were no budget",
     ),
-    FindingId.NULL_SELECTOR: _fixed("has no selector, and so selects no pod"),
+    FindingId.NULL_SELECTOR: _fixed("no selector: selects no pod"),
     FindingId.SELECTS_NOTHING: _selects_nothing,
     FindingId.STALE_STATUS: _stale,
-    FindingId.NO_STATUS: _fixed("has no status; it was computed as the disruption controller would"),
+    FindingId.NO_STATUS: _fixed("no status: computed as the disruption controller would"),
     FindingId.SEVERAL_WORKLOADS: _several,
     FindingId.PROTECTS_NOTHING: lambda finding, item: (
-        f"{_comes_to(item, finding.number or 0)}: all its pods may go at once",
+        f"{_comes_to(item, finding.number or 0)}: all pods may be disrupted at once",
     ),
 }
 # What helps, where that is no single change.
 _ADVICE = {
     FindingId.BROKEN_BY_PREEMPTION: "make room elsewhere",
     FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
-    FindingId.INVALID_AMOUNT: "write a number, or a percentage as 50%",
-    FindingId.INVALID_SELECTOR: "mend the selector",
+    FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
+    FindingId.INVALID_SELECTOR: "correct the selector",
     FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may"
-    " evict those that are not",
+    " evict unready pods",
     FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
     FindingId.NULL_SELECTOR: "select the pods by their labels",
 }
@@ -195,13 +207,13 @@ def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
             item.min_available is not None if other == "minAvailable" else item.max_unavailable is not None
         )
         instead = f" instead of {other}" if is_other_set else ""
-        return f"set {remedy.field} to {remedy.value}{instead}"
+        return f"set {remedy.field}: {remedy.value}{instead}"
     if remedy.action is RemedyAction.SCALE:
         return f"scale {remedy.target} to {remedy.value}"
     if remedy.action is RemedyAction.RAISE_PRIORITY:
         return f"give {remedy.target} priority {remedy.value:,} or more"
     if remedy.action is RemedyAction.CREATE_BUDGET:
-        return f"make a budget with {remedy.field} {remedy.value}"
+        return f"create a PodDisruptionBudget with {remedy.field}: {remedy.value}"
     return f"delete {remedy.target}"
 
 
@@ -211,5 +223,5 @@ def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
     remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
     advice = _ADVICE.get(finding.id, "")
     if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.lets_unready_go:
-        advice = "wait until its pods are ready; a drain may evict those that are not"
+        advice = "wait until its pods are ready; a drain may evict unready pods"
     return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])

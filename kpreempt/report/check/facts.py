@@ -36,9 +36,7 @@ def verdict_phrase(check: Check) -> Phrase:
     let_by = forgiven(check)
     rest = f"; {count(len(let_by), 'finding')} waived, accepted or not new" if let_by else ""
     if check.passed:
-        return (
-            f"the change keeps all rules{rest}" if not let_by else f"nothing stands in the way of the change{rest}",
-        )
+        return (f"the change keeps all rules{rest}" if not let_by else f"nothing blocks the change{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
         return (f"the change does not pass{rest}",)
@@ -72,9 +70,9 @@ def tally(check: Check) -> list[str]:
     if simulation.depth > 1:
         figures.append(f"{simulation.depth:,} evictions deep")
     if unplaced:
-        figures.append(f"{count(unplaced, 'new pod')} without a node")
+        figures.append(f"{count(unplaced, 'new pod')} unschedulable")
     if ran:
-        figures.append(f"{count(ran, 'pod')} that ran left waiting")
+        figures.append(f"{count(ran, 'pod')} that ran left pending")
     if simulation.stranded:
         figures.append(f"{len(simulation.stranded):,} stranded")
     figures.append(end_text(simulation.end, simulation.seconds))
@@ -91,11 +89,7 @@ def change_phrase(change: Change) -> Phrase:
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
     # A CronJob has no pods of its own, and comes due when it will.
-    once = (
-        "; one run of it is simulated, as if due at once"
-        if change.object.startswith("CronJob ") and change.replicas
-        else ""
-    )
+    once = "; one run simulated, as if due now" if change.object.startswith("CronJob ") and change.replicas else ""
     along: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
     return (_KINDS[change.kind], *along, *strategy, f", {size}{once}" if size else "")
 
@@ -138,7 +132,7 @@ def outcome_phrase(share: OutcomeShare, runs: int) -> Phrase:
     if violations:
         parts += [f", {count(violations, 'budget violation')} (", *_shares(share.violations), ")"]
     if pending:
-        parts += [f", {count(pending, 'pod')} left waiting (", *_shares(share.pending), ")"]
+        parts += [f", {count(pending, 'pod')} left pending (", *_shares(share.pending), ")"]
     if share.depth > 1:
         parts.append(f", {share.depth:,} evictions deep")
     return tuple(parts)
@@ -227,6 +221,6 @@ _KINDS = {
 }
 _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",
-    SimulationEnd.LOOP: "goes round for ever",
-    SimulationEnd.BROKEN_OFF: "broken off",
+    SimulationEnd.LOOP: "never settles",
+    SimulationEnd.BROKEN_OFF: "cut off",
 }

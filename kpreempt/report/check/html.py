@@ -59,13 +59,13 @@ def render(check: Check, options: RenderOptions) -> str:
         Part("rules", "Rules", "Rules", rules(check)),
         Part("changes", "What changes", "What changes", changes(check)),
         Part("timeline", "Timeline", "Timeline", timeline(simulation)),
-        Part("victims", "Who has to go", "Who has to go", displacement(simulation)),
+        Part("victims", "Evicted", "Evicted pods", displacement(simulation)),
         Part("nodes", "Nodes", "Nodes that change", node_maps(check.nodes, check.spare)),
         Part("budgets", "Budgets", "Disruption budgets", budgets(simulation)),
         Part("workloads", "Workloads", "Workloads", workloads(simulation)),
-        Part("waiting", "Waiting", "What waits in the end", waiting(simulation)),
+        Part("waiting", "Pending", "What is pending in the end", waiting(simulation)),
         Part("stranded", "Stranded", "What is stranded", stranded(simulation)),
-        Part("outcomes", "Outcomes", "What may come up", outcomes(check)),
+        Part("outcomes", "Outcomes", "Possible outcomes", outcomes(check)),
         Part("assumptions", "Assumptions", "Assumptions", assumptions(check.assumptions)),
     ]
     title = f"kpreempt check: {_verdict(check)}"
@@ -93,10 +93,10 @@ def _counts(check: Check) -> list[tuple[str, int, bool]]:
         ("rules fail", sum(rule.failures > 0 for rule in check.rules), failures > 0),
         ("findings", failures, failures > 0),
         ("known or waived", known, False),
-        ("pods have to go", len(simulation.displaced), False),
+        ("pods evicted", len(simulation.displaced), False),
         ("against budgets", violations, violations > 0),
-        ("evictions in a row", simulation.depth, False),
-        ("that ran wait in the end", waits, waits > 0),
+        ("evictions in a chain", simulation.depth, False),
+        ("that ran left pending", waits, waits > 0),
     ]
     return [(label, number, is_bad) for label, number, is_bad in counts if number or label != "known or waived"]
 

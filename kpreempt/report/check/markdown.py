@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.check.facts import (
     change_phrase,
     failing,
@@ -118,8 +118,8 @@ def _victims(check: Check) -> list[str]:
         for each in check.simulation.displaced
     ]
     number = len(rows)
-    title = f"{count(number, 'pod')} {agree(number, 'has')} to go"
-    return _folded(title, _table(("Who has to go", "For"), rows, "ll"))
+    title = f"{count(number, 'pod')} evicted"
+    return _folded(title, _table(("Evicted", "By"), rows, "ll"))
 
 
 def _story(check: Check) -> list[str]:
@@ -137,7 +137,7 @@ def _workloads(workloads: Sequence[SimulatedWorkload]) -> list[str]:
         ]
         for each in workloads
     ]
-    headers = ("Workload", "Ready before, at least, in the end", "Victims", "Waiting")
+    headers = ("Workload", "Ready before, at worst, in the end", "Victims", "Pending")
     return _folded(count(len(rows), "workload"), _table(headers, rows, "lrrr"))
 
 

@@ -66,7 +66,7 @@ def _add_headline(page: Page, check: Check) -> None:
     cluster = check.cluster
     facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), check.algorithm]
     if cluster.age_seconds is not None:
-        facts.append(f"as it was {format_duration(cluster.age_seconds)} ago")
+        facts.append(f"read {format_duration(cluster.age_seconds)} ago" if cluster.age_seconds else "read just now")
     if check.runs > 1:
         is_all = check.explored_all
         facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed}")
@@ -145,7 +145,7 @@ def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
     if not check.outcomes:
         return
     page.blank()
-    scope = "these are all that can come up" if check.explored_all else "others may come up, too"
+    scope = "all that are possible" if check.explored_all else "others are possible"
     kinds = count(len(check.outcomes), "kind")
     page.paragraph(Span("OUTCOMES", "heading"), f"  {kinds}, {_evictions(check.evictions)}; {scope}")
     shown = check.outcomes if options.verbose else check.outcomes[:_OUTCOMES_SHOWN]
@@ -159,7 +159,7 @@ def _add_timeline(page: Page, simulation: Simulation, options: RenderOptions) ->
     """``TIMELINE``: the steps by the clock; when a pod has stopped is only told with ``verbose``."""
     page.blank()
     is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
-    summary: Phrase = ("all of it at once",) if is_at_once else simulation_summary(simulation)
+    summary: Phrase = ("all at once",) if is_at_once else simulation_summary(simulation)
     page.labelled(Span("TIMELINE", "heading"), *summary, column=LABEL_COLUMN)
     steps = (
         simulation.steps if options.verbose else [step for step in simulation.steps if step.kind is not StepKind.GONE]
@@ -176,7 +176,7 @@ def _add_displaced_section(page: Page, simulation: Simulation, options: RenderOp
     if not simulation.displaced:
         return
     page.blank()
-    deep = f", up to {simulation.depth:,} after one another" if simulation.depth > 1 else ""
+    deep = f", up to {simulation.depth:,} in a chain" if simulation.depth > 1 else ""
     page.labelled(Span("EVICTED", "heading"), f"{len(simulation.displaced):,} in all{deep}", column=LABEL_COLUMN)
     shown = simulation.displaced if options.verbose else simulation.displaced[:_LINES_SHOWN]
     add_displaced(page, shown, indent=0)
@@ -201,11 +201,11 @@ def _add_workloads(page: Page, simulation: Simulation, options: RenderOptions) -
     if not simulation.workloads:
         return
     page.blank()
-    page.paragraph(Span("WORKLOADS", "heading"), "  how many pods are ready before, at least, and in the end")
+    page.paragraph(Span("WORKLOADS", "heading"), "  ready pods before, at worst, and in the end")
     # Those that the change is about, and then those that suffer most.
     workloads = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.is_done, -each.victims))
     shown = workloads if options.verbose else workloads[:_ROWS_SHOWN]
-    titles = ("WORKLOAD", "BEFORE", "LEAST", "AFTER", "")
+    titles = ("WORKLOAD", "BEFORE", "WORST", "AFTER", "STATUS")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     for each in shown:
         least = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
@@ -223,13 +223,13 @@ def _after(workload: SimulatedWorkload) -> str:
 def _standing(workload: SimulatedWorkload) -> Phrase:
     parts: list[Span] = []
     if workload.is_changed:
-        parts.append(Span("changed") if workload.is_done else Span("changed, not done", "bad"))
+        parts.append(Span("changed") if workload.is_done else Span("changed, not completed", "bad"))
     if workload.victims:
         parts.append(Span(f"{workload.victims:,} evicted", "warn"))
     if workload.pending_after:
-        parts.append(Span(f"{workload.pending_after:,} waiting", "bad"))
+        parts.append(Span(f"{workload.pending_after:,} pending", "bad"))
     if workload.ready_least < workload.ready_before and workload.least_at:
-        parts.append(Span(f"least at {clock(workload.least_at)}", "dim"))
+        parts.append(Span(f"worst at {clock(workload.least_at)}", "dim"))
     return tuple(part for number, each in enumerate(parts) for part in ((", ", each) if number else (each,)))
 
 
@@ -251,10 +251,10 @@ def _add_nodes(page: Page, check: Check, options: RenderOptions) -> None:
         return
     page.blank()
     left = ", ".join(f"{key} {format_amount(key, amount)}" for key, amount in check.spare.items())
-    page.labelled(Span("ROOM", "heading"), f"left on all nodes: {left}" if left else "", column=LABEL_COLUMN)
+    page.labelled(Span("ROOM", "heading"), f"free on all nodes: {left}" if left else "", column=LABEL_COLUMN)
     if not options.verbose or not check.nodes:
         return
-    titles = ("NODE", "CPU ASKED", "OF", "MEMORY ASKED", "OF", "PODS", "OF")
+    titles = ("NODE", "CPU REQUESTED", "OF", "MEMORY REQUESTED", "OF", "PODS", "OF")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
     rows += [((strong(each.node),), *((cell,) for cell in _room(each))) for each in check.nodes]
     page.table(rows, aligns=columns_of_numbers(len(titles) - 1), indent=_INDENT)
@@ -297,4 +297,4 @@ def _add_words(page: Page, label: str, words: Sequence[str]) -> None:
 def _add_rest(page: Page, rest: int, noun: str, *, is_plain: bool = False) -> None:
     if rest > 0:
         words = f"{rest:,} {noun}" if is_plain else count(rest, noun)
-        page.paragraph(Span(f"… and {words} (--verbose)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {words} (-v)", "dim"), indent=_INDENT)

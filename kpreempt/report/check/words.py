@@ -44,7 +44,7 @@ def how_often(runs: int, of_runs: int, share: float) -> str:
 
 
 def chain_phrase(chain: Sequence[str]) -> Phrase:
-    """Who evicts whom: ``shop/api-1 evicts batch/a; its replacement batch/new-2 evicts low/x``.
+    """Who preempts whom: ``shop/api-1 preempts batch/a; its replacement batch/new-2 preempts low/x``.
 
     ``chain`` is as a finding has it: the pod that begins, then each victim with its replacement, ``a → b``.
     """
@@ -57,7 +57,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
         victim, _, following = link.partition(_BECOMES)
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
-        evicts = " takes along " if not number and first.startswith("Node ") else " evicts "
+        evicts = " takes along " if not number and first.startswith("Node ") else " preempts "
         parts += ["; then goes " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
@@ -70,7 +70,7 @@ def standing_phrase(finding: GateFinding) -> Phrase:
     words = {
         GateStanding.WAIVED: "waived",
         GateStanding.ACCEPTED: "accepted",
-        GateStanding.NOT_NEW: "there without the change, too",
+        GateStanding.NOT_NEW: "not new: there without the change, too",
     }.get(finding.standing)
     if words is None:
         return ()
@@ -107,44 +107,42 @@ def _limit(finding: GateFinding) -> str:
 
 def _budget(finding: GateFinding) -> Phrase:
     budget = finding.subject.removeprefix("PodDisruptionBudget ")
-    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go that it does not allow"
+    have = f"{count(finding.amount, 'eviction')} beyond its allowed disruptions"
     return ("budget ", name(budget), f": {have}{_limit(finding)}", *_pods(finding))
 
 
 def _victims(finding: GateFinding) -> Phrase:
-    have = f"{count(finding.amount, 'pod')} {agree(finding.amount, 'has')} to go{_limit(finding)}"
+    have = f"{count(finding.amount, 'pod')} evicted{_limit(finding)}"
     if finding.subject in ("", _CLUSTER):
         return (have, *_pods(finding))
     return (name(finding.subject), f": {have}", *_pods(finding))
 
 
 def _victims_of_workload(finding: GateFinding) -> Phrase:
-    lost = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'has')} to go{_limit(finding)}"
+    lost = f": {count(finding.amount, 'pod')} of it evicted{_limit(finding)}"
     return (*_subject(finding, "a workload"), lost, *_pods(finding))
 
 
 def _forbidden(finding: GateFinding) -> Phrase:
     pods = count(finding.amount, "pod") if finding.amount else "a pod"
-    lost = f" must not lose pods, and {pods} of it {agree(max(finding.amount, 1), 'has')} to go"
+    lost = f" is protected, and {pods} of it {agree(max(finding.amount, 1), 'is')} evicted"
     return (*_subject(finding, "a workload"), lost, *_pods(finding), *_detail(finding, "; forbidden by "))
 
 
 def _unschedulable(finding: GateFinding) -> Phrase:
     if not finding.pods:
-        return (*_subject(finding, "the change"), ": not done in the end", *_detail(finding, "; "))
-    pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'finds')} no node"
+        return (*_subject(finding, "the change"), ": not completed in the end", *_detail(finding, "; "))
+    pods = f": {count(finding.amount, 'pod')} of it unschedulable"
     return (*_subject(finding, "the change"), pods, *_pods(finding), *_detail(finding, "; "))
 
 
 def _cascade(finding: GateFinding) -> Phrase:
     lead = chain_phrase(finding.chain) or _subject(finding, "the change")
-    return (*lead, f": {count(finding.amount, 'eviction')} one after the other{_limit(finding)}")
+    return (*lead, f": {count(finding.amount, 'eviction')} in a chain{_limit(finding)}")
 
 
 def _pending(finding: GateFinding) -> Phrase:
-    pods = (
-        f": {count(finding.amount, 'pod')} that ran {agree(finding.amount, 'finds')} no node any more{_limit(finding)}"
-    )
+    pods = f": {count(finding.amount, 'pod')} that ran {agree(finding.amount, 'is')} left pending{_limit(finding)}"
     return (*_subject(finding, "the cluster"), pods, *_pods(finding), *_detail(finding, "; "))
 
 
@@ -159,15 +157,15 @@ def _left_without(finding: GateFinding) -> Phrase:
 def _lost(finding: GateFinding) -> Phrase:
     is_itself = finding.subject == f"Pod {finding.pods[0]}" if len(finding.pods) == 1 else False
     pods = () if is_itself else _pods(finding)
-    gone = f" {agree(finding.amount, 'has')} to go, and nothing makes {'it' if finding.amount == 1 else 'them'} again"
+    gone = f" evicted or deleted, and nothing recreates {'it' if finding.amount == 1 else 'them'}"
     return (*_subject(finding, "a pod"), gone, _limit(finding), *pods)
 
 
 def _deletion(finding: GateFinding) -> Phrase:
-    along: Phrase = (" goes with ", name(finding.change)) if finding.change else (" goes along",)
+    along: Phrase = (" is deleted with ", name(finding.change)) if finding.change else (" is deleted along",)
     own = [each for each in finding.pods if finding.subject != f"Pod {each}"]
     pods: Phrase = (f", {count(len(own), 'pod')}: ", *names(own)) if own else ()
-    return (*_subject(finding, "a workload"), *along, ", and nobody named it", _limit(finding), *pods)
+    return (*_subject(finding, "a workload"), *along, ", and was not named", _limit(finding), *pods)
 
 
 def _refused(finding: GateFinding) -> Phrase:
@@ -176,12 +174,12 @@ def _refused(finding: GateFinding) -> Phrase:
 
 
 def _loop(finding: GateFinding) -> Phrase:
-    return (*_subject(finding, "the cluster"), " goes round for ever", *_pods(finding), *_detail(finding, "; "))
+    return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
 
 
 def _snapshot(finding: GateFinding) -> Phrase:
     if finding.amount <= 0:
-        return (message(finding.detail or "how old the snapshot is, is not known"),)
+        return (message(finding.detail or "the age of the snapshot is unknown"),)
     age, most = format_duration(finding.amount), format_duration(finding.limit)
     return (f"the snapshot is {age} old (limit {most})", *_detail(finding))
 
@@ -214,6 +212,6 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
     RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),
-    RuleId.FIELDS_NOT_MODELLED: _unknown("is not evaluated as a whole", "not all is evaluated"),
-    RuleId.OUTCOME_UNCERTAIN: _unknown("may fare otherwise", "the outcome cannot be told"),
+    RuleId.FIELDS_NOT_MODELLED: _unknown("is not fully modelled", "not everything is modelled"),
+    RuleId.OUTCOME_UNCERTAIN: _unknown("may have another outcome", "the outcome is uncertain"),
 }

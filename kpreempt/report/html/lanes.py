@@ -20,7 +20,7 @@ _HEIGHT = 64
 _TOP, _BOTTOM = 16, 48
 _LEGEND = (
     ('<circle class="lands" cx="6" cy="6" r="4"/>', "above the line: pods land"),
-    ('<rect class="victim" x="6" y="2" width="8" height="8"/>', "below it, filled: they have to go for others"),
+    ('<rect class="victim" x="6" y="2" width="8" height="8"/>', "below it, filled: preempted pods"),
     ('<rect class="leaves" x="6" y="2" width="8" height="8"/>', "below it, hollow: their controller deletes them"),
     ('<line class="wanted" x1="0" y1="6" x2="12" y2="6"/>', "dashed, level: pods that are wanted in the end"),
 )
@@ -150,9 +150,9 @@ def _marks(steps: Iterable[SimulationStep], scale: Scale) -> Html:
 
 def _mark(where: tuple[str, int], at: float, pods: int, broken: int) -> Html:
     kind, x = where
-    does = {"lands": "lands", "victim": "has to go", "leaves": "is deleted"}[kind]
+    does = {"lands": "lands", "victim": "is evicted", "leaves": "is deleted"}[kind]
     if pods > 1:
-        does = {"lands": "land", "victim": "have to go", "leaves": "are deleted"}[kind]
+        does = {"lands": "land", "victim": "are evicted", "leaves": "are deleted"}[kind]
     breaks = f", {broken:,} against a budget" if broken else ""
     title = tag("title", f"{clock(at)}: {count(pods, 'pod')} {does}{breaks}")
     if kind == "lands":

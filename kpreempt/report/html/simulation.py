@@ -44,9 +44,9 @@ _STRANDED = {
     StrandedKind.DAEMON_SET: "cannot come back to its node",
 }
 ENDS = {
-    SimulationEnd.SETTLED: "comes to rest",
-    SimulationEnd.LOOP: "goes round for ever",
-    SimulationEnd.BROKEN_OFF: "broken off; more would happen",
+    SimulationEnd.SETTLED: "settles",
+    SimulationEnd.LOOP: "never settles",
+    SimulationEnd.BROKEN_OFF: "cut off; more would happen",
 }
 
 
@@ -61,8 +61,8 @@ def budgets(simulation: Simulation) -> Html:
     """Each budget that the simulation touches; nothing where there is none."""
     if not simulation.budgets:
         return Html("")
-    columns = ("Budget", "Before", "At least", "In the end", "Victims against it")
-    caption = "Disruptions that each budget allows, those that are touched"
+    columns = ("Budget", "Before", "At worst", "In the end", "Violations")
+    caption = "Allowed disruptions of each budget that is touched"
     return table(caption, columns, _budget, simulation.budgets, limit=TABLE_LIMIT, what="budgets")
 
 
@@ -81,11 +81,11 @@ def workloads(simulation: Simulation) -> Html:
         "Ready before",
         "Ready at least",
         "Ready in the end",
-        "Had to go",
+        "Evicted",
         "Waiting",
         "Nodes",
     )
-    caption = "Workloads that are changed, or of which pods have to go"
+    caption = "Workloads that are changed, or of which pods are evicted"
     return table(caption, columns, _workload, simulation.workloads, limit=TABLE_LIMIT, what="workloads")
 
 
@@ -155,9 +155,9 @@ def _stranded(each: Stranded) -> list[str]:
 def displacement(simulation: Simulation) -> Html:
     """All victims, each followed by those that have to go for what takes its place."""
     if not simulation.displaced:
-        return tag("p", "Nobody has to go.")
+        return tag("p", "No pod is evicted.")
     number = count(len(simulation.displaced), "pod")
-    summary = f"{number} {'has' if len(simulation.displaced) == 1 else 'have'} to go for others"
+    summary = f"{number} evicted for others"
     if simulation.depth > 1:
         summary += (
             f"; up to {simulation.depth:,} evictions follow from one another. The number before a pod says which it is"
@@ -188,7 +188,7 @@ def _aftermath(victim: Displaced) -> Html:
     """What is made in the victim's place, and where that ends."""
     if not victim.replacement:
         return Html("; nothing takes its place")
-    ends = tag("span", "is left waiting", class_="bad")
+    ends = tag("span", "is left pending", class_="bad")
     if victim.lands_on:
         ends = join([tag("span", "lands", class_="good"), " on ", name(victim.lands_on)])
     made = join([name(victim.replacement), " "]) if victim.replacement != victim.pod else Html("its like ")

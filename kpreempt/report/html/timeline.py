@@ -115,8 +115,8 @@ def _leaves(workload: str, cause: str, steps: Sequence[SimulationStep]) -> Html:
     if budgets:
         words = join(["against ", "budget " if len(budgets) == 1 else "budgets ", names(budgets, limit=_NODES_SHOWN)])
         breaks = join([", ", tag("span", words, class_="bad")])
-    verb = tag("span", f"{agree(several, 'has')} to go", class_="warn")
-    link = " with " if steps[0].reason == "node-deleted" else " for "
+    done, link = ("deleted", " with ") if steps[0].reason == "node-deleted" else ("preempted", " by ")
+    verb = tag("span", f"{agree(several, 'is')} {done}", class_="warn")
     return join([pods, " ", verb, link, name(cause), breaks, _of(workload, steps)])
 
 

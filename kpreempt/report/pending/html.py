@@ -13,8 +13,9 @@ from kpreempt.report.html.parts import assumptions
 from kpreempt.report.html.phrases import phrase
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.html_story import story
-from kpreempt.report.pending.text import alike, group_in_words, notes_in_words, nothing_pending, summary_sentences
-from kpreempt.report.pending.words import fate_in_words, state_in_words
+from kpreempt.report.pending.summary import notes_in_words, summary_sentence
+from kpreempt.report.pending.text import alike, group_in_words
+from kpreempt.report.pending.words import fate_in_words, nothing_pending, state_in_words
 from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
 
 # So many bytes of all tables together; each table gets what those before it leave, and a few rows at least.
@@ -31,8 +32,8 @@ _BAD = (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 def render(pending: PendingPods, options: RenderOptions) -> str:
     """The document, below 2 MB however many pods wait: what is cut says so. With ``verbose`` everything is unfolded."""
     title = f"kpreempt pending: {count(len(pending.items), 'pod')}"
-    told = summary_sentences(pending) if pending.items else [nothing_pending(pending)]
-    lead = join((tag("span", sentence, class_="line") for sentence in told), " ")
+    told = summary_sentence(pending) if pending.items else nothing_pending(pending)
+    lead = tag("span", told, class_="line")
     heading = join(["Pending pods: ", tag("span", f"{len(pending.items):,}")])
     head = banner(_tone(pending), heading, _counts(pending), _facts(pending), lead)
     if pending.items:

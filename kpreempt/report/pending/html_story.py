@@ -39,6 +39,8 @@ def story(row: Sequence[PendingPod], at: datetime | None) -> Iterator[Html]:
     if item.alternatives is not None:
         lines = alternatives_in_lines(item.alternatives)[:_OUTCOMES_SHOWN]
         yield _fact("equal pods", join(tag("div", phrase(line)) for line in lines))
+    if item.claims:
+        yield _fact("claims", names(item.claims, limit=_PODS_SHOWN))
     if item.reason:
         yield _fact("reason", message(item.reason))
     yield from _messages(item)

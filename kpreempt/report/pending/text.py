@@ -1,112 +1,89 @@
-"""The pending pods for a terminal: by cause, in the order of the queue, and a summary at the end."""
+"""The pending pods for a terminal, each in full: by cause, in the order of the queue."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from kpreempt.report.amounts import agree, count
+from kpreempt.report.amounts import count
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
-from kpreempt.report.durations import format_since, format_time
-from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.words import agreement_in_words, fate_in_words, leaving_in_words, state_in_words
-from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState, QueueTimeSource
+from kpreempt.report.pending.screen import render_screen
+from kpreempt.report.pending.summary import changes_in_words, facts_in_words, notes_in_words, summary
+from kpreempt.report.pending.words import (
+    NO_NODE_FITS,
+    agreement_in_words,
+    fate_in_words,
+    leaving_in_words,
+    nothing_pending,
+    state_in_words,
+)
+from kpreempt.verdict import Outcome, PendingGroup, PendingPod, PendingPods, PendingState
 
-_ROWS_SHOWN = 4
-_LEAVING_SHOWN = 4
 _INDENT = 2
 _LABELS: dict[Outcome, tuple[str, Style]] = {
-    Outcome.LANDS: ("FIT NOW", "good"),
-    Outcome.PREEMPTS: ("EVICT", "warn"),
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("EVICT", "bad"),
+    Outcome.LANDS: ("LANDS", "good"),
+    Outcome.PREEMPTS: ("PREEMPTS", "warn"),
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: ("PREEMPTS", "bad"),
     Outcome.NEVER_LANDS: ("UNSCHEDULABLE", "bad"),
     Outcome.NOT_SCHEDULED: ("HELD", "warn"),
     Outcome.UNCERTAIN: ("UNCERTAIN", "warn"),
 }
 _STATE_LABELS: dict[PendingState, str] = {
-    PendingState.BEING_DELETED: "DELETED",
-    PendingState.NO_SCHEDULER: "ELSEWHERE",
+    PendingState.BEING_DELETED: "TERMINATING",
+    PendingState.NO_SCHEDULER: "OTHER SCHEDULER",
     PendingState.GATED: "GATED",
     PendingState.HELD: "HELD",
-    PendingState.WAITS_FOR_VICTIMS: "WAIT",
+    PendingState.WAITS_FOR_VICTIMS: "WAITS",
 }
 _WORDS: dict[Outcome, str] = {
-    Outcome.LANDS: "{} would land without evictions",
-    Outcome.PREEMPTS: "{} would evict others, within all budgets",
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would evict others and violate budgets",
-    Outcome.NEVER_LANDS: "{} cannot land now, and preemption does not help",
-    Outcome.UNCERTAIN: "of {} it is uncertain what becomes",
+    Outcome.LANDS: "{} would land; nothing is evicted",
+    Outcome.PREEMPTS: "{} would preempt others; no budget is violated",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt others and violate budgets",
+    Outcome.NEVER_LANDS: "{} unschedulable now; preemption doesn't help",
+    Outcome.UNCERTAIN: "{} whose outcome is uncertain",
 }
 _STATE_WORDS: dict[PendingState, str] = {
-    PendingState.BEING_DELETED: "{} are being deleted",
-    PendingState.NO_SCHEDULER: "{} for a scheduler that is not in the configuration",
-    PendingState.GATED: "{} held back by scheduling gates",
-    PendingState.HELD: "{} held back",
-    PendingState.WAITS_FOR_VICTIMS: "{} nominated, waiting for victims to leave",
+    PendingState.BEING_DELETED: "{} being deleted",
+    PendingState.NO_SCHEDULER: "{} whose schedulerName is not in the configuration",
+    PendingState.GATED: "{} with scheduling gates",
+    PendingState.HELD: "{} held out of the queue",
+    PendingState.WAITS_FOR_VICTIMS: "{} nominated, waiting for victims to terminate",
 }
 
-# The five lines that there can be, with their ends, so stay within 400 characters.
-LONGEST_LINE = 79
-_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_OUTSIDE = (PendingState.BEING_DELETED, PendingState.NO_SCHEDULER, PendingState.GATED, PendingState.HELD)
-_CAUSES = 2
+
+def render(pending: PendingPods, options: RenderOptions) -> str:
+    """One screen, or with ``verbose`` every pod in full."""
+    return render_pending(pending, options) if options.verbose else render_screen(pending, options)
 
 
 def render_pending(pending: PendingPods, options: RenderOptions) -> str:
-    """Groups with their pods, most of them as one line for each kind of pod, then the summary."""
+    """The sentence, then all pods by cause, each kind of pod once."""
     page = Page(options.width)
     items = {item.pod: item for item in pending.items}
-    if not items:
-        page.paragraph(nothing_pending(pending))
+    page.paragraph(*(summary(pending) if items else (nothing_pending(pending),)))
+    if items:
+        page.paragraph(Span(facts_in_words(pending), "dim"))
+    if changes := changes_in_words(pending):
+        page.paragraph(*changes, hanging=_INDENT)
     for group in pending.groups:
         page.blank()
-        _add_group(page, group, [items[name] for name in group.pods], pending, options)
+        _add_group(page, group, [items[name] for name in group.pods], pending)
     add_assumptions_section(page, pending.assumptions, options)
     if items:
-        _add_notes(page, pending)
         page.blank()
-        for line in summary_lines(pending):
-            page.paragraph(line)
+        page.paragraph(Span(notes_in_words(pending), "dim"))
     return finished(page, options)
 
 
-def nothing_pending(pending: PendingPods) -> str:
-    """That no pod is pending of those asked about, and where others are."""
-    namespace, others = pending.namespace, dict(pending.not_asked)
-    where = f" in namespace {namespace}" if namespace else ""
-    unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
-    said = f"No pod is pending{where}."
-    if pending.has_namespace is False:
-        said = f'There is no namespace "{namespace}".'
-    elif unmatched:
-        there = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"
-        said = f"No pending pod{where} matches the selector; {there}."
-    elif namespace and pending.has_namespace is None:
-        said = f"No pod is pending{where}, and nothing that was read is in it: there may be no such namespace."
-    if not namespace or not others:
-        return said
-    number = sum(others.values())
-    named = join_names([f"{name} ({each:,})" for name, each in others.items()])
-    elsewhere = "another" if len(others) == 1 else "others"
-    return f"{said} {count(number, 'pod')} {agree(number, 'is')} pending in {elsewhere}: {named}."
-
-
-def _add_group(
-    page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods, options: RenderOptions
-) -> None:
+def _add_group(page: Page, group: PendingGroup, items: Sequence[PendingPod], pending: PendingPods) -> None:
     label, style, words = group_in_words(group, len(items))
     cause = f": {group.cause}" if group.cause else ""
     page.paragraph(Span(label, style), "  ", words, cause, hanging=_INDENT)
-    rows = alike(items)
-    shown = rows if options.verbose else rows[:_ROWS_SHOWN]
-    for row in shown:
-        _add_row(page, row, pending, options)
-    if rest := sum(map(len, rows[len(shown) :])):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+    for row in alike(items):
+        _add_row(page, row, pending)
 
 
 def group_in_words(group: PendingGroup, pods: int) -> tuple[str, Style, str]:
@@ -116,7 +93,7 @@ def group_in_words(group: PendingGroup, pods: int) -> tuple[str, Style, str]:
     if group.state is not None:
         label, style, words = _STATE_LABELS[group.state], "warn", _STATE_WORDS[group.state]
     elif group.refused_for_good:
-        label, words = "NEVER", "{} can never land on these nodes"
+        words = f"{words}; {NO_NODE_FITS}"
     return label, style, words.format(count(pods, "pod"))
 
 
@@ -141,7 +118,7 @@ def alike(items: Sequence[PendingPod]) -> list[list[PendingPod]]:
     return list(rows.values())
 
 
-def _add_row(page: Page, row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> None:
+def _add_row(page: Page, row: Sequence[PendingPod], pending: PendingPods) -> None:
     item = row[0]
     places = [each.position for each in row if each.position is not None]
     place = f"{places[0]}. " if places else "- "
@@ -151,12 +128,11 @@ def _add_row(page: Page, row: Sequence[PendingPod], pending: PendingPods, option
     for phrase in (fate, state_in_words(item, pending.at)):
         if phrase:
             page.paragraph(*phrase, indent=indent, hanging=_INDENT)
-    leaving = item.waiting_for if options.verbose else item.waiting_for[:_LEAVING_SHOWN]
-    for each in leaving:
+    for each in item.waiting_for:
         page.paragraph(*leaving_in_words(each, pending.at), indent=indent + _INDENT, hanging=_INDENT)
-    if rest := len(item.waiting_for) - len(leaving):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')}", "dim"), indent=indent + _INDENT)
-    if said := agreement_in_words(item, verbose=options.verbose):
+    if item.claims:
+        page.paragraph(f"claims: {join_names(item.claims, limit=len(item.claims))}", indent=indent, hanging=_INDENT)
+    if said := agreement_in_words(item):
         page.paragraph(Span(said, "dim"), indent=indent, hanging=_INDENT)
 
 
@@ -167,98 +143,3 @@ def _facts(row: Sequence[PendingPod]) -> Phrase:
     last = row[-1].position
     until = f", to place {last:,}" if len(row) > 1 and last is not None else ""
     return (Span(f"  priority {item.priority:,}{class_name}", "dim"), f"{more}{until}")
-
-
-def _add_notes(page: Page, pending: PendingPods) -> None:
-    page.blank()
-    page.paragraph(Span(notes_in_words(pending), "dim"))
-
-
-def notes_in_words(pending: PendingPods) -> str:
-    """What the places and the verdicts do not say."""
-    notes = ["Each pod is judged alone, as if it came next; the numbers are places in the scheduling queue."]
-    unsure = sum(
-        item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
-        and item.state not in (PendingState.NEVER_TRIED, *_STATE_WORDS)
-        for item in pending.items
-    )
-    if unsure:
-        verb = agree(unsure, "was")
-        notes.append(f"When {count(unsure, 'pod')} {verb} last tried is not known: places of one priority may differ.")
-    outside = pending.in_queue - sum(item.position is not None for item in pending.items)
-    if outside:
-        notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'was')} not asked about.")
-    return " ".join(notes)
-
-
-def summary_lines(pending: PendingPods) -> list[str]:
-    """At most five lines of at most 79 characters, safe to paste."""
-    return [_cut(printable(line)) for line in summary_sentences(pending)]
-
-
-def summary_sentences(pending: PendingPods) -> list[str]:
-    """The summary, whole: counts, evictions, who waits, what is unschedulable, and who is first."""
-    items = pending.items
-    lines = [_counts(pending), _evictions(pending), _waiting(items), _unschedulable(items), _next(pending)]
-    return [line for line in lines if line]
-
-
-def _counts(pending: PendingPods) -> str:
-    number = len(pending.items)
-    at = f" at {format_time(pending.at)}" if pending.at else ""
-    by = f", {pending.algorithm}" if pending.algorithm else ""
-    return f"{count(number, 'pod')} {agree(number, 'is')} pending{at} ({count(pending.cluster.nodes, 'node')}{by})"
-
-
-def _evictions(pending: PendingPods) -> str:
-    evicting = [item for item in pending.items if item.outcome in _EVICTING and item.state not in _OUTSIDE]
-    if not evicting:
-        return ""
-    victims = {
-        victim.pod for item in evicting for each in item.victims.values() for victim in each if not victim.terminating
-    }
-    violating = sum(item.outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS for item in evicting)
-    budgets = f", {violating:,} against budgets" if violating else ""
-    whom = f"up to {count(len(victims), 'pod')}" if victims else "only pods that are leaving"
-    return f"{len(evicting):,} would evict {whom}{budgets}"
-
-
-def _waiting(items: Iterable[PendingPod]) -> str:
-    states = Counter(item.state for item in items)
-    lands = sum(item.outcome == Outcome.LANDS and item.state not in _OUTSIDE for item in items)
-    parts = [
-        (states[PendingState.WAITS_FOR_VICTIMS], "waiting for victims"),
-        (lands, "fit now"),
-        (states[PendingState.GATED], "gated"),
-        (states[PendingState.NO_SCHEDULER], "without a scheduler"),
-        (states[PendingState.HELD], "held back"),
-        (states[PendingState.BEING_DELETED], "being deleted"),
-    ]
-    return ", ".join(f"{number:,} {words}" for number, words in parts if number)
-
-
-def _unschedulable(items: Iterable[PendingPod]) -> str:
-    unschedulable = [
-        item for item in items if item.outcome == Outcome.NEVER_LANDS and item.state != PendingState.WAITS_FOR_VICTIMS
-    ]
-    if not unschedulable:
-        return ""
-    causes = Counter(item.cause for item in unschedulable)
-    never = sum(item.refused_for_good for item in unschedulable)
-    named = "; ".join(f"{number:,} {cause}" for cause, number in causes.most_common(_CAUSES))
-    if never == len(unschedulable):
-        return f"{never:,} can never land on these nodes: {named}"
-    of_these = f" ({never:,} can never land on these nodes)" if never else ""
-    return f"{len(unschedulable):,} unschedulable now{of_these}: {named}"
-
-
-def _next(pending: PendingPods) -> str:
-    first = next((item for item in pending.items if item.position is not None), None)
-    if first is None:
-        return ""
-    age = f", {format_since(first.created, pending.at)} old" if first.created and pending.at else ""
-    return f"first: {first.pod} (priority {first.priority:,}{age})"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"

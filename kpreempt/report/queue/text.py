@@ -32,7 +32,7 @@ def render_queue(queue: SchedulingQueueState, options: RenderOptions) -> str:
         _add_place(page, place, [each for each in queue.items if each.place == place], queue, options)
     if queue.nominated:
         page.blank()
-        page.paragraph(Span("NOMINATED", "heading"), "  pods for whom room is kept")
+        page.paragraph(Span("NOMINATED", "heading"), "  pods with a nominated node")
         for node, pods in queue.nominated.items():
             page.paragraph(strong(node), f"  {join_names(pods, limit=_PODS_SHOWN)}", indent=_INDENT, hanging=_INDENT)
     if queue.scheduling_cycle is not None and queue.steps:
@@ -64,7 +64,7 @@ def _add_place(
     label, style, words = PLACE_WORDS[place]
     if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
         holding = join_names(list(held_by))
-        words = f"held back by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
+        words = f"held by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
     page.blank()
     page.paragraph(Span(label, style), f"  {count(len(pods), 'pod')}, {words}", hanging=_INDENT)
     shown = pods if options.verbose else pods[:_PODS_SHOWN]
@@ -76,11 +76,11 @@ def _add_place(
         if movers := movers_in_words(pod, queue.at):
             page.paragraph(movers, indent=indent, hanging=_INDENT)
         events = events_in_words(pod, verbose=options.verbose)
-        for line in events if events != said else ["and by the same events"] if events else []:
+        for line in events if events != said else ["or the same events"] if events else []:
             page.paragraph(line, indent=indent, hanging=_INDENT)
         said = events
     if rest := len(pods) - len(shown):
-        page.paragraph(Span(f"… and {count(rest, 'more pod')} (--verbose lists them)", "dim"), indent=_INDENT)
+        page.paragraph(Span(f"… and {count(rest, 'more pod')} (-v)", "dim"), indent=_INDENT)
 
 
 def _add_step(page: Page, step: QueueStep, options: RenderOptions) -> None:
@@ -111,13 +111,13 @@ def _state(step: QueueStep, options: RenderOptions) -> str:
     nominated = [f"{pod} to {node}" for node, pods in step.nominated.items() for pod in pods]
     if nominated:
         parts.append(f"nominated {join_names(nominated)}")
-    return f"now {' · '.join(parts)}" if parts else "now empty"
+    return f"queue: {' · '.join(parts)}" if parts else "queue: empty"
 
 
 def _cycles(cycle: int, move_request: int | None) -> str:
     if move_request is None or move_request < 0:
-        return f"Scheduling cycle {cycle}; nothing asked for pods to be moved."
-    return f"Scheduling cycle {cycle}; pods were last asked to move in cycle {move_request}."
+        return f"Scheduling cycle {cycle}; no move request yet."
+    return f"Scheduling cycle {cycle}; last move request in cycle {move_request}."
 
 
 def _shown(place: Place) -> str:

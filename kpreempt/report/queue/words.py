@@ -10,19 +10,23 @@ from kpreempt.report.layout import Phrase, Span, Style, strong
 from kpreempt.verdict import Mover, MoverKind, Place, QueuedPod
 
 PLACE_WORDS: dict[Place, tuple[str, Style, str]] = {
-    Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are popped"),
-    Place.BACKOFF: ("BACKOFF", "warn", "tried and failed; in the order in which their waiting ends"),
-    Place.UNSCHEDULABLE: ("UNSCHEDULABLE", "bad", "set aside until something may help them"),
-    Place.GATED: ("GATED", "warn", "held back by scheduling gates"),
-    Place.IN_FLIGHT: ("IN FLIGHT", "good", "popped, and being scheduled"),
+    Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are tried"),
+    Place.BACKOFF: ("BACKOFF", "warn", "tried and failed, the first to leave backoff first"),
+    Place.UNSCHEDULABLE: (
+        "UNSCHEDULABLE",
+        "bad",
+        "tried and failed, until an event that may help",
+    ),
+    Place.GATED: ("GATED", "warn", "held by scheduling gates"),
+    Place.IN_FLIGHT: ("IN FLIGHT", "good", "being scheduled now"),
 }
 _MOVER_WORDS: dict[MoverKind, str] = {
-    MoverKind.POP: "by a scheduler that has nothing else to do",
-    MoverKind.MATCHING_POD: "by a pod on a node that its affinity wants",
-    MoverKind.OWN_UPDATE: "by an update of its own",
-    MoverKind.GATES_REMOVED: "by the removal of its last gate",
-    MoverKind.FLUSH: "by the flush of leftovers",
-    MoverKind.BACKOFF: "by the end of its backoff",
+    MoverKind.POP: "an idle scheduler",
+    MoverKind.MATCHING_POD: "a pod on a node that its affinity matches",
+    MoverKind.OWN_UPDATE: "an update of the pod",
+    MoverKind.GATES_REMOVED: "the removal of its last gate",
+    MoverKind.FLUSH: "the periodic flush",
+    MoverKind.BACKOFF: "the end of its backoff",
 }
 _EVENTS_NAMED = 5
 # What stands for the plugins that refused a pod which none refuses now.
@@ -37,25 +41,25 @@ def pod_in_words(pod: QueuedPod, at: datetime | None) -> Phrase:
     if pod.attempts:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
-        facts.append(f"backs off {_until(pod.backoff_until, at)}")
+        facts.append(f"in backoff {_until(pod.backoff_until, at)}")
     if pod.nominated_node_name:
         facts.append(f"nominated to {pod.nominated_node_name}")
     if pod.held_by:
-        facts.append(f"held back by {pod.held_by}")
+        facts.append(f"held by {pod.held_by}")
     elif pod.rejected_by and pod.place != Place.GATED:
         is_known = pod.rejected_by != [_UNKNOWN]
-        facts.append(f"refused by {join_names(pod.rejected_by)}" if is_known else "no plugin would refuse it now")
+        facts.append(f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now")
     return (strong(pod.pod), Span(f"  {', '.join(facts)}", "dim"))
 
 
 def movers_in_words(pod: QueuedPod, at: datetime | None) -> str:
     """What would move the pod, without the events; empty where only its turn has to come."""
     if pod.held_by:
-        return f"moved by any event, or an update of its own, after which {pod.held_by} lets it pass"
+        return f"moved by: any event, or an update of the pod, after which {pod.held_by} lets it pass"
     movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
     if not movers or pod.place == Place.ACTIVE:
         return ""
-    return f"moved {' or '.join(_mover(each, at) for each in movers)}"
+    return f"moved by: {', '.join(_mover(each, at) for each in movers)}"
 
 
 def events_in_words(pod: QueuedPod, *, verbose: bool) -> list[str]:
@@ -69,9 +73,9 @@ def events_in_words(pod: QueuedPod, *, verbose: bool) -> list[str]:
     for plugin, names in by_plugin.items():
         named = join_names(names, limit=len(names) if verbose else _EVENTS_NAMED)
         if plugin == _UNKNOWN:
-            lines.append("or by any event, as far as is known")
+            lines.append("or any event, as far as is known")
         else:
-            lines.append(f"or by what {plugin} waits for: {named}" if plugin else f"or by an event: {named}")
+            lines.append(f"or an event for {plugin}: {named}" if plugin else f"or an event: {named}")
     return lines
 
 

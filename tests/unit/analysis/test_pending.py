@@ -9,13 +9,17 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.pending.changes import changes_since
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
+from kpreempt.report.answers import render_answer
+from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.pending.text import render_pending, summary_lines
+from kpreempt.report.pending.summary import changes_in_words, summary
+from kpreempt.report.pending.text import render, render_pending
 from kpreempt.verdict import Agreement, Outcome, PendingPod, PendingPods, PendingState, QueueTimeSource
 from tests.factories import NOW, make_node, make_pod
 
@@ -68,6 +72,7 @@ IT = make_pod("it", cpu="2", priority=10)
 NOMINATED = make_pod("it", cpu="2", priority=10, nominated="node-a")
 LEAVING = preempted(going(LOW, until=NOW + MINUTE / 2, finalizers=["example.com/hold"]))
 GATES = [PodSchedulingGate("example.com/quota")]
+NODES = [make_node("node-a")]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_pods_are_grouped_by_what_keeps_them_and_each_is_counted() -> None:
 
 
 def test_nothing_pending_is_said_in_a_line() -> None:
-    assert render_pending(ask(LOW), RenderOptions()) == "No pod is pending.\n"
+    assert render(ask(LOW), RenderOptions()) == "No pod is pending.\n"
 
 
 @pytest.mark.parametrize("number", [1, 3, 400])
@@ -236,13 +241,52 @@ def test_the_summary_fits_a_chat_message_whatever_the_names(number: int) -> None
         seen(make_pod(f"{'n' * 240}-{index}", namespace="s" * 63, cpu=f"{5 + index}", priority=index))
         for index in range(number)
     ]
-    lines = summary_lines(ask(*pods, LOW))
-    assert 0 < len(lines) <= 5
-    assert len("\n".join(lines)) <= 400
+    answer = ask(*pods, LOW)
+    assert len(plain(summary(answer, is_short=True))) <= 400
+    assert len(render(answer, RenderOptions()).splitlines()) <= 22
 
 
 def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
     hostile = seen(make_pod("\x1b[2Jit", cpu="9"), refused=NOW - MINUTE, message="\x1b]0;title\x07")
-    text = render_pending(ask(hostile), RenderOptions(verbose=True))
+    text = render_pending(ask(hostile), RenderOptions(verbose=True)) + render(ask(hostile), RenderOptions())
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_is_time() -> None:
+    pods = [seen(make_pod("huge", cpu="5", priority=9)), seen(make_pod("wide", cpu="6", priority=1))]
+    cluster = ClusterSnapshot(nodes=NODES, pods=pods)
+    times = iter([True, False])
+    answer = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, has_time=lambda: next(times))
+    huge, wide = answer.items
+    assert (huge.outcome, huge.proposals[0].outcome) == (Outcome.NEVER_LANDS, Outcome.LANDS)
+    assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.NEVER_LANDS, [], None)
+    rows = render_answer(answer, "wide", RenderOptions()).splitlines()
+    assert "request 4 cpu instead of 5: lands on node-a" in rows[3]
+    assert rows[4].endswith("not searched: time was up")
+    assert "1 Insufficient cpu" in rows[3]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        pytest.param([IT], [make_pod("it", node="node-a")], "landed shop/it on node-a.", id="a pod landed"),
+        pytest.param([IT], [], "gone shop/it.", id="a pod was deleted"),
+        pytest.param([], [IT], "newly pending shop/it.", id="another pod"),
+        pytest.param(
+            [IT], [make_pod("it", scheduling_gates=GATES)], "changed shop/it gated (was lands).", id="another outcome"
+        ),
+        pytest.param([IT], [IT], "no change.", id="nothing"),
+    ],
+)
+def test_a_look_says_what_changed_since_the_one_before(before: list[Pod], after: list[Pod], words: str) -> None:
+    first, cluster = ask(*before), ClusterSnapshot(nodes=NODES, pods=after)
+    second = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW)
+    changed = msgspec.structs.replace(second, changes=changes_since(first, second, cluster))
+    assert plain(changes_in_words(changed)).removeprefix("Since 00:00:00: ") == words
+
+
+def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone() -> None:
+    cluster = ClusterSnapshot(nodes=NODES, pods=[IT])
+    now = explain_pending(cluster, scheduler_for(), now=NOW, at=NOW, is_asked=lambda _: False)
+    assert changes_since(ask(IT), now, cluster).items == []

@@ -114,8 +114,8 @@ def test_pending_tells_which_plugin_holds_a_pod_and_why() -> None:
     assert (item.state, item.outcome, item.held_by) == (PendingState.HELD, Outcome.NOT_SCHEDULED, "NoBatch")
     assert (item.reason, item.cause) == ("batch sleeps", "NoBatch: batch sleeps")
     text = render_pending(answer, RenderOptions(width=80, now=NOW))
-    assert "HELD  1 pod held back: NoBatch: batch sleeps" in text
-    assert "held back by NoBatch: batch sleeps" in text
+    assert "HELD  1 pod held out of the queue: NoBatch: batch sleeps" in text
+    assert "held by NoBatch: batch sleeps" in text
 
 
 def test_without_an_order_there_is_no_answer() -> None:

@@ -58,13 +58,13 @@ def test_without_the_option_todays_scheduler_is_asked(kpreempt: Kpreempt) -> Non
 def test_the_commands_about_many_pods_ask_it_too(
     kpreempt: Kpreempt, algorithm: str, command: list[str], format_name: str
 ) -> None:
-    run = kpreempt(*command, *SNAPSHOT, "--algorithm", algorithm, "-o", format_name)
+    run = kpreempt(*command, *SNAPSHOT, "--algorithm", algorithm, "-o", format_name, "-v")
     assert (run.returncode, run.stderr) == (0, "")
     assert ("PodPriority" in run.stdout) == (algorithm == "kube-1.8")
 
 
 def test_the_causes_of_pods_that_never_land_are_told_without_numbers(kpreempt: Kpreempt) -> None:
-    text = " ".join(kpreempt("pending", *SNAPSHOT, "--algorithm", "kube-1.8").stdout.split())
+    text = " ".join(kpreempt("pending", "-v", *SNAPSHOT, "--algorithm", "kube-1.8").stdout.split())
     assert "Insufficient cpu, NodeUnschedulable, PodToleratesNodeTaints" in text
 
 

@@ -63,7 +63,7 @@ def test_one_algorithm_is_compared_with_itself_under_another_configuration(kpree
     algorithms = ["--algorithms", f"kube-1.36,kube-1.36@{config}"]
     run = kpreempt("compare", *algorithms, *API, *FULL)
     assert run.returncode == 0
-    assert "kube-1.36@no-preemption.yaml parts from kube-1.36" in run.stdout
+    assert "kube-1.36@no-preemption.yaml differs from kube-1.36" in run.stdout
     assert str(tmp_path) not in run.stdout
 
 

@@ -138,7 +138,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     refuse(cluster, "PodDisruptionBudget")
     run = kpreempt("budgets", *at, "--fail-on", "error")
     assert run.returncode == GATE
-    assert run.stdout.startswith("What is wrong with budgets is unknown: they could not be read.")
+    assert run.stdout.startswith("Findings unknown: PodDisruptionBudgets could not be read.")
     assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
     assert kpreempt("budgets", *at).returncode == 0
     text = " ".join(kpreempt("explain", *API, *at).stdout.split())

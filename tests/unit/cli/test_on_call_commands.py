@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_pending_is_about_all_namespaces_unless_one_is_given(kpreempt: Kpreempt)
 
 
 def test_at_risk_is_about_the_default_namespace_unless_another_is_given(kpreempt: Kpreempt) -> None:
-    assert "none matches" in kpreempt("at-risk", *SNAPSHOT).stdout
+    assert "No running pod matches." in kpreempt("at-risk", *SNAPSHOT).stdout
 
 
 def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
         pytest.param(["pending"], 2, "no cluster is given", id="no cluster"),
         pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A contradict each other", id="one namespace and all"),
         pytest.param([*PENDING, "-l", "a b"], 2, '-l "a b": "a b" is not a label selector', id="no selector"),
-        pytest.param([*PENDING, "-o", "wide"], 2, "-o wide: there is no format 'wide'", id="a format that it has not"),
+        pytest.param([*AT_RISK, "-o", "wide"], 2, "-o wide: there is no format 'wide'", id="a format that it has not"),
         pytest.param([*PENDING, "-w", "--interval", "0"], 2, "--interval 0: expected", id="no time between looks"),
         pytest.param([*PENDING, "-w", "--interval", "nan"], 2, "--interval nan: expected", id="a time that is none"),
         pytest.param([*PENDING, "-w", "--strict"], 2, "--strict is for one answer", id="a gate on many answers"),
@@ -147,7 +147,7 @@ def test_a_victims_name_may_say_its_kind_and_near_names_are_offered(kpreempt: Kp
 def watched(tmp_path: Path) -> Callable[..., list[float]]:
     """Watches a snapshot, of which each wait makes the next version, and returns how long it waited."""
 
-    def run(versions: list[str]) -> list[float]:
+    def run(versions: list[str], outputs: Sequence[str] = ("name",)) -> list[float]:
         path = tmp_path / "cluster.yaml"
         path.write_text((ON_CALL / "cluster.yaml").read_text())
         waits: list[float] = []
@@ -164,7 +164,7 @@ def watched(tmp_path: Path) -> Callable[..., list[float]]:
             extensions=Extensions(),
             watch=True,
             interval=7,
-            outputs=["name"],
+            outputs=list(outputs),
             colour="never",
             jobs=1,
         )
@@ -198,25 +198,65 @@ def test_a_look_that_fails_is_said_and_the_watch_goes_on(
 
 
 def test_a_first_look_that_fails_ends_the_watch() -> None:
-    def look(_is_first: bool) -> bool:
+    def look() -> bool:
         raise InputError("broken", source="cluster.yaml")
 
     with pytest.raises(InputError):
-        watching.watch(look, 1, wait=lambda _: None)
+        watching.watch(look, 1, fail=lambda _: None, wait=lambda _: None)
 
 
 def test_a_watch_ends_when_nobody_reads_any_more() -> None:
     looks = iter([True, True, False])
     waits: list[float] = []
-    watching.watch(lambda _: next(looks), 1, wait=waits.append)
+    watching.watch(lambda: next(looks), 1, fail=lambda _: None, wait=waits.append)
     assert waits == [1, 1]
 
 
-def test_a_terminal_is_drawn_anew_and_a_pipe_is_appended_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    assert watching.begin_page(is_first=True)
-    assert sys.stdout.getvalue().startswith("\x1b[H\x1b[2J")
-    monkeypatch.setattr(sys, "stdout", type(sys.stdout).__mro__[1]())
-    watching.begin_page(is_first=True)
-    watching.begin_page(is_first=False)
-    assert sys.stdout.getvalue() == "\n"
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard output and standard error, of 24 lines, from now on."""
+    monkeypatch.setenv("LINES", "24")
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setattr(sys, "stderr", shown)
+    return shown
+
+
+def frames(shown: Terminal) -> list[list[str]]:
+    """The lines of each look, as they were drawn over those before."""
+    drawn = [each.partition("\x1b[J")[0] for each in shown.getvalue().split("\x1b[H\x1b[?7l")[1:]]
+    return [[line.removeprefix("\x1b[K") for line in each.splitlines()] for each in drawn]
+
+
+def test_a_terminal_is_drawn_in_place_and_never_scrolls(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal(monkeypatch)
+    screen = watching.Screen()
+    screen.show("one\n")
+    screen.show("".join(f"line {number}\n" for number in range(100)))
+    short, long = frames(shown)
+    assert short == ["one"]
+    assert (long[0], len(long), long[-1]) == ("line 0", 23, "… 78 more lines: a higher terminal shows them")
+
+
+def test_a_look_that_fails_leaves_the_one_before_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal(monkeypatch)
+    screen = watching.Screen()
+    screen.show("".join(f"line {number}\n" for number in range(22)))
+    screen.fail(InputError("cannot be reached", source="cluster"))
+    before, after = frames(shown)
+    assert after == [*before, "last look failed: cluster: cannot be reached"]
+
+
+def test_a_pipe_gets_a_block_for_each_look(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = watching.Screen()
+    screen.show("one\n")
+    screen.show("two\n")
+    assert capsys.readouterr().out == "one\n\ntwo\n"
+
+
+def test_a_watch_says_what_changed_since_the_last_look(
+    watched: Callable[..., list[float]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = (ON_CALL / "cluster.yaml").read_text()
+    watched([now.replace("name: gated-1", "name: later-1")] * 2, outputs=["text"])
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Since ")]
+    assert told == ["Since 03:12:00: newly pending batch/later-1; gone batch/gated-1.", "Since 03:12:00: no change."]

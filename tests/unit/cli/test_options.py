@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from kpreempt.cli.app import app
 from kpreempt.cli.options import After, AnswerRequest, Group, Request, with_options
-from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, PAGE_FORMATS, ROWS, VERDICT_FORMATS
+from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, PAGE_FORMATS, PENDING_FORMATS, ROWS, VERDICT_FORMATS
 
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
 
@@ -47,9 +47,14 @@ def test_a_command_gets_a_request_with_groups_made_and_defaults_of_what_is_left_
     assert with_options(child)(new=7, first="b", one=True, two=None, second=[], after_second=1) == 7
 
 
-PAGES = ("pending", "compare", "who-preempted")
+PAGES = ("compare", "who-preempted")
 # Those whose formats are not the usual ones; batch, algorithms and version say them in the option itself.
-FORMATS = {"explain": VERDICT_FORMATS, "check": CHECK_FORMATS} | dict.fromkeys(PAGES, PAGE_FORMATS)
+FORMATS = {
+    "explain": VERDICT_FORMATS,
+    "check": CHECK_FORMATS,
+    "pending": PENDING_FORMATS,
+    **dict.fromkeys(PAGES, PAGE_FORMATS),
+}
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"batch", "algorithms", "version"}))
@@ -63,7 +68,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
     with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check"}
-    assert own == with_pages | {"SessionVerdict", "Algorithms", "Versions"}
+    assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "Versions"}
 
 
 def test_every_common_option_is_offered_by_a_command_that_leaves_nothing_out() -> None:

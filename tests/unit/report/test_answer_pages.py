@@ -354,16 +354,16 @@ def all_pending(items: list[PendingPod]) -> PendingPods:
 
 def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     page = parse(page_of(answers()["pending"]))
-    assert words_of(page.all(class_="lead")[0]).startswith("9 pods are pending at 2026-11-21T03:12:00Z")
+    assert words_of(page.all(class_="lead")[0]).startswith("9 pods pending: 1 lands now, ")
     headings = [words_of(each) for each in page.all("h2")]
-    assert headings == ["Wait", "Evict", "Unschedulable", "Fit now", "Elsewhere", "Gated"]
+    assert headings == ["Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated"]
     rows = [row for table in page.all("table") for row in table.all("tbody")[0].all("tr")]
     assert [words_of(row.all("th")[0]) for row in rows][:2] == [
         "shop/checkout-1", "shop/api-1and 1 more of ReplicaSet api",
     ]  # fmt: skip
     assert all(row.all("details") and row.all(class_="story") for row in rows)
     story = words_of(rows[0].all(class_="story")[0])
-    assert "batch/encode-1 terminating for 90s, 30s beyond its grace period; held by finalizer" in story
+    assert "batch/encode-1 terminating for 90s, 30s beyond its grace period; finalizer" in story
 
 
 def test_a_summary_is_whole_on_a_page() -> None:
@@ -424,7 +424,7 @@ def test_who_preempted_says_who_when_and_why() -> None:
     page = parse(page_of(answers()["who-preempted"]))
     assert words_of(page.all("h1")[0]) == "batch/encode-2 was preempted"
     terms = {words_of(term): words_of(what) for term, what in zip(page.all("dt"), page.all("dd"), strict=True)}
-    assert terms["for"].startswith("shop/checkout-1 (still pending, nominated to node-b")
+    assert terms["by"].startswith("shop/checkout-1 (still pending, nominated to node-b")
     assert terms["event"].startswith("Preempted by pod ")
     assert terms["before"].startswith("in the snapshot of 2026-11-21T03:09:00Z")
     assert words_of(page.all("h3")[0]) == "2026-11-21T03:10:30Z"

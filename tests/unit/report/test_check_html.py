@@ -171,7 +171,7 @@ def test_every_victim_is_there_at_its_depth_and_with_what_comes_of_it() -> None:
         ("d1", "1shop/web-5d8f-1 leaves node-a for shop/api-7c9-2, against budget shop/web"
                "priority 100, Deployment shop/web; shop/web-5d8f-new-1 lands on node-b"),
         ("d2", "2batch/crunch-66b-9 leaves node-b for shop/web-5d8f-new-1"
-               "priority 0, Deployment batch/crunch; batch/crunch-66b-new-3 is left waiting"),
+               "priority 0, Deployment batch/crunch; batch/crunch-66b-new-3 is left pending"),
         ("d1", "1shop/web-5d8f-2 leaves node-a for shop/api-7c9-2"
                "priority 100, Deployment shop/web; shop/web-5d8f-new-2 lands on node-c"),
     ]  # fmt: skip
@@ -183,7 +183,7 @@ def test_the_clock_tells_all_steps_those_of_a_kind_together() -> None:
     ]
     assert [entry.split("s")[0] for entry in entries] == ["0", "1", "30", "31", "42", "1m12", "1m35"]
     assert "shop/api-7c9-1, shop/api-7c9-2, shop/api-7c9-3 are made (Deployment shop/api)" in entries[0]
-    assert "shop/web-5d8f-1, shop/web-5d8f-2 have to go for shop/api-7c9-2, against budget shop/web" in entries[0]
+    assert "shop/web-5d8f-1, shop/web-5d8f-2 are preempted by shop/api-7c9-2, against budget shop/web" in entries[0]
     assert "lands on node-c (a node drawn)" in entries[0]
     assert "waits (Deployment batch/crunch): 0/3 nodes are available: 3 Insufficient cpu." in entries[1]
     assert "is deleted by its controller (update)" in entries[4]
@@ -197,8 +197,8 @@ def test_each_workload_has_a_lane_with_its_marks_in_words() -> None:
     ]  # fmt: skip
     assert titles == [
         ["0s: 1 pod lands", "30s: 2 pods land", "42s: 1 pod is deleted"],
-        ["31s: 1 pod lands", "1m35s: 1 pod lands", "0s: 2 pods have to go, 1 against a budget"],
-        ["1s: 1 pod has to go"],
+        ["31s: 1 pod lands", "1m35s: 1 pod lands", "0s: 2 pods are evicted, 1 against a budget"],
+        ["1s: 1 pod is evicted"],
     ]
     assert "ready: 2 at the start, 0 at 0s, 2 in the end of 2" in lanes[1].text
 
@@ -252,7 +252,7 @@ def test_a_check_of_which_nothing_comes_says_so_and_leaves_empty_parts_out() -> 
     assert [each.attributes["aria-labelledby"] for each in page.all("section")] == [
         "rules", "changes", "timeline", "victims",
     ]  # fmt: skip
-    assert "Nobody has to go." in page.text
+    assert "No pod is evicted." in page.text
     assert "Nothing breaks a rule." in page.text
 
 
@@ -260,8 +260,8 @@ def test_the_banner_counts() -> None:
     banner = page_of(whole_check()).all("header")[0]
     counts = {each.all("dt")[0].text: each.all("dd")[0].text for each in banner.all("div")}
     assert counts == {
-        "rules fail": "2", "findings": "2", "known or waived": "2", "pods have to go": "3", "against budgets": "1",
-        "evictions in a row": "2", "that ran wait in the end": "1",
+        "rules fail": "2", "findings": "2", "known or waived": "2", "pods evicted": "3", "against budgets": "1",
+        "evictions in a chain": "2", "that ran left pending": "1",
     }  # fmt: skip
     assert "the worst of 20 runs (seed 4)" in banner.text
 

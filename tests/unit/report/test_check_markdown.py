@@ -39,12 +39,12 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
 
 def test_rules_that_are_off_are_left_out() -> None:
     assert "`max-victims`" not in comment(passed())
-    assert "| `max-pdb-violations` | budgets stay whole | 0 | 0 | holds |" in comment(passed())
+    assert "| `max-pdb-violations` | no budget is violated | 0 | 0 | holds |" in comment(passed())
 
 
 def test_findings_have_names_as_code_and_say_where_they_are() -> None:
     assert (
-        "- **max-pdb-violations**: budget `batch/worker`: 2 pods have to go that it does not allow (limit 0):"
+        "- **max-pdb-violations**: budget `batch/worker`: 2 evictions beyond its allowed disruptions (limit 0):"
         " `batch/worker-a` and `batch/worker-b`, at `deploy/api v2.yaml:12`\n"
     ) in comment(failed())
 
@@ -56,8 +56,8 @@ def test_what_does_not_count_stands_apart_and_says_why() -> None:
 
 def test_victims_are_a_tree_that_is_folded() -> None:
     text = comment(failed())
-    assert "<details><summary>3 pods have to go</summary>" in text
-    assert "| ↳ `batch/crunch-66b-9` leaves `node-b`; `batch/crunch-66b-new-3` is left waiting |" in text
+    assert "<details><summary>3 pods evicted</summary>" in text
+    assert "| ↳ `batch/crunch-66b-9` leaves `node-b`; `batch/crunch-66b-new-3` is left pending |" in text
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[f"hostile name {number}" for number in range(len(HOSTILE))])

@@ -17,39 +17,39 @@ WORKLOAD = "Deployment batch/worker"
 FINDINGS = {
     "a budget that one pod breaks": (
         finding(RuleId.MAX_PDB_VIOLATIONS, "PodDisruptionBudget shop/api", amount=1, pods=["shop/a"]),
-        "budget shop/api: 1 pod has to go that it does not allow (limit 0): shop/a",
+        "budget shop/api: 1 eviction beyond its allowed disruptions (limit 0): shop/a",
     ),
     "more pods than are named": (
         finding(RuleId.MAX_VICTIMS, amount=5, limit=2, pods=["a", "b", "c", "d", "e"]),
-        "5 pods have to go (limit 2): a, b, c and 2 more",
+        "5 pods evicted (limit 2): a, b, c and 2 more",
     ),
     "victims of an override": (
         finding(RuleId.MAX_VICTIMS, "namespace shop", amount=3, limit=2),
-        "namespace shop: 3 pods have to go (limit 2)",
+        "namespace shop: 3 pods evicted (limit 2)",
     ),
     "a workload that loses pods": (
         finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, WORKLOAD, amount=2, limit=1, pods=["a", "b"]),
-        "Deployment batch/worker: 2 pods of it have to go (limit 1): a and b",
+        "Deployment batch/worker: 2 pods of it evicted (limit 1): a and b",
     ),
     "a protected workload": (
         finding(RuleId.FORBID_VICTIMS, WORKLOAD, amount=1, pods=["a"], detail="namespace batch"),
-        "Deployment batch/worker must not lose pods, and 1 pod of it has to go: a; forbidden by namespace batch",
+        "Deployment batch/worker is protected, and 1 pod of it is evicted: a; forbidden by namespace batch",
     ),
     "a pod without a node, with the scheduler's message": (
         finding(RuleId.REQUIRE_SCHEDULABLE, WORKLOAD, amount=1, pods=["a"], detail="0/3 nodes are available."),
-        "Deployment batch/worker: 1 pod of it finds no node: a; 0/3 nodes are available",
+        "Deployment batch/worker: 1 pod of it unschedulable: a; 0/3 nodes are available",
     ),
     "a chain": (
         finding(RuleId.MAX_CASCADE_DEPTH, WORKLOAD, amount=2, limit=1, chain=["p", "a → b", "c → d"]),
-        "p evicts a; its replacement b evicts c: 2 evictions one after the other (limit 1)",
+        "p preempts a; its replacement b preempts c: 2 evictions in a chain (limit 1)",
     ),
     "a cascade whose chain is not known": (
         finding(RuleId.MAX_CASCADE_DEPTH, WORKLOAD, amount=2, limit=1),
-        "Deployment batch/worker: 2 evictions one after the other (limit 1)",
+        "Deployment batch/worker: 2 evictions in a chain (limit 1)",
     ),
     "pods that ran and wait": (
         finding(RuleId.MAX_PENDING, WORKLOAD, amount=2, pods=["a", "b"], detail="no room"),
-        "Deployment batch/worker: 2 pods that ran find no node any more (limit 0): a and b; no room",
+        "Deployment batch/worker: 2 pods that ran are left pending (limit 0): a and b; no room",
     ),
     "a service without pods": (
         finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
@@ -61,11 +61,11 @@ FINDINGS = {
     ),
     "a pod that nothing makes again": (
         finding(RuleId.LOST_PODS, "Pod shop/one", amount=1, pods=["shop/one"]),
-        "Pod shop/one has to go, and nothing makes it again (limit 0)",
+        "Pod shop/one evicted or deleted, and nothing recreates it (limit 0)",
     ),
     "a workload that goes with its namespace": (
         finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a", "b"], change="Namespace batch"),
-        "Deployment batch/worker goes with Namespace batch, and nobody named it (limit 0), 2 pods: a and b",
+        "Deployment batch/worker is deleted with Namespace batch, and was not named (limit 0), 2 pods: a and b",
     ),
     "what a quota refuses": (
         finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
@@ -73,13 +73,13 @@ FINDINGS = {
     ),
     "what is so in some of the simulations": (
         finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=7, of_runs=20, share=0.35),
-        "in 7 of 20 runs: Deployment batch/worker goes round for ever",
+        "in 7 of 20 runs: Deployment batch/worker never settles",
     ),
     "what is so in simulations that are not equally likely": (
         finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=1, of_runs=2, share=0.1),
-        "in 1 of 2 runs (10% likely): Deployment batch/worker goes round for ever",
+        "in 1 of 2 runs (10% likely): Deployment batch/worker never settles",
     ),
-    "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker goes round for ever"),
+    "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker never settles"),
     "an old snapshot": (
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
         "the snapshot is 120m old (limit 5m)",
@@ -98,11 +98,11 @@ FINDINGS = {
     ),
     "a field that is not modelled": (
         finding(RuleId.FIELDS_NOT_MODELLED, WORKLOAD, detail="spec.x: not evaluated", pods=["a"]),
-        "Deployment batch/worker is not evaluated as a whole: a; spec.x: not evaluated",
+        "Deployment batch/worker is not fully modelled: a; spec.x: not evaluated",
     ),
     "an uncertain end": (
         finding(RuleId.OUTCOME_UNCERTAIN, detail="broken off"),
-        "the outcome cannot be told: broken off",
+        "the outcome is uncertain: broken off",
     ),
 }
 
@@ -123,13 +123,13 @@ def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
 
 CHAINS = {
     "nothing": ([], ""),
-    "one eviction": (["p", "a"], "p evicts a"),
-    "what is not replaced is followed by another": (["p", "a", "b → c"], "p evicts a; then goes b"),
-    "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 takes along a; its replacement b evicts c"),
+    "one eviction": (["p", "a"], "p preempts a"),
+    "what is not replaced is followed by another": (["p", "a", "b → c"], "p preempts a; then goes b"),
+    "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 takes along a; its replacement b preempts c"),
     "a long one is cut in the middle": (
         ["p", *(f"v{place} → r{place}" for place in range(9))],
-        "p evicts v0; its replacement r0 evicts v1; its replacement r1 evicts v2; its replacement r2 evicts v3;"
-        " its replacement r3 evicts v4; and so on, 4 more, down to v8",
+        "p preempts v0; its replacement r0 preempts v1; its replacement r1 preempts v2; its replacement r2 preempts v3;"
+        " its replacement r3 preempts v4; and so on, 4 more, down to v8",
     ),
 }
 
@@ -158,7 +158,7 @@ STANDINGS = {
     "one that fails has none": (GateStanding.FAILS, ""),
     "waived": (GateStanding.WAIVED, "waived by file until 2027-01-01: reason"),
     "accepted": (GateStanding.ACCEPTED, "accepted by file until 2027-01-01: reason"),
-    "not new": (GateStanding.NOT_NEW, "there without the change, too (file) until 2027-01-01: reason"),
+    "not new": (GateStanding.NOT_NEW, "not new: there without the change, too (file) until 2027-01-01: reason"),
 }
 
 
@@ -222,7 +222,7 @@ def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
     )
     forgiven = [each for each in failed().findings if each.standing is not GateStanding.FAILS]
     assert plain(verdict_phrase(replaced(failed(), passed=True, findings=forgiven))) == (
-        "nothing stands in the way of the change; 3 findings waived, accepted or not new"
+        "nothing blocks the change; 3 findings waived, accepted or not new"
     )
 
 
@@ -253,7 +253,7 @@ def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
     )
     assert plain(outcome_phrase(share, 50)) == (
         "in 37 of 50 runs (first with seed 4): settled, 3 pods evicted (b 2, a 1), 1 budget violation (c 1),"
-        " 1 pod left waiting (d 1), 2 evictions deep"
+        " 1 pod left pending (d 1), 2 evictions deep"
     )
 
 
@@ -270,9 +270,9 @@ def test_fifty_equal_pods_are_one_line() -> None:
     ]
     pods = "shop/api-old-000, shop/api-old-001, shop/api-old-002 and 47 more"
     assert told(steps) == [
-        f"0s|ReplicaSet api-5 deletes {pods} (of an old version)",
+        f"0s|ReplicaSet api-5 deletes {pods} (old version)",
         f"|{pods} are gone from node-0, node-1 and 3 more",
-        f"1m01s|ReplicaSet api-6 makes {pods}",
+        f"1m01s|ReplicaSet api-6 creates {pods}",
         f"|{pods} land on node-0, node-1 and 3 more",
     ]
     assert len(tell_step_by_step(steps)) > 100
@@ -281,25 +281,25 @@ def test_fifty_equal_pods_are_one_line() -> None:
 STEPS = {
     "a size": (
         {"kind": StepKind.SCALES, "owner": "Deployment api", "replicas": 0},
-        "Deployment api sets shop/a to 0 replicas",
+        "Deployment api scales shop/a to 0 replicas",
     ),
-    "a size that nobody is known to set": ({"kind": StepKind.SCALES, "replicas": 1}, "shop/a is set to 1 replica"),
-    "a pod of nobody": ({"kind": StepKind.ARRIVES}, "shop/a comes"),
+    "a size that nobody is known to set": ({"kind": StepKind.SCALES, "replicas": 1}, "shop/a is scaled to 1 replica"),
+    "a pod of nobody": ({"kind": StepKind.ARRIVES}, "shop/a is created"),
     "a replacement": (
         {"kind": StepKind.ARRIVES, "owner": "ReplicaSet a", "cause": "shop/b"},
-        "ReplicaSet a makes shop/a in place of shop/b",
+        "ReplicaSet a creates shop/a to replace shop/b",
     ),
     "an eviction": (
         {"kind": StepKind.LEAVES, "cause": "shop/b", "violated": ["shop/p"], "owner": "ReplicaSet a"},
-        "shop/a is told to go for shop/b, which breaks budget shop/p",
+        "shop/a is preempted by shop/b, violating budget shop/p",
     ),
     "a deletion by a controller": (
         {"kind": StepKind.LEAVES, "owner": "ReplicaSet a", "reason": "scale-down"},
-        "ReplicaSet a deletes shop/a (too many)",
+        "ReplicaSet a deletes shop/a (scale-down)",
     ),
     "a deletion for another reason": ({"kind": StepKind.LEAVES, "reason": "drain"}, "deleted: shop/a (drain)"),
-    "a deletion without a reason": ({"kind": StepKind.LEAVES}, "shop/a is told to go"),
-    "a pod that waits": ({"kind": StepKind.WAITS, "message": "no room"}, "shop/a waits: no room"),
+    "a deletion without a reason": ({"kind": StepKind.LEAVES}, "shop/a is deleted"),
+    "a pod that waits": ({"kind": StepKind.WAITS, "message": "no room"}, "shop/a stays pending: no room"),
 }
 
 
@@ -319,9 +319,9 @@ def test_what_different_owners_do_is_told_apart() -> None:
         )
     ]
     assert told(steps) == [
-        "0s|ReplicaSet a makes shop/a and shop/c",
-        "|ReplicaSet b makes shop/b",
-        "|ReplicaSet a makes x/d",
+        "0s|ReplicaSet a creates shop/a and shop/c",
+        "|ReplicaSet b creates shop/b",
+        "|ReplicaSet a creates x/d",
     ]
 
 
@@ -339,9 +339,9 @@ def test_nothing_is_told_before_what_it_follows_from() -> None:
         )
     ]
     assert told(steps) == [
-        "0s|shop/a and shop/b come",
+        "0s|shop/a and shop/b are created",
         "|shop/a and shop/b land on n1",
-        "|shop/old is set to 2 replicas",
-        "|shop/a is told to go",
+        "|shop/old is scaled to 2 replicas",
+        "|shop/a is deleted",
         "|shop/a lands on n1",
     ]

@@ -65,6 +65,33 @@ def test_a_table_too_wide_for_the_page_becomes_paragraphs() -> None:
     assert lines(page) == ["POD  PRIORITY  WHY", "shop/web-1  10  it is short of", "  cpu and of memory too"]
 
 
+def test_where_names_are_long_the_first_column_stands_above_the_others() -> None:
+    page = Page(40)
+    rows = [
+        [("BUDGET",), ("READY",), ("ALLOWED",)],
+        [("kube-system/" + "a" * 20,), ("3/3",), ("1",)],
+        [("b",), ("10/12",), ("0",)],
+    ]
+    page.table(rows, aligns=("left", "right", "right"), indent=2)
+    assert to_plain(page.lines).splitlines() == [
+        "  BUDGET",
+        "    READY  ALLOWED",
+        f"  kube-system/{'a' * 20}",
+        "      3/3        1",
+        "  b",
+        "    10/12        0",
+    ]
+
+
+def test_of_a_paragraph_that_is_cut_the_reader_sees_that_there_is_more() -> None:
+    page = Page(20)
+    page.paragraph("one two three four five six seven eight", indent=2, hanging=2, most=2)
+    assert to_plain(page.lines).splitlines() == ["  one two three four", "    five six seven …"]
+    page.lines.clear()
+    page.paragraph("short", most=1)
+    assert to_plain(page.lines) == "short\n"
+
+
 @pytest.mark.parametrize("text", ["a\x1b[2Jb", "a\nb"])
 def test_no_part_of_a_page_can_hold_a_control_character(text: str) -> None:
     page = Page(80)

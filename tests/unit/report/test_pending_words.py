@@ -14,19 +14,21 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
     ("state", "theirs", "agreement", "words"),
     [
         pytest.param(PendingState.WAITS_FOR_CHANGE, "", Agreement.NONE, "", id="it has said nothing"),
-        pytest.param(PendingState.WAITS_FOR_CHANGE, CPU, Agreement.SAME, "the scheduler said the same", id="the same"),
+        pytest.param(
+            PendingState.WAITS_FOR_CHANGE, CPU, Agreement.SAME, "last message of the scheduler: the same", id="the same"
+        ),
         pytest.param(
             PendingState.WAITS_FOR_CHANGE,
             CPU,
             Agreement.DIFFERENT,
-            f"the scheduler last said otherwise: {CPU}",
+            f"last message of the scheduler: {CPU}",
             id="something else",
         ),
         pytest.param(
             PendingState.WAITS_FOR_VICTIMS,
             CPU,
             Agreement.DIFFERENT,
-            f"the scheduler said when it evicted: {CPU}",
+            f"message of the scheduler when it preempted: {CPU}",
             id="what it says of an attempt that evicts, which has nothing on preemption",
         ),
         pytest.param(
@@ -40,7 +42,7 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
             PendingState.WAITS_FOR_VICTIMS,
             NOT_ELIGIBLE,
             Agreement.DIFFERENT,
-            f"the scheduler last said otherwise: {NOT_ELIGIBLE}",
+            f"last message of the scheduler: {NOT_ELIGIBLE}",
             id="something else, of an attempt after that",
         ),
     ],
@@ -51,4 +53,4 @@ def test_what_the_scheduler_said_is_told_beside_what_is_expected(
     item = PendingPod(
         pod="shop/a", state=state, outcome=Outcome.NEVER_LANDS, scheduler_message=theirs, agreement=agreement
     )
-    assert agreement_in_words(item, verbose=False) == words
+    assert agreement_in_words(item) == words

@@ -24,6 +24,7 @@ from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_node, make_pod
 
 WIDE = RenderOptions(width=1000)
+FULL = RenderOptions(width=1000, verbose=True)
 ELSEWHERE = "1 pod is pending in another: ml (1)."
 TAINT = Taint("dedicated", "gpu", "NoSchedule")
 
@@ -37,7 +38,7 @@ def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -
     answer = explain_pending(
         cluster, scheduler_for(), now=NOW, at=NOW, is_asked=selection.has, namespace=selection.namespace
     )
-    return render_answer(answer, "text", WIDE)
+    return render_answer(answer, "text", FULL)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,8 @@ def test_never_is_said_only_where_no_state_of_the_nodes_helps(
     assert ("even when empty these nodes refuse it" in said) == is_for_good
     assert "is unschedulable now" in said
     waiting = ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, pod])
-    assert ("can never land" in pending(waiting)) == is_for_good
+    assert "unschedulable now; preemption doesn't help" in pending(waiting)
+    assert ("no node fits, even empty" in pending(waiting)) == is_for_good
 
 
 def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
@@ -103,8 +105,9 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
     assert verdict.message == f"0/1 nodes are available: {said}. not found"
     assert verdict.reason == ""
     told = pending(ClusterSnapshot(nodes=cluster.nodes, pods=[pod]))
-    assert f"1 pod cannot land now, and preemption does not help: {said}\n" in told
-    assert f"1 unschedulable now: 1 {said}\n" in told
+    assert f"1 pod unschedulable now; preemption doesn't help: {said}\n" in told
+    assert f"1 unschedulable (1 {said})." in told
+    assert "claims: PersistentVolumeClaim shop/nope\n" in told
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,52 @@
+"""The golden screens of ``kpreempt explain``: what fits a terminal, for golden cases at two widths.
+
+A file of ``fixtures/golden-screens/explain`` is named after the case and the width.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.golden.answers import ANSWERS as LONG_ANSWERS
+from tests.golden.answers import FIXTURES, written_by
+from tests.golden.cases import question
+
+ROOT = FIXTURES / "golden-screens" / "explain"
+_AFTERMATH = [each for each in LONG_ANSWERS["aftermath.txt"] if each != "-v"]
+_CASES = (
+    "budgets-violated",
+    "chosen-at-random",
+    "chosen-by-priority-sum",
+    "equal-pods",
+    "fits-by-score",
+    "fits-on-its-nominated-node",
+    "gated",
+    "long-names",
+    "many-nodes",
+    "many-nodes-never",
+    "may-not-preempt",
+    "never-lands",
+    "node-loses-by-score",
+    "node-loses-the-choice",
+    "node-refuses-for-two-reasons",
+    "several-pods",
+    "uncertain-for-a-claim",
+    "waits-for-its-victims",
+)
+_WORKLOADS = ["--snapshot", str(FIXTURES / "workloads" / "cluster.yaml"), "--algorithm", "kube-1.36"]
+_QUESTIONS = {name: question(name) for name in _CASES} | {
+    "aftermath": _AFTERMATH,
+    "replicas": ["explain", "deploy/web", "-n", "shop", "--replicas", "45", *_WORKLOADS],
+    "capacity": ["explain", "deploy/web", "-n", "shop", "--replicas", "9", "--capacity", *_WORKLOADS],
+}
+
+# What is asked and the width, by the file.
+ANSWERS: dict[str, tuple[list[str], int]] = {
+    f"{name}-{width}.txt": (arguments, width) for name, arguments in _QUESTIONS.items() for width in (80, 120)
+} | {"brief.txt": ([*question("chosen-by-priority-sum"), "--brief"], 80)}
+
+
+def answer(name: str, folder: Path) -> str:
+    """What kpreempt answers now; it goes through a file in ``folder``."""
+    arguments, width = ANSWERS[name]
+    return written_by(arguments, folder / name, width=width)

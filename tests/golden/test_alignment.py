@@ -1,0 +1,64 @@
+"""Every recorded text keeps to 80 columns, and its tables stand in columns."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from tests.golden import checks, plugins, screens
+from tests.golden.answers import ROOT
+from tests.golden.cases import ROOT as CASES
+
+_WIDTH = 80
+# Of a title that is on the right the last letter, of one on the left the first, is where the cells end or begin.
+_TITLE = re.compile(r"[A-Z#][A-Z+#]*(?: [A-Z]+)*")
+_TEXTS = sorted(
+    path
+    for root in (ROOT, checks.ROOT, plugins.ROOT, screens.ROOT, CASES)
+    for path in root.rglob("*.txt")
+    if path.name not in ("pane.txt", "outage.github.txt") and "120x40" not in path.name
+)
+_TABLES = ("POD", "BUDGET", "WORST", "#", "WORKLOAD", "NODE")
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.mark.parametrize("path", _TEXTS, ids=_name)
+def test_no_line_is_wider_than_the_page_but_for_a_name_that_is(path: Path) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        # What is before the last space has room; a single word may not have.
+        assert len(line) <= _WIDTH or len(line.split()) == 1, line
+
+
+@pytest.mark.parametrize("path", _TEXTS, ids=_name)
+def test_the_cells_of_a_table_stand_below_their_titles(path: Path) -> None:
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        lines = block.splitlines()
+        for number, title in enumerate(lines):
+            if title.split()[:1] and title.split()[0] in _TABLES and len(title.split()) > 1 and title.isupper():
+                for row in takewhile(partial(_is_within, title), lines[number + 1 :]):
+                    _check(title, row)
+
+
+def _is_within(title: str, row: str) -> bool:
+    """Whether the row is of the table that the title begins: numbers on the left may be wider than theirs."""
+    is_indented = _indent(row) >= _indent(title) or title.lstrip().startswith("#")
+    return is_indented and not row.lstrip().startswith("…")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _check(title: str, row: str) -> None:
+    """Each cell of a row begins where its title does, or ends where that ends; a cell may be empty."""
+    titles = [match.span() for match in _TITLE.finditer(title)]
+    for cell in re.finditer(r"\S+(?: \S+)*", row):
+        begins, ends = cell.span()
+        assert any(begins == start or ends == end for start, end in titles), (title, row)
