@@ -14,7 +14,6 @@ from typing import TypeVar
 import msgspec
 
 from kpreempt.admission.api_defaults import admit_api_defaults, admit_pod_level_resources
-from kpreempt.admission.disabled_fields import drop_disabled_fields
 from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
@@ -49,7 +48,7 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
         lambda pod: admit_priority(pod, cluster),
         admit_default_tolerations,
         lambda pod: admit_runtime_class(pod, cluster),
-        lambda pod: drop_disabled_fields(pod, rules),
+        lambda pod: _kept_fields(pod, rules),
         lambda pod: admit_label_keys(pod, rules),
         lambda pod: admit_pod_level_resources(pod, rules),
         lambda pod: _validated(pod, cluster),
@@ -62,6 +61,14 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
         changes += admission.changes
         assumptions += admission.assumptions
     return Admission(pod, changes, assumptions)
+
+
+def _kept_fields(pod: Pod, rules: ApiServerRules) -> Admission:
+    if rules.has_all_fields:
+        return Admission(pod)
+    from kpreempt.admission.disabled_fields import drop_disabled_fields  # noqa: PLC0415 - none since 1.34
+
+    return drop_disabled_fields(pod, rules)
 
 
 def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:

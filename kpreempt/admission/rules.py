@@ -19,5 +19,14 @@ class ApiServerRules(NamedTuple):
     pod_level_resources_fix_defaulting: bool = False
     taint_toleration_comparison_operators: bool = False
 
+    @property
+    def has_all_fields(self) -> bool:
+        """Whether no field of a pod is dropped."""
+        return (
+            self.match_label_keys_in_pod_affinity
+            and self.match_label_keys_in_pod_topology_spread
+            and self.pod_level_resources
+        )
+
 
 USUAL = ApiServerRules()

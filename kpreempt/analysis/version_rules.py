@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.admission import ApiServerRules
 from kpreempt.analysis.cluster_version import AUTO, algorithm_for
-from kpreempt.controllers.rules import ControllerRules
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.versions import behaviour, version_of
 from kpreempt.schedulers.settings import Settings
 
-_Rules = TypeVar("_Rules", ApiServerRules, ControllerRules)
+if TYPE_CHECKING:
+    from kpreempt.controllers.rules import ControllerRules
 
 
 def api_server_rules(settings: Settings) -> ApiServerRules:
     """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    return _of(ApiServerRules, settings.facts)
+    return ApiServerRules(**_held(ApiServerRules, settings.facts))
 
 
 def controller_rules(settings: Settings) -> ControllerRules:
     """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    return _of(ControllerRules, settings.facts)
+    from kpreempt.controllers.rules import ControllerRules  # noqa: PLC0415 - few questions go on to controllers
+
+    return ControllerRules(**_held(ControllerRules, settings.facts))
 
 
 def api_server_of(cluster: ClusterSnapshot) -> ApiServerRules:
     """Those of the cluster's own version, for questions that are put to no scheduler or to several."""
     version = version_of(algorithm_for(AUTO, cluster).algorithm)
-    return _of(ApiServerRules, behaviour(version)._asdict() if version is not None else {})
+    return ApiServerRules(**_held(ApiServerRules, behaviour(version)._asdict() if version is not None else {}))
 
 
-def _of(kind: type[_Rules], facts: Mapping[str, object]) -> _Rules:
-    return kind(**{field: facts.get(field) is True for field in kind._fields})
+def _held(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:
+    return {field: facts.get(field) is True for field in rules._fields}

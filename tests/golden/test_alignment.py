@@ -20,7 +20,7 @@ _TEXTS = sorted(
     path
     for root in (ROOT, checks.ROOT, plugins.ROOT, screens.ROOT, CASES)
     for path in root.rglob("*.txt")
-    if path.name not in ("pane.txt", "outage.github.txt") and "120x40" not in path.name
+    if path.name not in ("pane.txt", "outage.github.txt") and "120" not in path.name and path.name != "brief.txt"
 )
 _TABLES = ("POD", "BUDGET", "WORST", "#", "WORKLOAD", "NODE")
 

@@ -57,8 +57,10 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
 @pytest.mark.parametrize(
     ("gate", "code"),
     [
-        pytest.param("PodTopologyLabelsAdmission=false", 13, id="one that is not modelled"),
-        pytest.param("PodTopologyLabelsAdmission=true", 10, id="one that is not modelled, as it is by default"),
+        pytest.param("StatefulSetSemanticRevisionComparison=false", 13, id="one that is not modelled"),
+        pytest.param(
+            "StatefulSetSemanticRevisionComparison=true", 10, id="not modelled, as by default"
+        ),
         pytest.param("MemoryQoS=true", 10, id="one of kubelets"),
         pytest.param("MaxUnavailableStatefulSet=true", 10, id="one that is modelled"),
     ],

@@ -86,7 +86,7 @@ def test_explain_says_which_version_it_goes_by(
     assert verdict["algorithm"] == algorithm
     subjects = [(each["subject"], each["field"], each["kind"]) for each in verdict.get("assumptions", [])]
     assert (("cluster", "version", "Told") in subjects) == has_assumption
-    assert f" · {algorithm}" in kpreempt(*ask).stdout
+    assert f" {algorithm} · " in kpreempt(*ask).stdout
 
 
 @pytest.mark.parametrize("minor", [f"1.{number}" for number in range(29, 38)])

@@ -74,7 +74,7 @@ def test_a_workload_of_the_cluster_is_answered_as_one(kpreempt: Kpreempt, argume
 
 
 def test_a_pod_may_have_its_namespace_before_its_name(kpreempt: Kpreempt) -> None:
-    assert first_line(kpreempt, "shop/web-5f7-2").startswith("shop/web-5f7-2 would land on c;")
+    assert first_line(kpreempt, "shop/web-5f7-2").startswith("shop/web-5f7-2 lands on c;")
 
 
 def test_a_manifest_asks_for_all_its_replicas(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
             PendingState.WAITS_FOR_VICTIMS,
             EVICTED,
             Agreement.DIFFERENT,
-            f"the scheduler said when it evicted: {EVICTED}",
+            f"message of the scheduler when it preempted: {EVICTED}",
             id="what it says of an attempt that evicts since 1.37, which names the node",
         ),
         pytest.param(
