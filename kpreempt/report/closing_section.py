@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.report.evidence import join_names
 from kpreempt.report.explain.failures import add_causes, find_nearest
-from kpreempt.report.explain.headline import acted_on, destinations
+from kpreempt.report.explain.headline import acted_on, destinations, tie_in_event
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Admitted, Assumption, AssumptionKind, Effect, Outcome, Verdict
@@ -38,6 +38,8 @@ def add_event_section(page: Page, verdict: Verdict) -> None:
         return
     page.blank()
     page.labelled(Span("EVENT", "heading"), verdict.message, column=LABEL_COLUMN)
+    if said := tie_in_event(verdict):
+        page.labelled("", Span(said, "dim"), column=LABEL_COLUMN)
 
 
 def add_effects_section(page: Page, verdict: Verdict, options: RenderOptions) -> None:

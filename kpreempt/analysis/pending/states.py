@@ -19,6 +19,7 @@ DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
 LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
+_PLACEMENT = re.compile(r"^(found a potential placement) for pod on node \S+, preempting \d+ victims$")
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
 _NUMBER = re.compile(r"(?:^|, )(\d+) ")
@@ -179,7 +180,9 @@ def _reasons(text: str) -> list[str]:
         return sorted(reason for reason in _COUNTED_BEHIND.split(text.removeprefix(_PREDICATES)) if reason)
     counted = _NODES.match(text)
     if counted is None:
-        return [text.strip()] if text.strip() else []
+        # Of nodes that tie, the scheduler names the one that it takes.
+        text = _PLACEMENT.sub(r"\1", text.strip())
+        return [text] if text else []
     rest = text[counted.end() :].strip().rstrip(".")
     # A reason may hold commas; the next one starts with its number.
     return sorted(reason for reason in _COUNTED.split(rest) if reason)

@@ -279,3 +279,13 @@ _HEADLINES = {
     Outcome.NOT_SCHEDULED: _not_scheduled,
     Outcome.UNCERTAIN: _uncertain,
 }
+
+
+def tie_in_event(verdict: Verdict) -> str:
+    """What to know of a message that names the node, since 1.37, where several tie."""
+    number = len(verdict.nominated_nodes)
+    return (
+        f"It names the node that is picked, one of {number:,} equal ones."
+        if number > 1 and "found a potential placement" in verdict.message
+        else ""
+    )

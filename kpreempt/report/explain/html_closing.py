@@ -11,7 +11,7 @@ from kpreempt.report.closing_section import every_write
 from kpreempt.report.evidence import describe
 from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
 from kpreempt.report.explain.extenders import describe_call
-from kpreempt.report.explain.headline import destinations
+from kpreempt.report.explain.headline import destinations, tie_in_event
 from kpreempt.report.explain.node import describe_standing
 from kpreempt.report.explain.volumes import competitions
 from kpreempt.report.html.markup import (
@@ -41,7 +41,10 @@ _T = TypeVar("_T")
 
 def event(verdict: Verdict) -> Html:
     """The scheduler's message, word for word; nothing where it says none."""
-    return tag("p", text(verdict.message, limit=_EVENT_LENGTH), class_="event") if verdict.message else Html("")
+    said = tie_in_event(verdict)
+    note = tag("p", text(said)) if said else Html("")
+    message = tag("p", text(verdict.message, limit=_EVENT_LENGTH), class_="event")
+    return Html(message + note) if verdict.message else Html("")
 
 
 def changes(verdict: Verdict) -> Html:

@@ -12,7 +12,7 @@ from kpreempt.report.explain.choice import describe_choice
 from kpreempt.report.explain.equal_pods import WHY, alternatives_in_lines
 from kpreempt.report.explain.extenders import describe_call
 from kpreempt.report.explain.failures import group_by_reasons, name_some
-from kpreempt.report.explain.headline import headline, pod_facts, pod_name
+from kpreempt.report.explain.headline import headline, pod_facts, pod_name, tie_in_event
 from kpreempt.report.explain.node import describe_standing
 from kpreempt.report.explain.summary import SUMMARY_ALIGNS, SUMMARY_COLUMNS, summary_row
 from kpreempt.report.explain.victims import format_budgets, format_running, longest_grace_seconds
@@ -45,6 +45,7 @@ def _blocks(verdict: Verdict, options: RenderOptions) -> list[str]:
         blocks.append("\n".join([WHY, "", *lines]))
     if verdict.message:
         blocks.append(fenced(verdict.message))
+        blocks += filter(None, [tie_in_event(verdict)])
     goal = "it lands" if verdict.outcome == Outcome.NEVER_LANDS else "nobody is evicted"
     blocks += _changes(f"Changes with which {goal}", verdict.proposals, verdict)
     if verdict.node_story is not None:

@@ -10,7 +10,7 @@ from kpreempt.report.evidence import describe, describe_shortage, join_names, re
 from kpreempt.report.explain.chance import chance_of_volumes, is_sampled_preemption
 from kpreempt.report.explain.changes import describe_answer, describe_changes, join_options, nothing_found
 from kpreempt.report.explain.equal_pods import INEXACT, outcome_in_words
-from kpreempt.report.explain.headline import acted_on, answer, for_many
+from kpreempt.report.explain.headline import acted_on, answer, for_many, tie_in_event
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped
 from kpreempt.report.layout import Line, Page, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import RenderOptions
@@ -371,6 +371,8 @@ def event(verdict: Verdict, options: RenderOptions, room: Room) -> list[Line]:
         return []
     page = _page(options)
     page.paragraph(verdict.message)
+    if said := tie_in_event(verdict):
+        page.paragraph(Span(said, "dim"))
     return clipped(beside("EVENT", page), room.event, options.width)
 
 

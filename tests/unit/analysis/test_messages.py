@@ -7,6 +7,7 @@ from kpreempt.verdict import Agreement
 
 CPU = "0/8 nodes are available: 1 node(s) had untolerated taint(s), 7 Insufficient cpu."
 HELPLESS = " preemption: 0/8 nodes are available: 8 Preemption is not helpful for scheduling."
+PLACED = f"{CPU} preemption: found a potential placement for pod on node n1, preempting 2 victims"
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,8 @@ def test_a_cause_is_the_message_without_numbers(message: str, cause: str) -> Non
         pytest.param(CPU, CPU.replace("0/8", "0/9").replace("7 In", "8 In"), Agreement.COUNTS, id="other numbers"),
         pytest.param(CPU, CPU + HELPLESS, Agreement.DIFFERENT, id="something about preemption"),
         pytest.param(CPU, CPU.replace("cpu", "memory"), Agreement.DIFFERENT, id="another reason"),
+        pytest.param(PLACED, PLACED.replace("n1", "n2"), Agreement.COUNTS, id="another of the nodes that tie"),
+        pytest.param(PLACED, CPU + HELPLESS, Agreement.DIFFERENT, id="no preemption now"),
         pytest.param("", CPU, Agreement.NONE, id="the scheduler has said nothing"),
         pytest.param(CPU, "", Agreement.NONE, id="nothing is expected to be said"),
     ],

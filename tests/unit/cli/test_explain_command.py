@@ -58,9 +58,7 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
     ("gate", "code"),
     [
         pytest.param("StatefulSetSemanticRevisionComparison=false", 13, id="one that is not modelled"),
-        pytest.param(
-            "StatefulSetSemanticRevisionComparison=true", 10, id="not modelled, as by default"
-        ),
+        pytest.param("StatefulSetSemanticRevisionComparison=true", 10, id="not modelled, as by default"),
         pytest.param("MemoryQoS=true", 10, id="one of kubelets"),
         pytest.param("MaxUnavailableStatefulSet=true", 10, id="one that is modelled"),
     ],
@@ -363,3 +361,27 @@ def test_in_brief_the_answer_is_a_line_that_names_the_victims(kpreempt: Kpreempt
 
 def test_in_brief_and_at_length_contradict_each_other(kpreempt: Kpreempt) -> None:
     assert kpreempt(*ASK, "--brief", "-v") == (2, "", "--brief and -v contradict each other\n")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "is_told"),
+    [pytest.param("kube-1.36", False, id="no node is named"), pytest.param("kube-1.37", True, id="one of both is")],
+)
+def test_an_event_that_names_one_of_equal_nodes_says_so(
+    kpreempt: Kpreempt, tmp_path: Path, algorithm: str, is_told: bool
+) -> None:
+    path = tmp_path / "cluster.json"
+    full = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+    nodes = [
+        {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": "2", "pods": "9"}}}
+        for name in ("n0", "n1")
+    ]
+    pods = [
+        {"kind": "Pod", "metadata": {"name": f"on-{name}"}, "spec": {**full, "nodeName": name}} for name in ("n0", "n1")
+    ]
+    for each in pods:
+        each["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
+    path.write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
+    ask = ["explain", "--cpu", "1", "--priority", "100", "--snapshot", str(path), "--algorithm", algorithm]
+    for more in ([], ["-v"], ["-o", "markdown"], ["-o", "html"]):
+        assert ("one of 2 equal ones" in kpreempt(*ask, *more).stdout) == is_told
