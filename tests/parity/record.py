@@ -54,7 +54,7 @@ def kept_text(path: Path, ask: Ask, version: str) -> str:
     return json.dumps(scenario, indent=1) + "\n"
 
 
-def _version_asked(path: Path) -> str:
+def version_asked(path: Path) -> str:
     """The minor version of the scheduler that a suite or a kept scenario is put to."""
     algorithm = NEWEST_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
     return minor_of(version_of_algorithm(algorithm or NEWEST_ALGORITHM) or NEWEST)
@@ -86,7 +86,7 @@ def main() -> int:
     wanted = [path for path in paths if not asked.names or path.name.partition(".")[0] in asked.names]
     by_version: dict[str, list[Path]] = {}
     for path in wanted:
-        by_version.setdefault(_version_asked(path), []).append(path)
+        by_version.setdefault(version_asked(path), []).append(path)
     changed = []
     try:
         for version, of_version in by_version.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice
 from math import comb, prod
 
 import msgspec
@@ -18,6 +18,8 @@ from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, PossibleOutcome, S
 
 # So many branches of one decision are gone into.
 _MOST_BRANCHES = 64
+# So many ways are looked at: pods of many kinds that go, some of each, have very many.
+_MOST_WAYS = 1_000
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,18 +81,22 @@ def _in_all_orders(
     numbers = Counter(outcome.node for outcome in outcomes)
     branches = {_effect(branch, alike): branch for branch in likely}
     weights: dict[Hashable, float] = {}
-    for outcome in outcomes:
-        share = winners.get(outcome.node, least) / numbers[outcome.node]
-        for branch in _ways(outcome, share, alike):
-            effect = _effect(branch, alike)
-            branches.setdefault(effect, branch)
-            weights[effect] = weights.get(effect, 0.0) + branch.weight
+    every_way = (
+        way
+        for outcome in outcomes
+        for way in _ways(outcome, winners.get(outcome.node, least) / numbers[outcome.node], alike)
+    )
+    for branch in islice(every_way, _MOST_WAYS):
+        effect = _effect(branch, alike)
+        branches.setdefault(effect, branch)
+        weights[effect] = weights.get(effect, 0.0) + branch.weight
+    is_cut = next(every_way, None) is not None
     weighted = [
         msgspec.structs.replace(branch, weight=weights.get(effect, branch.weight))
         for effect, branch in branches.items()
     ]
     kept = weighted[:_MOST_BRANCHES]
-    if len(kept) < len(branches) or (told is not None and (told.untold or not told.exact)):
+    if is_cut or len(kept) < len(branches) or (told is not None and (told.untold or not told.exact)):
         kept = [msgspec.structs.replace(branch, has_others=True) for branch in kept]
     return kept
 
@@ -103,10 +109,18 @@ def _effect(branch: Branch, alike: Alike) -> Hashable:
 
 def _ways(outcome: PossibleOutcome, share: float, alike: Alike) -> Iterator[Branch]:
     """The ways in which the choices of an outcome can be made, as far as they differ to the simulation."""
-    for made in product(*(_choices(choice, alike) for choice in outcome.choices)):
-        chosen = [pod for pods, _ in made for pod in pods]
-        likelihood = prod(part for _, part in made)
+    for chosen, likelihood in _all_choices(outcome.choices, alike):
         yield Branch(node=outcome.node, leaving=[*outcome.victims, *chosen], weight=share * likelihood)
+
+
+def _all_choices(choices: Sequence[PodChoice], alike: Alike) -> Iterator[tuple[list[str], float]]:
+    if not choices:
+        yield [], 1.0
+        return
+    first, *others = choices
+    for pods, part in _choices(first, alike):
+        for more, rest in _all_choices(others, alike):
+            yield [*pods, *more], part * rest
 
 
 def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float]]:
@@ -116,11 +130,21 @@ def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float
         kinds.setdefault(alike(pod), []).append(pod)
     pools = list(kinds.values())
     all_ways = comb(len(choice.pods), choice.count)
-    for numbers in product(*(range(min(len(pool), choice.count) + 1) for pool in pools)):
-        if sum(numbers) == choice.count:
-            pods = [pod for pool, number in zip(pools, numbers, strict=True) for pod in pool[:number]]
-            ways = prod(comb(len(pool), number) for pool, number in zip(pools, numbers, strict=True))
-            yield pods, ways / all_ways
+    for numbers in _divisions(choice.count, [len(pool) for pool in pools]):
+        pods = [pod for pool, number in zip(pools, numbers, strict=True) for pod in pool[:number]]
+        ways = prod(comb(len(pool), number) for pool, number in zip(pools, numbers, strict=True))
+        yield pods, ways / all_ways
+
+
+def _divisions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The ways to take ``count`` from pools of these sizes, as few as can be from the first at first."""
+    if not sizes:
+        yield ()
+        return
+    first, *rest = sizes
+    for number in range(max(0, count - sum(rest)), min(first, count) + 1):
+        for others in _divisions(count - number, rest):
+            yield number, *others
 
 
 def _likely(verdict: Verdict, node: str, weight: float) -> Branch:

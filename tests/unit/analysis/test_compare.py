@@ -102,7 +102,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
         ),
         pytest.param(
             evicts(candidates=[Candidate("b", ["ns/w1"])], dry_run={"a": FULL}, nominated_nodes=["b"]),
-            [("Candidates", "a", "is a candidate", "is none", "", "NodeResourcesFit: Insufficient cpu")],
+            [("Candidates", "a", "is a candidate", "is no candidate", "", "NodeResourcesFit: Insufficient cpu")],
             id="a node on which it does not fit either way",
         ),
         pytest.param(
@@ -112,7 +112,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
                     Candidate("b", ["ns/w1"]),
                 ]
             ),
-            [("Victims", "a", "ns/v1", "ns/v2", "", "ns/v1 stays")],
+            [("Victims", "a", "ns/v1", "ns/v2", "", "ns/v1 reprieved")],
             id="another victim",
         ),
         pytest.param(

@@ -97,3 +97,13 @@ def test_every_outcome_that_an_order_leads_to_is_a_branch() -> None:
         ("n1", ["shop/a"]),
         ("n2", ["shop/x", "shop/y"]),
     ]
+
+
+def test_of_very_many_ways_to_choose_some_are_looked_at_and_that_is_told() -> None:
+    pods = [f"shop/{number}" for number in range(60)]
+    outcome = PossibleOutcome("n1", [], [PodChoice(30, pods)])
+    verdict = msgspec.structs.replace(EVICTS, alternatives=Alternatives([outcome]))
+    branches = branches_of(verdict, str)
+    assert len(branches) == 64
+    assert all(len(each.leaving) == 30 for each in branches[1:])
+    assert all(each.has_others for each in branches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps, follow
@@ -49,12 +49,28 @@ def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[A
     return kinds
 
 
-def no_filter_tells_apart(one: PodInfo, other: PodInfo) -> bool:
-    """Whether two pods of a node are the same to any filter."""
+# The filters that look at the labels of pods.
+_OF_LABELS = frozenset({"InterPodAffinity", "PodTopologySpread"})
+
+
+def told_apart_by(skipped: Collection[str]) -> Both:
+    """Whether two pods of a node are the same to the filters, without those that are ``skipped`` for this pod."""
+    looks_at_labels = not set(skipped).issuperset(_OF_LABELS)
+
+    def is_alike(one: PodInfo, other: PodInfo) -> bool:
+        return no_filter_tells_apart(one, other, looks_at_labels=looks_at_labels)
+
+    return is_alike
+
+
+def no_filter_tells_apart(one: PodInfo, other: PodInfo, *, looks_at_labels: bool = True) -> bool:
+    """Whether two pods of a node are the same to any filter, or to those that do not look at labels."""
     mine, its = one.pod, other.pod
+    # Claims are of a namespace.
+    is_local = looks_at_labels or mine.spec.volumes or mine.spec.resource_claims
     return (
-        mine.metadata.namespace == its.metadata.namespace
-        and mine.metadata.labels == its.metadata.labels
+        (not is_local or mine.metadata.namespace == its.metadata.namespace)
+        and (not looks_at_labels or mine.metadata.labels == its.metadata.labels)
         and (mine.metadata.deletion_timestamp is None) == (its.metadata.deletion_timestamp is None)
         and mine.spec == its.spec
     )

@@ -27,7 +27,7 @@ from kpreempt.schedulers.kube.preemption.importance import (
     sort_by_importance,
 )
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
-from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, no_filter_tells_apart, node_ties
+from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, node_ties, told_apart_by
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 
@@ -178,7 +178,8 @@ def _in_other_orders(
     """What every order of equal pods leads to; ``None`` where that is the same."""
     is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
     only_takes_room = not rules.overrides("check_fit") and not framework.has_foreign_plugins
-    found = node_ties(put, budgets, is_tied, no_filter_tells_apart, only_takes_room=only_takes_room)
+    is_alike = told_apart_by(() if framework.has_foreign_plugins else without.state.skip_filter_plugins)
+    found = node_ties(put, budgets, is_tied, is_alike, only_takes_room=only_takes_room)
     if found is None:
         return None
     if not found.is_open:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from kpreempt.model.affinity import Affinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube import scheduler
@@ -154,3 +156,28 @@ def test_victims_without_a_start_time_stay_in_the_likely_order_where_some_violat
     )
     (candidate,) = decide(cluster, asking("3")).candidates
     assert (candidate.victims, candidate.num_pdb_violations) == (["shop/c", "shop/b", "shop/a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("looks_at_labels", "certain", "choices"),
+    [
+        pytest.param(False, [], [(2, 6)], id="none looks at them"),
+        pytest.param(True, ["shop/p0"], [(1, 5)], id="one of them may not stay"),
+    ],
+)
+def test_labels_tell_pods_apart_only_where_a_filter_looks_at_them(
+    looks_at_labels: bool, certain: list[str], choices: list[tuple[int, int]]
+) -> None:
+    pods = [equal(f"p{number}", app=f"app-{number}") for number in range(6)]
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="6", labels={"host": "n1"})], pods=pods)
+    incoming = asking("2")
+    if looks_at_labels:
+        selector = LabelSelector(match_labels={"app": "app-0"})
+        far = PodAntiAffinity(required=[PodAffinityTerm(label_selector=selector, topology_key="host")])
+        spec = msgspec.structs.replace(incoming.spec, affinity=Affinity(pod_anti_affinity=far))
+        incoming = msgspec.structs.replace(incoming, spec=spec)
+    outcomes = decide(cluster, incoming).alternatives
+    assert outcomes is not None
+    (outcome,) = outcomes.outcomes
+    assert outcome.victims == certain
+    assert [(choice.count, len(choice.pods)) for choice in outcome.choices] == choices

@@ -367,7 +367,7 @@ def test_over_a_real_connection() -> None:
         ),
         pytest.param(
             ExtenderCall("x", "filter", asked=1, refused={"a": "gone"}, unresolvable=["a"]),
-            "x filter, 1 node: refuses a: gone; no eviction would mend a",
+            "x filter, 1 node: refuses a: gone; preemption doesn't help on a",
             id="beyond eviction",
         ),
         pytest.param(
