@@ -19,7 +19,7 @@ from kpreempt.verdict import OddsOutcome, Outcome, PodChoice, PossibleOutcome, S
 # So many branches of one decision are gone into.
 _MOST_BRANCHES = 64
 # So many ways are looked at: pods of many kinds that go, some of each, have very many.
-_MOST_WAYS = 1_000
+_MOST_WAYS = 256
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
