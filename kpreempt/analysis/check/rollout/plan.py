@@ -18,12 +18,13 @@ from kpreempt.analysis.check.rollout.kinds import (
     what_is_not_known,
 )
 from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
+from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
@@ -37,6 +38,8 @@ from kpreempt.verdict.check import Change, ChangeKind
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
 MAX_NEW_PODS = 20_000
+# The API server puts it on every namespace.
+NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 def plan_change(
@@ -94,6 +97,7 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
+        self._others = OtherObjects(live, cluster.skipped)
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -104,7 +108,7 @@ class _Planner:
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
-            self._pass_over(document)
+            self._take_other(given)
         elif kind.name == "Pod":
             self._apply_pod(given)
         else:
@@ -155,10 +159,20 @@ class _Planner:
             assumptions=[
                 *self._assumptions,
                 *self._overlay.assumptions,
+                *self._others.assumptions(self._labels_where_pods_come(cluster)),
                 *exceeded_counts(self._changes, cluster),
             ],
             notes=[*notes, *self._notes],
         )
+
+    def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
+        """The labels of the namespaces in which pods are made; ``None`` where they are not known."""
+        if self._deleted_nodes:
+            return [None]
+        made = {each.namespace for each in self._workloads if each.after is not None}
+        made |= {each.namespace for each in self._pods}
+        known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
+        return [{**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)]
 
     def _note_missing_namespaces(self, cluster: ClusterSnapshot) -> None:
         """Say which namespaces of new pods there are not; nothing where the snapshot has no namespaces at all."""
@@ -197,13 +211,13 @@ class _Planner:
             problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
             raise error_at(given, problem, "spec")
 
-    def _pass_over(self, document: Document) -> None:
+    def _take_other(self, given: ManifestDocument) -> None:
         """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
-        message, field = what_is_not_known(document)
+        message, _ = what_is_not_known(given.document)
         if message:
-            self._assumptions.append(Assumption(describe(document), field, message))
+            self._changes += self._others.take(given)
         else:
-            self._ignored[str(document["kind"])] += 1
+            self._ignored[str(given.document["kind"])] += 1
 
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""
