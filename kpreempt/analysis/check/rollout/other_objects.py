@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.autoscalers import is_autoscaler
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.kinds import (
@@ -100,8 +101,13 @@ class OtherObjects:
         self._new.append(document)
         return []
 
-    def assumptions(self, namespaces: Sequence[Mapping[str, str] | None]) -> list[Assumption]:
-        """What is not known; ``namespaces`` are the labels of those in which pods are made, ``None`` if not known."""
+    def assumptions(
+        self, namespaces: Sequence[Mapping[str, str] | None], of_autoscaler: Callable[[Document], str]
+    ) -> list[Assumption]:
+        """What is not known; ``namespaces`` are the labels of those in which pods are made, ``None`` if not known.
+
+        ``of_autoscaler`` says what is not known of one that is new or changed.
+        """
         found: dict[Assumption, None] = {}
         told = dict.fromkeys(name for name, each in self._webhooks.items() if each.may_reach(namespaces))
         lacking: dict[tuple[str, str], list[str]] = {}
@@ -113,6 +119,12 @@ class OtherObjects:
                     told.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
                     continue
             key = (group_of(document), str(document["kind"]))
+            if is_autoscaler(document):
+                if not (message := of_autoscaler(document)):
+                    continue
+                if key[1] in self._there:
+                    found[Assumption(subject, "spec", message)] = None
+                    continue
             if key in _NEVER_TOLD or key[1] in self._there:
                 message, field = what_is_not_known(document)
                 found[Assumption(subject, field, message)] = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.kinds import (
@@ -23,7 +24,7 @@ from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import error_at, prepared
-from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload
+from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
@@ -51,11 +52,13 @@ def plan_change(
     namespace: str,
     deleted: Sequence[str] = (),
     pruned: Sequence[str] = (),
+    autoscaled_at_most: bool = False,
 ) -> Plan:
     """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
-    say no namespace are in ``namespace``. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
+    say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
+    ``autoscaled_at_most``, at its most. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
     for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
     deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
     unless it is only ``pruned``.
@@ -63,7 +66,10 @@ def plan_change(
     ready = prepared(documents, namespace)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
     others = dict.fromkeys(parse_deletion(text, namespace) for text in pruned)
-    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)})
+    scaled_by = Autoscalers(
+        live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
+    )
+    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)}, scaled_by)
     for given in ready.documents:
         planner.apply(given)
     given_names = {describe(each.document) for each in ready.documents}
@@ -80,7 +86,14 @@ def plan_change(
 class _Planner:
     """The plan as it grows."""
 
-    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode, named: Set[str]) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        live: LiveDocuments,
+        decode: Decode,
+        named: Set[str],
+        autoscalers: Autoscalers,
+    ) -> None:
         """``named`` are the objects that are to be deleted, as they are described."""
         self._named = named
         self._cluster = cluster
@@ -98,6 +111,8 @@ class _Planner:
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
         self._others = OtherObjects(live, cluster.skipped)
+        self._autoscalers = autoscalers
+        self._given_workloads: set[tuple[str, str, str]] = set()
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -159,7 +174,10 @@ class _Planner:
             assumptions=[
                 *self._assumptions,
                 *self._overlay.assumptions,
-                *self._others.assumptions(self._labels_where_pods_come(cluster)),
+                *self._others.assumptions(
+                    self._labels_where_pods_come(cluster),
+                    lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
+                ),
                 *exceeded_counts(self._changes, cluster),
             ],
             notes=[*notes, *self._notes],
@@ -186,9 +204,13 @@ class _Planner:
                 self._notes.append(text)
 
     def _apply_workload(self, given: ManifestDocument) -> None:
+        kind, metadata = given.document["kind"], given.document["metadata"]
+        self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
+        current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
+        given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)
-        self._assumptions += planned.assumptions
+        self._assumptions += [*told, *planned.assumptions]
         if planned.workload is not None:
             self._workloads.append(planned.workload)
             self._count(given, planned.new_pods)

@@ -281,6 +281,14 @@ def _size(document: Document) -> int | None:
     return size if isinstance(size, int) and not isinstance(size, bool) else 1
 
 
+def size_in_cluster(kind: str, namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> int | None:
+    """How many pods a workload asks for in the cluster; ``None`` where it is not there, or says nothing of it."""
+    document = live.find(kind, namespace, name)
+    if document is None and kind in _SIZED_RECORDS and (record := objects.find(kind, namespace, name)) is not None:
+        document = record_document(kind, record)
+    return _size(document) if document is not None else None
+
+
 def _strategy(document: Document) -> str:
     field = STRATEGY_FIELDS.get(str(document.get("kind")))
     kind: Any = mapping_in(mapping_in(document, "spec"), field).get("type") if field is not None else None
