@@ -23,7 +23,7 @@ from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
-from kpreempt.analysis.check.rollout.shape import error_at, prepared
+from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.questions import Decode
@@ -80,7 +80,7 @@ def plan_change(
     for deletion in others:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
-    return planner.plan(ready.notes)
+    return planner.plan(ready)
 
 
 class _Planner:
@@ -157,7 +157,7 @@ class _Planner:
         else:
             self._overlay.remove(kind, namespace, name)
 
-    def plan(self, notes: Sequence[str]) -> Plan:
+    def plan(self, ready: Prepared) -> Plan:
         """All of it."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
@@ -172,6 +172,7 @@ class _Planner:
             deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
             assumptions=[
+                *ready.assumptions,
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
@@ -180,7 +181,7 @@ class _Planner:
                 ),
                 *exceeded_counts(self._changes, cluster),
             ],
-            notes=[*notes, *self._notes],
+            notes=[*ready.notes, *self._notes],
         )
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
