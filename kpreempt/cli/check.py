@@ -33,6 +33,13 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         Option(metavar="PATH", help="The manifests as they were: what they bring about anyway does not count."),
     ] = []
     prune: Annotated[bool, Option("--prune", help="Objects that only the base has are deleted.")] = False
+    autoscaled: Annotated[
+        str,
+        Option(
+            metavar="SIZE",
+            help="What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
+        ),
+    ] = "current"
     algorithm: AnyAlgorithm = None
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
     runs: Annotated[

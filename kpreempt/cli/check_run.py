@@ -59,6 +59,7 @@ def run_check(request: CheckRequest) -> int:
     )
     configured = asked.on(loaded.cluster)
     decode = object_decoder(asked.wanted)
+    at_most = request.autoscaled == "max"
     with stopwatch.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
         plan = plan_change(
@@ -69,8 +70,13 @@ def run_check(request: CheckRequest) -> int:
             namespace=namespace,
             deleted=request.deletions,
             pruned=pruned,
+            autoscaled_at_most=at_most,
         )
-        base_plan = plan_change(loaded.cluster, base, live_documents, decode, namespace=namespace) if base else None
+        base_plan = (
+            plan_change(loaded.cluster, base, live_documents, decode, namespace=namespace, autoscaled_at_most=at_most)
+            if base
+            else None
+        )
     for note in plan.notes:
         complain(note)
     answer = check_rollout(
@@ -120,6 +126,8 @@ def _refuse_contradictions(request: CheckRequest) -> None:
         raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
     if request.worst_case and (request.runs or 1) > 1:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
+    if request.autoscaled not in ("current", "max"):
+        raise UsageError("--autoscaled is current or max")
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})

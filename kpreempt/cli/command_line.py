@@ -51,7 +51,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--feature-gates",
             "--plugin",
         ),
-        *("--call-extenders", "--worst-case", "--max-plays"),
+        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled"),
     ),
     _OTHER: (),
     "Connection": (

@@ -42,7 +42,7 @@ def manifest_objects(path: str) -> list[ManifestObject]:
         from kpreempt.cli.kustomize import built
 
         return manifest_in(built(path), path.source)
-    return read_manifest(path, stdin=standard_input() if path == "-" else None)
+    return read_manifest(path, stdin=standard_input() if path == "-" else None, tell=complain)
 
 
 def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:

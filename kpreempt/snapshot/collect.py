@@ -66,8 +66,8 @@ class _Reason(msgspec.Struct, frozen=True):
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
 _NAMED = msgspec.json.Decoder(_Named)
-# A kind that no snapshot has, and whose documents may be kept.
-_ALSO_KEPT = ("CronJob", "batch")
+# Kinds that no snapshot has, and of which it is known that they have a namespace.
+_NAMESPACED = (("CronJob", "batch"), ("HorizontalPodAutoscaler", "autoscaling"))
 
 
 class _Shelf:
@@ -187,7 +187,7 @@ class Collector:
         if what.shelf is not None:
             what.shelf.records = []
             what.shelf.index_of.clear()
-        if what.shelf is not None or (kind, _group(api_version)) == _ALSO_KEPT:
+        if what.shelf is not None or (kind, _group(api_version)) in _NAMESPACED:
             self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
         if what.wanted is not None:
             self._filing.forget(what.wanted)
@@ -284,16 +284,18 @@ class Collector:
 
     def _keep_other(self, what: _What, json: Json) -> None:
         """Keep the document of an object that is passed over, where it is asked for."""
-        if self._keeps is None or (what.name, _group(what.api_version)) != _ALSO_KEPT:
+        if self._keeps is None or what.name in KINDS:
             return
         try:
             record = _NAMED.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             return
         meta = record.metadata
-        if self._defaults_namespace and not meta.namespace:
+        if self._defaults_namespace and not meta.namespace and (what.name, _group(what.api_version)) in _NAMESPACED:
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
-        if self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
+        key = (what.name, meta.namespace, meta.name)
+        is_other = key in self._documents and _group(self._documents[key]["apiVersion"]) != _group(what.api_version)
+        if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
             self._keep(what.name, what.api_version, meta, json)
 
     def _named(self, kind: Kind, record: Record) -> Record:

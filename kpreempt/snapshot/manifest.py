@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -26,6 +26,9 @@ _SIGN = b"# Source:"
 _MARK_OR_SIGN = re.compile(rb"^(?:---(?=[ \t\r\n]|\Z)|# Source:[ \t]*([^\r\n]*))", re.MULTILINE)
 _NOTHING = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 _LONGEST = 300
+# What kubectl reads of a folder (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``).
+_OF_FOLDERS = (".json", ".yaml", ".yml")
+_NAMES_SHOWN = 3
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
@@ -40,16 +43,31 @@ class ManifestObject(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-def read_manifest(path: str, *, stdin: BinaryIO | None = None) -> list[ManifestObject]:
+def read_manifest(
+    path: str, *, stdin: BinaryIO | None = None, tell: Callable[[str], None] | None = None
+) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
 
+    Of a folder only ``.yaml``, ``.yml`` and ``.json`` files are read, as kubectl does; ``tell`` is told of others.
     Raises ``InputError``.
     """
     if path.lower().startswith(("http://", "https://")):
         from kpreempt.snapshot.live.download import download, shown_url  # noqa: PLC0415 - urllib3 takes a while
 
         return manifest_in(download(path, os.environ), shown_url(path))
-    return _objects(read_sources(path, stdin), STDIN_NAME if path == STDIN else path)
+    left_out: list[str] = []
+    sources = read_sources(path, stdin, endings=_OF_FOLDERS, left_out=left_out)
+    try:
+        return _objects(sources, STDIN_NAME if path == STDIN else path)
+    finally:
+        if left_out and tell is not None:
+            tell(_not_read(left_out))
+
+
+def _not_read(names: Sequence[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    shown = [*names[:_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])]
+    return f"neither .yaml, .yml nor .json, and not read: {', '.join(shown)}"
 
 
 def manifest_in(content: bytes, name: str) -> list[ManifestObject]:

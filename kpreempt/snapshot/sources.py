@@ -45,8 +45,13 @@ class Source(msgspec.Struct, frozen=True):
     is_named: bool
 
 
-def read_sources(path: str, stdin: BinaryIO | None) -> Iterator[Source]:
-    """The files that ``path`` means, each of them valid until the next is asked for. Raises ``InputError``."""
+def read_sources(
+    path: str, stdin: BinaryIO | None, *, endings: tuple[str, ...] = (), left_out: list[str] | None = None
+) -> Iterator[Source]:
+    """The files that ``path`` means, each of them valid until the next is asked for. Raises ``InputError``.
+
+    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``.
+    """
     budget = Budget()
     if path == STDIN:
         if stdin is None:
@@ -59,7 +64,10 @@ def read_sources(path: str, stdin: BinaryIO | None) -> Iterator[Source]:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
         for file in _files_below(path):
-            yield from _read_file(file, budget, is_named=False)
+            if not endings or file.endswith(endings):
+                yield from _read_file(file, budget, is_named=False)
+            elif left_out is not None:
+                left_out.append(name_of(file))
     else:
         yield from _read_file(path, budget, is_named=True)
 

@@ -392,3 +392,26 @@ def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorith
     own = workload("Job", "sums")
     own["spec"] |= {"managedBy": "kubernetes.io/job-controller"}
     assert not any(each.subject.startswith("Job") for each in checked(nodes(2), [own], algorithm=algorithm).assumptions)
+
+
+@pytest.mark.parametrize(
+    ("classes", "hint"),
+    [
+        pytest.param([priority_class("high", 1000)], False, id="there are others"),
+        pytest.param([], True, id="the dump has none at all"),
+    ],
+)
+def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any], *, hint: bool) -> None:
+    change = [workload("Deployment", name, replicas=2, pod={"priorityClassName": "nope"}) for name in ("a", "b")]
+    found = checked([*nodes(4), *classes], change)
+    assert [(each.rule, each.subject) for each in found.findings] == [
+        (RuleId.FIELDS_NOT_MODELLED, "PriorityClass nope")
+    ]
+    assert not found.passed
+    assert "the API server refuses the pods that name it" in found.findings[0].detail
+    assert ("kubectl get priorityclasses" in found.findings[0].detail) is hint
+
+
+def test_a_priority_class_of_the_change_is_no_finding() -> None:
+    change = [workload("Deployment", "a", pod={"priorityClassName": "mine"}), priority_class("mine", 5)]
+    assert checked(nodes(2), change).passed

@@ -35,6 +35,28 @@ def test_files_folders_and_a_stream_come_in_order(tmp_path: Path, monkeypatch: p
     ]
 
 
+def test_of_a_folder_only_what_kubectl_reads_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.yaml", "b.yml", "c.json", "d.yaml.bak", "e.txt", "f.tpl", "values.yaml.orig", "Makefile"):
+        text = "{" if name not in ("a.yaml", "b.yml", "c.json") else '{"apiVersion": "v1", "kind": "Of' + name[0] + '"}'
+        (tmp_path / name).write_text(text)
+    assert [each.document["kind"] for each in read_change([str(tmp_path)])] == ["Ofa", "Ofb", "Ofc"]
+    told = capsys.readouterr().err
+    assert "neither .yaml, .yml nor .json, and not read: " in told
+    assert "Makefile" in told
+    assert "2 more" in told
+
+
+def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
+    assert [each.document["kind"] for each in read_change([str(tmp_path / "change.txt")])] == ["One"]
+
+
+def test_a_folder_with_nothing_that_is_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
+    with pytest.raises(InputError, match="has no objects"):
+        read_change([str(tmp_path)])
+
+
 def test_a_chart_that_was_not_rendered_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}-a\n")
     with pytest.raises(InputError, match="is a template that has not been rendered"):

@@ -201,11 +201,6 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(ask: Ask, arguments: list[s
             id="a selector of other pods",
         ),
         pytest.param(
-            json.dumps(workload("Deployment", "a", pod={"priorityClassName": "nope"})),
-            'bad.yaml:1: Deployment shop/a: Pod shop/a-new: spec.priorityClassName: there is no PriorityClass "nope"; there is: ',
-            id="an unknown priority class",
-        ),
-        pytest.param(
             json.dumps(workload("Deployment", "a\x1b[31m", replicas="2")),
             "bad.yaml:1: Deployment shop/a\\x1b[31m: spec.replicas: expected an integer of 32 bits\n",
             id="a name that would colour the terminal",

@@ -391,6 +391,19 @@ def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path
     assert load_snapshot([str(path)]).documents == []
 
 
+def test_documents_of_kinds_that_no_snapshot_has_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    kafka = make("Kafka", "k", "shop", "kafka.strimzi.io/v1", spec={"replicas": 3})
+    webhook = make("MutatingWebhookConfiguration", "k", "", "admissionregistration.k8s.io/v1", webhooks=[])
+    foreign = make("Job", "k", "shop", "batch.volcano.sh/v1alpha1", spec={})
+    others = [make("Kafka", "other", "shop", "kafka.strimzi.io/v1"), make("ConfigMap", "c", "shop")]
+    path = tmp_path / "cluster.json"
+    path.write_bytes(as_json({"kind": "List", "apiVersion": "v1", "items": [kafka, webhook, foreign, *others]}))
+    loaded = load_snapshot([str(path)], keeps=lambda _, record: record.metadata.name == "k")
+    found = [(each["kind"], each["metadata"]["namespace"]) for each in loaded.documents]
+    assert found == [("Kafka", "shop"), ("MutatingWebhookConfiguration", "")]
+    assert loaded.cluster == load_snapshot([str(path)]).cluster
+
+
 def test_what_decides_which_pod_a_controller_deletes_is_kept(tmp_path: Path) -> None:
     pod = make(
         "Pod",

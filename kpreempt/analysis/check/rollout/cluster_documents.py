@@ -12,7 +12,13 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.deletions import parse_deletion
-from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, is_pod_owner
+from kpreempt.analysis.check.rollout.kinds import (
+    CLUSTER_KINDS,
+    cluster_kind_of,
+    group_of,
+    is_other,
+    is_pod_owner,
+)
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.document_reader import Document
 from kpreempt.model.cluster import ClusterSnapshot
@@ -21,6 +27,8 @@ from kpreempt.model.meta import ObjectMeta, controller_of
 # Whether the document of a record of a kind is kept.
 Keeps = Callable[[str, Any], bool]
 Identity = tuple[str, str, str]
+# They act on pods that a change makes, whether or not it has them.
+ALWAYS_KEPT = ("HorizontalPodAutoscaler", "MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
 
 
 class LiveDocuments:
@@ -28,7 +36,13 @@ class LiveDocuments:
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         """Take documents in, of which the last of one name counts."""
-        self._documents = {_identity(each): each for each in documents}
+        self._documents: dict[Identity, Document] = {}
+        self._others: dict[tuple[str, Identity], Document] = {}
+        for each in documents:
+            if is_pod_owner(each) or cluster_kind_of(each) is not None:
+                self._documents[_identity(each)] = each
+            else:
+                self._others[group_of(each), _identity(each)] = each
         self._replica_sets: dict[tuple[str, str], list[Document]] = {}
         for (kind, namespace, _), document in self._documents.items():
             if kind == "ReplicaSet":
@@ -38,6 +52,17 @@ class LiveDocuments:
     def find(self, kind: str, namespace: str, name: str) -> Document | None:
         """The document of an object, or ``None`` where it was not kept."""
         return self._documents.get((kind, namespace, name))
+
+    def find_other(self, document: Document) -> Document | None:
+        """The cluster's document of an object of a kind that no snapshot holds, or ``None`` where it was not kept."""
+        group, (kind, namespace, name) = group_of(document), _identity(document)
+        found = self._others.get((group, (kind, namespace, name)))
+        # Whether an object of such a kind has a namespace, only the cluster knows.
+        return found if found is not None else self._others.get((group, (kind, "", name)))
+
+    def others(self, group: str, kind: str) -> list[Document]:
+        """All documents of a kind that no snapshot holds, as far as they were kept."""
+        return [each for (where, (name, _, _)), each in self._others.items() if (where, name) == (group, kind)]
 
     def replica_sets_of(self, namespace: str, deployment: str) -> list[Document]:
         """The ReplicaSets of a Deployment, in the order in which they were read."""
@@ -51,10 +76,13 @@ def wanted_by(documents: Sequence[ManifestDocument], namespace: str, deleted: Se
     """
     names = {_identity(each.document, namespace) for each in documents if _has_pods(each.document)}
     names |= {(each.kind, each.namespace, each.name) for each in (parse_deletion(text, namespace) for text in deleted)}
+    others = {_identity(each.document)[::2] for each in documents if is_other(each.document)}
     deployments = {(where, name) for kind, where, name in names if kind == "Deployment"}
     kinds = {kind for kind, _, _ in names} | ({"ReplicaSet"} if deployments else set())
 
     def keeps(kind: str, record: Any) -> bool:
+        if kind in ALWAYS_KEPT or (others and (kind, record.metadata.name) in others):
+            return True
         if kind not in kinds:
             return False
         metadata: ObjectMeta = record.metadata

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import admit, admit_claim
+from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.controller_documents import stateful_claims
 from kpreempt.analysis.document_reader import Document, DocumentReader
 from kpreempt.analysis.questions import Decode
@@ -173,8 +174,14 @@ class Prototypes:
         return self.of_template(template)
 
     def of_template(self, template: PodTemplate) -> Pod:
-        """The pod as the API server would store it. Raises ``NotFoundError`` for an unknown priority class."""
+        """The pod as the API server would store it; one that it refuses for its priority class is taken without it.
+
+        Raises ``NotFoundError`` for a class where classes could not be read.
+        """
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
+        name = pod.spec.priority_class_name
+        if name and name not in known_classes(self.cluster) and "PriorityClass" not in self.cluster.unread:
+            pod = self._without_class(pod)
         try:
             admission = admit(pod, self.cluster, self._api_server)
         except NotFoundError as error:
@@ -184,6 +191,17 @@ class Prototypes:
             raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
         self.assumptions.update(dict.fromkeys(admission.assumptions))
         return admission.pod
+
+    def _without_class(self, pod: Pod) -> Pod:
+        """The pod with the priority that it states, or 0."""
+        name, priority = pod.spec.priority_class_name, pod.spec.priority or 0
+        message = "is neither in the cluster nor in the change, so that the API server refuses the pods that name it"
+        if not self.cluster.priority_classes:
+            message += " (the dump has none; kubectl get priorityclasses -o json adds them)"
+        taken = Assumption(f"PriorityClass {name}", "value", f"{message}; simulated with priority {priority}")
+        self.assumptions[taken] = None
+        spec = msgspec.structs.replace(pod.spec, priority_class_name="", priority=priority)
+        return msgspec.structs.replace(pod, spec=spec)
 
     def of_pod(self, pod: Pod) -> Pod:
         """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""

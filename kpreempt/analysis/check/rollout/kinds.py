@@ -120,6 +120,13 @@ def cluster_kind_of(document: Document) -> ClusterKind | None:
     return kind
 
 
+def is_other(document: Document) -> bool:
+    """Whether no snapshot holds objects of this kind, and it is not sure that they mean nothing."""
+    if is_pod_owner(document) or cluster_kind_of(document) is not None:
+        return False
+    return not makes_no_pods(group_of(document), str(document.get("kind")))
+
+
 def is_namespaced(document: Document) -> bool:
     """Whether objects of this kind are in namespaces."""
     kind = cluster_kind_of(document)

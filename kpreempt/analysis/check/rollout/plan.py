@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
 from kpreempt.analysis.check.rollout.kinds import (
@@ -18,12 +19,13 @@ from kpreempt.analysis.check.rollout.kinds import (
     what_is_not_known,
 )
 from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
+from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan, PlannedWorkload
-from kpreempt.analysis.check.rollout.shape import error_at, prepared
-from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload
-from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
+from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
+from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
@@ -37,6 +39,8 @@ from kpreempt.verdict.check import Change, ChangeKind
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change", "wanted_by"]
 
 MAX_NEW_PODS = 20_000
+# The API server puts it on every namespace.
+NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 def plan_change(
@@ -48,11 +52,13 @@ def plan_change(
     namespace: str,
     deleted: Sequence[str] = (),
     pruned: Sequence[str] = (),
+    autoscaled_at_most: bool = False,
 ) -> Plan:
     """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
-    say no namespace are in ``namespace``. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
+    say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
+    ``autoscaled_at_most``, at its most. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
     for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
     deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
     unless it is only ``pruned``.
@@ -60,7 +66,10 @@ def plan_change(
     ready = prepared(documents, namespace)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
     others = dict.fromkeys(parse_deletion(text, namespace) for text in pruned)
-    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)})
+    scaled_by = Autoscalers(
+        live.others(GROUP, KIND), (each.document for each in ready.documents), at_most=autoscaled_at_most
+    )
+    planner = _Planner(cluster, live, decode, {each.described for each in (*deletions, *others)}, scaled_by)
     for given in ready.documents:
         planner.apply(given)
     given_names = {describe(each.document) for each in ready.documents}
@@ -71,13 +80,20 @@ def plan_change(
     for deletion in others:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
-    return planner.plan(ready.notes)
+    return planner.plan(ready)
 
 
 class _Planner:
     """The plan as it grows."""
 
-    def __init__(self, cluster: ClusterSnapshot, live: LiveDocuments, decode: Decode, named: Set[str]) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        live: LiveDocuments,
+        decode: Decode,
+        named: Set[str],
+        autoscalers: Autoscalers,
+    ) -> None:
         """``named`` are the objects that are to be deleted, as they are described."""
         self._named = named
         self._cluster = cluster
@@ -94,6 +110,9 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
+        self._others = OtherObjects(live, cluster.skipped)
+        self._autoscalers = autoscalers
+        self._given_workloads: set[tuple[str, str, str]] = set()
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -104,7 +123,7 @@ class _Planner:
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
-            self._pass_over(document)
+            self._take_other(given)
         elif kind.name == "Pod":
             self._apply_pod(given)
         else:
@@ -138,7 +157,7 @@ class _Planner:
         else:
             self._overlay.remove(kind, namespace, name)
 
-    def plan(self, notes: Sequence[str]) -> Plan:
+    def plan(self, ready: Prepared) -> Plan:
         """All of it."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
@@ -153,12 +172,26 @@ class _Planner:
             deleted_nodes=list(self._deleted_nodes),
             cluster=cluster,
             assumptions=[
+                *ready.assumptions,
                 *self._assumptions,
                 *self._overlay.assumptions,
+                *self._others.assumptions(
+                    self._labels_where_pods_come(cluster),
+                    lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
+                ),
                 *exceeded_counts(self._changes, cluster),
             ],
-            notes=[*notes, *self._notes],
+            notes=[*ready.notes, *self._notes],
         )
+
+    def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
+        """The labels of the namespaces in which pods are made; ``None`` where they are not known."""
+        if self._deleted_nodes:
+            return [None]
+        made = {each.namespace for each in self._workloads if each.after is not None}
+        made |= {each.namespace for each in self._pods}
+        known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
+        return [{**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)]
 
     def _note_missing_namespaces(self, cluster: ClusterSnapshot) -> None:
         """Say which namespaces of new pods there are not; nothing where the snapshot has no namespaces at all."""
@@ -172,9 +205,13 @@ class _Planner:
                 self._notes.append(text)
 
     def _apply_workload(self, given: ManifestDocument) -> None:
+        kind, metadata = given.document["kind"], given.document["metadata"]
+        self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
+        current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
+        given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)
-        self._assumptions += planned.assumptions
+        self._assumptions += [*told, *planned.assumptions]
         if planned.workload is not None:
             self._workloads.append(planned.workload)
             self._count(given, planned.new_pods)
@@ -197,13 +234,13 @@ class _Planner:
             problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
             raise error_at(given, problem, "spec")
 
-    def _pass_over(self, document: Document) -> None:
+    def _take_other(self, given: ManifestDocument) -> None:
         """Note an object of a kind that no snapshot holds, and assume what has to be where it is about pods."""
-        message, field = what_is_not_known(document)
+        message, _ = what_is_not_known(given.document)
         if message:
-            self._assumptions.append(Assumption(describe(document), field, message))
+            self._changes += self._others.take(given)
         else:
-            self._ignored[str(document["kind"])] += 1
+            self._ignored[str(given.document["kind"])] += 1
 
     def _pass_over_deletion(self, deletion: Deletion) -> None:
         """The same of an object that is to be deleted."""

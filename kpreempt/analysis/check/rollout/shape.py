@@ -7,21 +7,27 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.hooks import other_moments
 from kpreempt.analysis.check.rollout.kinds import cluster_kind_of, is_namespaced, is_pod_owner
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
 from kpreempt.analysis.workload_pods import joined
 from kpreempt.errors import InputError
+from kpreempt.verdict import Assumption, AssumptionKind
 
 # No object of the API is nested half as deeply.
 _MAX_DEPTH = 60
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The objects of the input, each named and in its namespace, and what was passed over."""
+    """The objects of the input, each named and in its namespace, and what was passed over.
+
+    ``assumptions`` tell of hooks that are left out, as no installation or upgrade runs them.
+    """
 
     documents: list[ManifestDocument]
     notes: list[str]
+    assumptions: list[Assumption] = []
 
 
 def prepared(documents: Sequence[ManifestDocument], namespace: str) -> Prepared:
@@ -32,15 +38,23 @@ def prepared(documents: Sequence[ManifestDocument], namespace: str) -> Prepared:
     """
     latest: dict[tuple[str, str, str], ManifestDocument] = {}
     notes: list[str] = []
+    left_out: list[Assumption] = []
     drawn: dict[str, int] = {}
     for index, each in enumerate(documents):
         document = _named(each, namespace, drawn)
+        sign, moments = other_moments(document)
+        if moments:
+            message = f"a hook that runs at {moments} only: left out, as Helm and Argo CD leave it out of a rollout"
+            left_out.append(
+                Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)
+            )
+            continue
         key = (str(document["kind"]), document["metadata"].get("namespace") or "", document["metadata"]["name"])
         earlier = latest.pop(key, None) if key[2] else None
         if earlier is not None:
             notes.append(f"{describe(document)} is there twice: {_place(each)} counts, {_place(earlier)} does not")
         latest[key if key[2] else (*key[:2], f"\0{index}")] = msgspec.structs.replace(each, document=document)
-    return Prepared(list(latest.values()), notes)
+    return Prepared(list(latest.values()), notes, left_out)
 
 
 def is_nested_too_deeply(value: Any) -> bool:

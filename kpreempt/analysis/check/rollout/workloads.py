@@ -10,6 +10,7 @@ from kpreempt.analysis.check.rollout.apply import applied
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.differences import Differences, find_differences, is_whole, last_applied
 from kpreempt.analysis.check.rollout.dropped_fields import without_dropped
+from kpreempt.analysis.check.rollout.hooks import is_made_anew
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload
 from kpreempt.analysis.check.rollout.shape import is_nested_too_deeply, position
 from kpreempt.analysis.check.rollout.workload_defaults import (
@@ -113,7 +114,8 @@ def _changed(given: ManifestDocument, before: Document, objects: ClusterObjects,
     kind, subject, metadata = document["kind"], describe(document), document["metadata"]
     differences = find_differences(document, before)
     immutable = _immutable_fields(kind, differences)
-    is_replaced = kind == "Job" and bool(immutable)
+    is_made_again = kind == "Job" and is_made_anew(document)
+    is_replaced = is_made_again or (kind == "Job" and bool(immutable))
     after = workload_with_defaults(document) if is_replaced else _after(document, before)
     change = Change(
         object=subject,
@@ -127,7 +129,7 @@ def _changed(given: ManifestDocument, before: Document, objects: ClusterObjects,
     if change.kind is ChangeKind.UNCHANGED:
         return WorkloadPlan(change)
     assumptions = [] if is_whole(before) else [_not_whole(subject)]
-    if immutable:
+    if immutable and not is_made_again:
         consequence = "replaced, its pods with it" if is_replaced else "changed nevertheless"
         message = f"cannot be changed in the API, so that the apply is refused; taken to be {consequence}"
         assumptions.append(Assumption(subject, immutable[0], message))
@@ -279,6 +281,14 @@ def _size(document: Document) -> int | None:
         return None
     size = mapping_in(document, "spec").get(field)
     return size if isinstance(size, int) and not isinstance(size, bool) else 1
+
+
+def size_in_cluster(kind: str, namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> int | None:
+    """How many pods a workload asks for in the cluster; ``None`` where it is not there, or says nothing of it."""
+    document = live.find(kind, namespace, name)
+    if document is None and kind in _SIZED_RECORDS and (record := objects.find(kind, namespace, name)) is not None:
+        document = record_document(kind, record)
+    return _size(document) if document is not None else None
 
 
 def _strategy(document: Document) -> str:

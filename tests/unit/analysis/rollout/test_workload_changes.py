@@ -392,7 +392,7 @@ def test_a_workload_of_another_group_is_another_thing() -> None:
     document = {**workload("Job"), "apiVersion": "example.com/v1"}
     plan = plan_of(document, served(workload("Job")))
     assert (plan.changes, plan.workloads) == ([], [])
-    assert [(each.subject, each.field) for each in plan.assumptions] == [("Job shop/api", "spec.template")]
+    assert [(each.subject, each.field) for each in plan.assumptions] == [("Job.example.com", "list")]
 
 
 def test_the_cluster_keeps_its_workloads_for_the_play() -> None:

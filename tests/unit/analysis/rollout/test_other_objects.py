@@ -1,0 +1,129 @@
+# ruff: noqa: E501 - tables read better in rows
+"""Objects of kinds that no snapshot holds: what of them a change leaves as it is, and which webhooks reach its pods."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
+from kpreempt.verdict import AssumptionKind
+from tests.unit.analysis.rollout.changes import changed, plan_of, served, workload
+
+Document = dict[str, Any]
+
+
+def resource(kind: str = "Kafka", api_version: str = "kafka.strimzi.io/v1", **parts: Any) -> Document:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "k", "namespace": "shop"}, **parts}
+
+
+def stored(document: Document, *, applied: bool = True, **more: Any) -> Document:
+    metadata: Document = {**document["metadata"], "uid": "u", "generation": 3}
+    if applied:
+        metadata["annotations"] = {LAST_APPLIED: json.dumps(document)}
+    return {**document, "metadata": metadata, "status": {"ready": True}, **more}
+
+
+def failing(plan: Any) -> list[tuple[str, str]]:
+    return [(each.subject, each.field) for each in plan.assumptions if each.kind is not AssumptionKind.TOLD]
+
+
+KAFKA = resource(spec={"kafka": {"replicas": 3, "storage": [{"size": "1Gi"}]}})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "red"),
+    [
+        pytest.param(KAFKA, stored(KAFKA), [], id="as it was applied"),
+        pytest.param(KAFKA, stored(KAFKA, spec={**KAFKA["spec"], "defaulted": True}), [], id="with a default that was never applied"),
+        pytest.param(KAFKA, stored(KAFKA, applied=False), [], id="as it is, by whomever"),
+        pytest.param(KAFKA, stored(KAFKA, applied=False, spec={**KAFKA["spec"], "more": 1}), [("Kafka shop/k", "spec")], id="with more, of which nobody knows whose it is"),
+        pytest.param(changed(KAFKA, "spec.kafka.replicas", 9), stored(KAFKA), [("Kafka shop/k", "spec")], id="more replicas"),
+        pytest.param(changed(KAFKA, "spec.kafka.replicas", 0), stored(changed(KAFKA, "spec.kafka.replicas", ...)), [("Kafka shop/k", "spec")], id="a zero where there was nothing"),
+        pytest.param(changed(KAFKA, "spec.kafka.replicas", ...), stored(KAFKA), [("Kafka shop/k", "spec")], id="a field that was applied and is gone"),
+        pytest.param(KAFKA, stored(KAFKA, spec={"kafka": {"replicas": 1, "storage": [{"size": "1Gi"}]}}), [("Kafka shop/k", "spec")], id="changed by hand since, which the apply takes back"),
+        pytest.param(changed(KAFKA, "spec.kafka.storage.0.size", "2Gi"), stored(KAFKA), [("Kafka shop/k", "spec")], id="another element of a list"),
+        pytest.param(changed(KAFKA, "metadata.labels", {"strimzi.io/cluster": "x"}), stored(KAFKA), [("Kafka shop/k", "spec")], id="a label, which operators read"),
+        pytest.param(changed(KAFKA, "metadata.name", "new"), stored(KAFKA), [("Kafka shop/new", "spec")], id="a new one of a kind that the dump has"),
+        pytest.param(KAFKA, stored({**KAFKA, "apiVersion": "elsewhere.io/v1"}), [("Kafka shop/k", "spec")], id="one of another group"),
+        pytest.param(KAFKA, served(workload()), [("Kafka.kafka.strimzi.io", "list")], id="a kind that the dump lacks"),
+        pytest.param(resource("ResourceClaimTemplate", "resource.k8s.io/v1", spec={}), stored(resource("ResourceClaimTemplate", "resource.k8s.io/v1", spec={})), [("ResourceClaimTemplate shop/k", "spec")], id="a template of claims, of which new pods make some"),
+    ],
+)  # fmt: skip
+def test_a_custom_resource_counts_unless_it_stays_as_it_is(wanted: Document, live: Document, red: list[Any]) -> None:
+    plan = plan_of(wanted, live)
+    assert failing(plan) == red
+    assert [each.kind.value for each in plan.changes] == ([] if red else ["Unchanged"])
+
+
+def test_a_kind_that_the_dump_lacks_is_one_finding_with_what_adds_it() -> None:
+    (found,) = plan_of([changed(KAFKA, "metadata.name", f"k{number}") for number in range(5)]).assumptions
+    assert "shop/k0, shop/k1, shop/k2, 2 more" in found.message
+    assert found.message.endswith("kubectl get kafkas.kafka.strimzi.io -A -o json adds them")
+
+
+def webhook(*rules: Document, **more: Any) -> Document:
+    hook = {"name": "a.b.c", "failurePolicy": "Fail", **({"rules": list(rules)} if rules else {}), **more}
+    document = resource("MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1", webhooks=[hook])
+    return changed(document, "metadata.namespace", ...)
+
+
+def rule(group: str, *resources: str) -> Document:
+    return {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": list(resources)}
+
+
+NAME = "MutatingWebhookConfiguration k"
+LACKING = [("MutatingWebhookConfiguration.admissionregistration.k8s.io", "list")]
+INJECTED = {"namespaceSelector": {"matchLabels": {"inject": "yes"}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "labels", "red", "is_told"),
+    [
+        pytest.param(webhook(rule("kafka.strimzi.io", "kafkas")), {}, [], False, id="custom resources"),
+        pytest.param(webhook(rule("", "secrets", "configmaps")), {}, [], False, id="what has no pods"),
+        pytest.param(webhook(), {}, [], True, id="no rules yet"),
+        pytest.param(webhook(rule("", "pods")), {}, LACKING, False, id="pods"),
+        pytest.param(webhook(rule("apps", "deployments")), {}, LACKING, False, id="workloads"),
+        pytest.param(webhook(rule("*", "*")), {}, LACKING, False, id="everything"),
+        pytest.param(webhook(rule("", "*/*")), {}, LACKING, False, id="everything of the core group"),
+        pytest.param(webhook(rule("", "pods"), **INJECTED), {}, [], False, id="pods of other namespaces"),
+        pytest.param(webhook(rule("", "pods"), **INJECTED), {"inject": "yes"}, LACKING, False, id="pods of this namespace"),
+        pytest.param(webhook(rule("", "pods"), namespaceSelector={"matchLabels": 3}), {}, LACKING, False, id="a selector that cannot be read"),
+        pytest.param(webhook(rule("", "pods"), rules="all"), {}, LACKING, False, id="rules that cannot be read"),
+        pytest.param({**webhook(), "webhooks": ["x"]}, {}, LACKING, False, id="webhooks that cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_new_webhook_counts_where_it_reaches_pods_of_the_change(
+    document: Document, labels: Document, red: list[Any], *, is_told: bool
+) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+    plan = plan_of([document, workload()], namespace)
+    assert failing(plan) == red
+    told = [each.message for each in plan.assumptions if each.subject == "admission"]
+    assert told == ([f"may change pods as they are made, which is not evaluated: {NAME}"] if is_told else [])
+
+
+def test_a_new_webhook_counts_where_the_labels_of_the_namespace_are_not_known() -> None:
+    assert failing(plan_of([webhook(rule("", "pods"), **INJECTED), workload()])) == LACKING
+
+
+def test_a_webhook_without_new_pods_counts_for_nothing() -> None:
+    assert plan_of([webhook(rule("", "pods")), workload()], served(workload())).assumptions == []
+
+
+def test_webhooks_that_are_there_are_told_once_where_pods_are_made() -> None:
+    there = stored(webhook(rule("", "pods")))
+    other = stored(changed(webhook(rule("", "pods")), "metadata.name", "other"))
+    plan = plan_of([webhook(rule("", "pods")), workload()], there, other)
+    assert [(each.subject, each.kind) for each in plan.assumptions] == [("admission", AssumptionKind.TOLD)]
+    assert plan.assumptions[0].message.endswith(f"{NAME}, MutatingWebhookConfiguration other")
+    assert plan_of([webhook(rule("", "pods"))], there, other).assumptions == []
+
+
+def test_a_webhook_that_becomes_another_counts() -> None:
+    there = stored(webhook(rule("", "pods")))
+    changed_one = webhook(rule("", "pods"), reinvocationPolicy="IfNeeded")
+    assert failing(plan_of([changed_one, workload()], there)) == [(NAME, "spec")]
