@@ -24,6 +24,14 @@ class Takes(Enum):
     NOTHING = None
 
 
+class RuleSeverity(StrEnum):
+    """What a rule counts for: an ``error`` shuts the gate, a ``warn`` is told only, ``off`` is not looked at."""
+
+    ERROR = "error"
+    WARN = "warn"
+    OFF = "off"
+
+
 class Rule(NamedTuple):
     """A row. ``name`` stays as it is from version to version.
 
@@ -32,7 +40,8 @@ class Rule(NamedTuple):
     allowed, in seconds where it is a time; ``None`` is off. An override may say something else where it
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
-    so that ``--base`` excuses none of it. ``severity`` is GitLab's: what breaks a running service blocks.
+    so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
+    ``severity`` is what it counts for where nobody says otherwise.
     """
 
     name: str
@@ -45,7 +54,8 @@ class Rule(NamedTuple):
     is_overridable: bool = True
     is_pooled: bool = False
     about_input: bool = False
-    severity: str = "blocker"
+    gitlab: str = "blocker"
+    severity: RuleSeverity = RuleSeverity.ERROR
 
     @property
     def has_limit(self) -> bool:
@@ -89,7 +99,7 @@ class RuleId(StrEnum):
         advice="Make room first, request less, or give the change a lower priority.",
         option="So many pods may be evicted in all.",
         default=None,
-        severity="major",
+        gitlab="major",
     )
     MAX_VICTIMS_PER_WORKLOAD = Rule(
         "max-victims-per-workload",
@@ -98,7 +108,7 @@ class RuleId(StrEnum):
         advice="Give the workload a budget or a higher priority, or make room for the change elsewhere.",
         option="So many pods of each workload may be evicted.",
         default=None,
-        severity="major",
+        gitlab="major",
     )
     FORBID_VICTIMS = Rule(
         "forbid-victims",
@@ -125,7 +135,7 @@ class RuleId(StrEnum):
         advice="Make room for what is displaced, or set its preemptionPolicy to Never.",
         option="So many evictions may follow from one another.",
         default=1,
-        severity="major",
+        gitlab="major",
     )
     MAX_PENDING = Rule(
         "max-pending",
@@ -168,7 +178,7 @@ class RuleId(StrEnum):
         advice="Raise the quota, request less, or let the rollout take pods away first (maxSurge: 0).",
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,
-        severity="major",
+        gitlab="major",
     )
     FORBID_LOOPS = Rule(
         "forbid-loops",
@@ -188,7 +198,7 @@ class RuleId(StrEnum):
         default=None,
         is_overridable=False,
         about_input=True,
-        severity="minor",
+        gitlab="minor",
     )
     BUDGETS_UNREADABLE = Rule(
         "budgets-unreadable",
@@ -198,7 +208,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
@@ -208,7 +218,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     FIELDS_NOT_MODELLED = Rule(
         "fields-not-modelled",
@@ -218,7 +228,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
@@ -228,5 +238,5 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )

@@ -154,7 +154,8 @@ def _range_of(numbers: Iterable[int]) -> Range:
 
 def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
     """The greater the worse."""
-    return (sum(each.failures for each in judged.results), *badness(simulation))
+    counts = (sum(each.failures for each in judged.results), sum(each.warnings for each in judged.results))
+    return (*counts, *badness(simulation))
 
 
 def _counted(cluster: ClusterSnapshot) -> ClusterSummary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -26,24 +27,35 @@ def failing(check: Check) -> list[GateFinding]:
     return [each for each in check.findings if each.standing is GateStanding.FAILS]
 
 
+def warning(check: Check) -> list[GateFinding]:
+    """The findings of rules that only warn, in their order."""
+    return [each for each in check.findings if each.standing is GateStanding.WARNS]
+
+
 def forgiven(check: Check) -> list[GateFinding]:
-    """The findings for which it is not, in their order."""
-    return [each for each in check.findings if each.standing is not GateStanding.FAILS]
+    """The findings that are excused, in their order."""
+    return [each for each in check.findings if not each.standing.counts]
 
 
 def verdict_phrase(check: Check) -> Phrase:
     """Whether the gate lets the change through, in a sentence without a full stop."""
     let_by = forgiven(check)
     rest = f"; {count(len(let_by), 'finding')} waived, accepted or not new" if let_by else ""
+    warned = list(dict.fromkeys(str(each.rule) for each in warning(check)))
+    rest = (f"; {count(len(warned), 'rule')} warned of: {_some(warned)}" if warned else "") + rest
     if check.passed:
-        return (f"the change keeps all rules{rest}" if not let_by else f"nothing blocks the change{rest}",)
+        return (f"the change keeps all rules{rest}" if not rest else f"nothing blocks the change{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
         return (f"the change does not pass{rest}",)
-    more = f" and {len(broken) - _RULES_NAMED:,} more" if len(broken) > _RULES_NAMED else ""
     often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
     often = f" {often}" if often else ""
-    return (f"{count(len(broken), 'rule')} not kept{often}: {', '.join(broken[:_RULES_NAMED])}{more}{rest}",)
+    return (f"{count(len(broken), 'rule')} not kept{often}: {_some(broken)}{rest}",)
+
+
+def _some(rules: Sequence[str]) -> str:
+    more = f" and {len(rules) - _RULES_NAMED:,} more" if len(rules) > _RULES_NAMED else ""
+    return f"{', '.join(rules[:_RULES_NAMED])}{more}"
 
 
 def tally(check: Check) -> list[str]:

@@ -15,7 +15,7 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 
 def render(check: Check, _options: RenderOptions) -> str:
-    """All findings in their order; those that do not shut the gate are of severity ``info``."""
+    """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
     seen: set[str] = set()
     issues = []
     for finding in check.findings:
@@ -33,12 +33,12 @@ def _issue(finding: GateFinding, fingerprint: str, check: Check) -> dict[str, An
     stream = place_of(finding).stream_text
     standing = plain(standing_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
-    is_failure = finding.standing is GateStanding.FAILS
+    severities = {GateStanding.FAILS: finding.rule.row.gitlab, GateStanding.WARNS: "minor"}
     return {
         "description": description,
         "check_name": str(finding.rule),
         "fingerprint": fingerprint,
-        "severity": finding.rule.row.severity if is_failure else "info",
+        "severity": severities.get(finding.standing, "info"),
         # Both are asked for, so there is always something.
         "location": {"path": printable(place.path or stream or "manifest"), "lines": {"begin": max(place.line, 1)}},
     }

@@ -20,6 +20,7 @@ from kpreempt.report.check.facts import (
     stranded_phrase,
     tally,
     verdict_phrase,
+    warning,
 )
 from kpreempt.report.check.words import finding_phrase, standing_phrase
 from kpreempt.report.durations import format_duration
@@ -49,6 +50,8 @@ def render(check: Check, _options: RenderOptions) -> str:
     figures = escaped(", ".join(tally(check)))
     blocks = [f"### kpreempt check: {word}", f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
     blocks += _listed(map(_finding, failing(check)), _ROOM_OF_FINDINGS)
+    if warned := [_finding(each) for each in warning(check)]:
+        blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]
     if let_by := [f"{_finding(each)} ({_phrase(standing_phrase(each))})" for each in forgiven(check)]:
         blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
     blocks += _changes(check)
@@ -93,7 +96,9 @@ def _standing(result: RuleResult) -> str:
         for number, words in ((result.waived, "waived"), (result.accepted, "accepted"), (result.not_new, "not new"))
         if number
     ]
-    first = f"**{count(result.failures, 'finding')}**" if result.failures else "" if forgiven_in_words else "holds"
+    first = f"**{count(result.failures, 'finding')}**" if result.failures else count(result.warnings, "warning")
+    if not result.failures and not result.warnings:
+        first = "" if forgiven_in_words else "holds"
     return ", ".join(filter(None, [first, *forgiven_in_words]))
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kpreempt import __version__
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.check.facts import nearest_place, place_of, tally
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
@@ -22,10 +22,11 @@ _FINGERPRINT = "kpreempt/v1"
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
+_LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 
 def render(check: Check, _options: RenderOptions) -> str:
-    """One run; a finding that does not shut the gate is a note with a suppression that says why."""
+    """One run; a finding that is excused is a note with a suppression that says why."""
     run = {
         "tool": {
             "driver": {
@@ -62,7 +63,7 @@ def _rule(rule: RuleId) -> dict[str, Any]:
         "shortDescription": {"text": f"{row.promise[0].upper()}{row.promise[1:]}."},
         "fullDescription": {"text": row.meaning},
         "help": {"text": row.advice},
-        "defaultConfiguration": {"level": "error"},
+        "defaultConfiguration": {"level": "warning" if row.severity is RuleSeverity.WARN else "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
     }
 
@@ -74,18 +75,17 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
 
 
 def _result(finding: GateFinding, check: Check) -> dict[str, Any]:
-    is_failure = finding.standing is GateStanding.FAILS
     stream = place_of(finding).stream_text
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": list(RuleId).index(finding.rule),
-        "level": "error" if is_failure else "note",
+        "level": _LEVELS.get(finding.standing, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
         "locations": [_location(finding, check)],
     }
     if finding.fingerprint:
         result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
-    if not is_failure:
+    if not finding.standing.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
         result["suppressions"] = [{"kind": kind, "justification": why}]

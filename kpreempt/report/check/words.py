@@ -66,7 +66,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
 
 
 def standing_phrase(finding: GateFinding) -> Phrase:
-    """Why a finding does not shut the gate, or an empty phrase where it does."""
+    """Why a finding is excused, or an empty phrase where it is not."""
     words = {
         GateStanding.WAIVED: "waived",
         GateStanding.ACCEPTED: "accepted",

@@ -270,6 +270,13 @@ def test_the_exit_code_says_whether_the_gate_is_open(ask: Ask, tmp_path: Path) -
     assert run.stdout.startswith("PASS  the change keeps all rules.\n")
 
 
+def test_the_exit_code_follows_errors_alone(ask: Ask) -> None:
+    told = ask("--report-only", "--max-victims", "0", "-o", "json")
+    assert told.returncode == 0
+    assert {standing for _, _, standing in findings(told)} == {"Warns"}
+    assert ask("--max-victims", "0", "--severity", "max-victims=warn").returncode == 1
+
+
 @pytest.mark.parametrize("output", FORMATS)
 def test_a_file_whose_name_is_no_text_is_told_of_in_every_format(ask: Ask, tmp_path: Path, output: str) -> None:
     name = os.fsdecode(b"we\xffb.json")

@@ -14,7 +14,7 @@ from kpreempt.analysis.check.gate.excuses import (
     waiver_of_option,
     waivers_of_object,
 )
-from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named
+from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
 
 __all__ = [
     "WAIVE",
@@ -36,6 +36,7 @@ __all__ = [
     "passes",
     "read_baseline",
     "rule_named",
+    "severity_named",
     "together",
     "waiver_of_option",
     "waivers_of_object",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
+from kpreempt.gate_rules import RuleSeverity
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
@@ -31,6 +32,7 @@ from tests.unit.analysis.gate.simulations import (
 )
 
 BUDGET = "shop/db"
+PDB = RuleId.MAX_PDB_VIOLATIONS
 DB, CACHE = "StatefulSet shop/db", "Deployment shop/cache"
 CHAIN = (
     victim("shop/cache-1-a", CACHE, becomes="shop/cache-1-new-3"),
@@ -438,3 +440,36 @@ def test_a_chain_of_ten_thousand_evictions_is_followed() -> None:
     first = victim("shop/p-1", "Pod shop/p-1", becomes="shop/r-1")
     _, (finding,) = put(simulation(first, *chain))
     assert (finding.amount, len(finding.chain), finding.change) == (10_000, 10_001, API.object)
+
+
+@pytest.mark.parametrize(
+    ("rules", "standings", "is_open"),
+    [
+        pytest.param({}, ["Fails"], False, id="an error shuts the gate"),
+        pytest.param({"severities": {PDB: RuleSeverity.WARN}}, ["Warns"], True, id="a warning is told only"),
+        pytest.param({"severities": {PDB: RuleSeverity.OFF}}, [], True, id="what is off is not looked at"),
+        pytest.param({"report_only": True}, ["Warns"], True, id="with report only everything warns"),
+        pytest.param(
+            {
+                "severities": {PDB: RuleSeverity.OFF},
+                "overrides": [Override(namespace="shop", limits={PDB: 0})],
+                "report_only": True,
+            },
+            [],
+            True,
+            id="what is off is off in overrides, too",
+        ),
+    ],
+)
+def test_what_a_rule_counts_for(rules: dict[str, object], standings: list[str], is_open: bool) -> None:
+    results, findings = put(simulation(*TWO_OF_DB), **rules)
+    assert ([str(each.standing) for each in findings], passes(results)) == (standings, is_open)
+
+
+def test_a_warning_does_not_hide_what_fails_beside_it() -> None:
+    results, findings = put(simulation(*TWO_OF_DB), {RuleId.MAX_VICTIMS: 0}, severities={PDB: RuleSeverity.WARN})
+    assert [(str(each.rule), str(each.standing)) for each in findings] == [
+        ("max-pdb-violations", "Warns"),
+        ("max-victims", "Fails"),
+    ]
+    assert not passes(results)
