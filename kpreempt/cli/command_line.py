@@ -84,6 +84,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
     ),
+    "rules": ("rules", "rules lost-pods"),
     "budgets": (
         "budgets --snapshot fixtures/budgets/cluster.yaml",
         "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",

@@ -13,6 +13,7 @@ from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import shortened
+from kpreempt.report.rules.text import rule_page
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
@@ -62,7 +63,7 @@ def _rule(rule: RuleId) -> dict[str, Any]:
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": f"{row.promise[0].upper()}{row.promise[1:]}."},
         "fullDescription": {"text": row.meaning},
-        "help": {"text": row.advice},
+        "help": {"text": row.advice, "markdown": rule_page(rule, is_alone=True)},
         "defaultConfiguration": {"level": "warning" if row.severity is RuleSeverity.WARN else "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
     }
