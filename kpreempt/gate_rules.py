@@ -188,6 +188,62 @@ class RuleId(StrEnum):
         option="The cluster must settle.",
         takes=Takes.SWITCH,
     )
+    MIN_READY = Rule(
+        "min-ready",
+        promise="workloads stay ready",
+        meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
+        " at some moment of the rollout; those that are scaled to zero or deleted are meant to be so.",
+        advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
+        " protect the pods by a budget or a priority.",
+        option="The share of ready pods, in percent, to which or below which no workload may fall.",
+    )
+    APPLY_REFUSED = Rule(
+        "apply-refused",
+        promise="the API server takes the change",
+        meaning="Objects of the change that the API server refuses, because a field differs that cannot be changed,"
+        " such as a selector.",
+        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go.",
+        option="The API server must take every object.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        about_input=True,
+    )
+    REMOVED_API = Rule(
+        "removed-api",
+        promise="the next version serves all APIs",
+        meaning="Objects of the change of an API version that the cluster's version, or the next minor version, does"
+        " not serve.",
+        advice="Write the object in the API version that takes its place; kubectl convert does it.",
+        option="The next minor version must serve the API of every object.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        about_input=True,
+        gitlab="major",
+    )
+    BLOCKED_DRAINS = Rule(
+        "blocked-drains",
+        promise="nodes can be drained",
+        meaning="PodDisruptionBudgets of the change that can never allow a disruption, so that no node with one of"
+        " their pods can be drained.",
+        advice="Let the budget allow one disruption (maxUnavailable: 1), or run one pod more.",
+        option="Budgets of the change must be able to allow a disruption.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+    )
+    ROLLOUT_STUCK = Rule(
+        "rollout-stuck",
+        promise="rollouts replace all pods",
+        meaning="Changed workloads that keep pods of the old template, with the cause: a partition, OnDelete, a pause,"
+        " or new pods that must not be on a node with old ones.",
+        advice="Set the partition to 0, delete the old pods, or let one go before the new one comes (maxSurge: 0,"
+        " maxUnavailable: 1).",
+        option="No changed workload may keep old pods.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+        severity=RuleSeverity.WARN,
+    )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
         promise="the snapshot is recent",

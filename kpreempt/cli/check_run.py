@@ -85,6 +85,10 @@ def run_check(request: CheckRequest) -> int:
             worst_of=request.max_plays if request.worst_case else 0,
             assumptions=[*configured.assumptions, *loaded.assumptions],
             is_live=live is not None,
+            apis={
+                describe(each.document): str(each.document["apiVersion"])
+                for each in prepared(documents, namespace).documents
+            },
         ),
         configured.scheduler,
         decode,

@@ -34,7 +34,8 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Gate and exit code": (
         *("--config", "--max-pdb-violations", "--max-victims", "--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
-        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--max-snapshot-age"),
+        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
+        *("--apply-refused", "--removed-api", "--blocked-drains", "--rollout-stuck", "--max-snapshot-age"),
         *("--severity", "--report-only", "--waive", "--baseline"),
         *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
     ),

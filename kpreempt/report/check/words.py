@@ -173,6 +173,15 @@ def _refused(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the change"), pods, *_detail(finding, "; "))
 
 
+def _not_ready(finding: GateFinding) -> Phrase:
+    return (*_subject(finding, "a workload"), " falls to", *_detail(finding, " "), f" (limit {finding.limit:,} %)")
+
+
+def _about(words: str) -> Callable[[GateFinding], Phrase]:
+    """A sentence about an object, with what is said about it."""
+    return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
+
+
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
 
@@ -209,6 +218,11 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_DELETIONS: _deletion,
     RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
+    RuleId.MIN_READY: _not_ready,
+    RuleId.APPLY_REFUSED: _about("cannot be applied"),
+    RuleId.REMOVED_API: _about("is of an API version that goes"),
+    RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
     RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),

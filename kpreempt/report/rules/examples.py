@@ -51,6 +51,46 @@ spec:
     return text + "".join(f"      {line}\n" for line in more.splitlines())
 
 
+def _web(*, label: str = "app: web", strategy: str = "{rollingUpdate: {maxSurge: 0}}", paused: str = "false") -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+spec:
+  replicas: 2
+  paused: {paused}
+  strategy: {strategy}
+  selector:
+    matchLabels: {{{label}}}
+  template:
+    metadata:
+      labels: {{app: web, tier: web}}
+    spec:
+      containers:
+      - name: web
+        image: registry.example/web:2
+        resources:
+          requests: {{cpu: 1500m}}
+      nodeSelector: {{zone: a}}
+"""
+
+
+def _budget(least: str, *, api: str = "policy/v1") -> str:
+    return f"""\
+apiVersion: {api}
+kind: PodDisruptionBudget
+metadata:
+  name: web-pods
+  namespace: shop
+spec:
+  minAvailable: {least}
+  selector:
+    matchLabels: {{app: web}}
+"""
+
+
 _PREEMPTS = _workload("1500m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FITS = _workload("100m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FULL = "The nodes of zone a are full of `Deployment shop/web`, whose priority is lower"
@@ -103,6 +143,31 @@ EXAMPLES: dict[RuleId, Example] = {
         "kpreempt check -f both-on-one-node.yaml\n",
         "kpreempt check -f each-on-its-own-node.yaml\n",
         language=_SHELL,
+    ),
+    RuleId.MIN_READY: Example(
+        "`Deployment shop/web` has two ready pods. With Recreate both go before the first new one comes.",
+        _web(strategy="{type: Recreate}"),
+        _web(),
+    ),
+    RuleId.APPLY_REFUSED: Example(
+        "`Deployment shop/web` runs, and the selector of a Deployment cannot be changed.",
+        _web(label="tier: web"),
+        _web(),
+    ),
+    RuleId.REMOVED_API: Example(
+        "The cluster runs 1.36.",
+        _budget("1", api="policy/v1beta1"),
+        _budget("1"),
+    ),
+    RuleId.BLOCKED_DRAINS: Example(
+        "`Deployment shop/web` has two pods, and the budget wants both.",
+        _budget("2"),
+        _budget("1"),
+    ),
+    RuleId.ROLLOUT_STUCK: Example(
+        "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",
+        _web(paused="true"),
+        _web(),
     ),
     RuleId.MAX_SNAPSHOT_AGE: Example(
         "The dump was taken yesterday.",

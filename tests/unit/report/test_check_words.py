@@ -80,6 +80,26 @@ FINDINGS = {
         "in 1 of 2 runs (10% likely): Deployment batch/worker never settles",
     ),
     "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker never settles"),
+    "a workload without ready pods": (
+        finding(RuleId.MIN_READY, WORKLOAD, amount=3, detail="0 of 3 ready"),
+        "Deployment batch/worker falls to 0 of 3 ready (limit 0 %)",
+    ),
+    "an apply that is refused": (
+        finding(RuleId.APPLY_REFUSED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
+        "Deployment batch/worker cannot be applied: spec.selector: cannot be changed in the API",
+    ),
+    "an API that goes": (
+        finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
+        "CronJob shop/c is of an API version that goes: batch/v1beta1, which is not served from 1.25 on",
+    ),
+    "a budget that blocks drains": (
+        finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
+        "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
+    ),
+    "a rollout that leaves old pods": (
+        finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
+        "Deployment batch/worker keeps old pods: it is paused",
+    ),
     "an old snapshot": (
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
         "the snapshot is 120m old (limit 5m)",

@@ -1,6 +1,6 @@
 """The gate of a check: limits, what breaks them, and what lets it pass all the same."""
 
-from kpreempt.analysis.check.gate.case import Facts, PodFacts
+from kpreempt.analysis.check.gate.case import Facts, Objection, PodFacts
 from kpreempt.analysis.check.gate.evaluate import Judged, evaluate, least, measured, passes, together
 from kpreempt.analysis.check.gate.excuses import (
     WAIVE,
@@ -26,6 +26,7 @@ __all__ = [
     "ForbiddenVictims",
     "GateRules",
     "Judged",
+    "Objection",
     "Override",
     "PodFacts",
     "Waiver",
