@@ -192,7 +192,8 @@ class RuleId(StrEnum):
         "min-ready",
         promise="workloads stay ready",
         meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
-        " at some moment of the rollout; those that are scaled to zero or deleted are meant to be so.",
+        " at some moment of the rollout; those that are scaled to zero or deleted are meant to be so."
+        " DaemonSets do not count, whose pods leave a gap on their node however they are replaced.",
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods by a budget or a priority.",
         option="The share of ready pods, in percent, to which or below which no workload may fall.",

@@ -41,7 +41,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "Output": (
         *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
-        *("--interval", "--to", "--redact", "--redact-map", "--quiet", "--jobs", "--profile-json"),
+        *("--interval", "--to", "--redact", "--redact-map", "--stream-name", "--quiet", "--jobs", "--profile-json"),
     ),
     "Scheduler": (
         *(

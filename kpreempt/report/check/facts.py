@@ -206,14 +206,17 @@ def place_of(record: Change | GateFinding) -> Place:
     return Place(_plain_path(record.source), line)
 
 
-def nearest_place(finding: GateFinding, check: Check) -> Place:
+def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:
     """The finding's place; where it has none, that of the object that brings it about, or of the first of the change.
 
-    For systems that show nothing, or refuse all, where a finding has no file.
+    Of a stream that does not say what it is made from, and where nothing has a file, ``stream_name`` stands for it. For
+    systems that show nothing, or refuse all, where a finding has no file.
     """
     changes = sorted(check.changes, key=lambda change: change.object != finding.change)
-    places = [place_of(finding), *map(place_of, changes)]
-    return next((place for place in places if place.path), Place())
+    own = place_of(finding)
+    others = [] if own.stream else map(place_of, changes)
+    as_file = Place(_plain_path(stream_name), own.stream_line)
+    return next((place for place in (own, *others) if place.path), as_file)
 
 
 def _plain_path(path: str) -> str:

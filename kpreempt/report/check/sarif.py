@@ -26,7 +26,7 @@ _LONGEST_NAME = 400
 _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 
-def render(check: Check, _options: RenderOptions) -> str:
+def render(check: Check, options: RenderOptions) -> str:
     """One run; a finding that is excused is a note with a suppression that says why."""
     run = {
         "tool": {
@@ -43,7 +43,7 @@ def render(check: Check, _options: RenderOptions) -> str:
                 "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
             }
         ],
-        "results": [_result(finding, check) for finding in check.findings],
+        "results": [_result(finding, check, options.stream_name) for finding in check.findings],
         "properties": {
             "passed": check.passed,
             "algorithm": printable(check.algorithm),
@@ -75,14 +75,14 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
     return {"level": "note", "message": {"text": _shown(text)}}
 
 
-def _result(finding: GateFinding, check: Check) -> dict[str, Any]:
+def _result(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
     stream = place_of(finding).stream_text
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": list(RuleId).index(finding.rule),
         "level": _LEVELS.get(finding.standing, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
-        "locations": [_location(finding, check)],
+        "locations": [_location(finding, check, stream_name)],
     }
     if finding.fingerprint:
         result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
@@ -100,17 +100,16 @@ def _is_waived_in_source(finding: GateFinding) -> bool:
     return finding.standing is GateStanding.WAIVED and finding.by in places
 
 
-def _location(finding: GateFinding, check: Check) -> dict[str, Any]:
-    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one if any."""
+def _location(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
+    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one."""
     location: dict[str, Any] = {}
-    place = nearest_place(finding, check)
-    if place.path:
-        location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
-        if place.line:
-            location["physicalLocation"]["region"] = {"startLine": place.line}
+    place, own = nearest_place(finding, check, stream_name), place_of(finding)
+    location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
+    if place.line:
+        location["physicalLocation"]["region"] = {"startLine": place.line}
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
-    if place.path and not place_of(finding).path:
+    if not own.path and not own.stream:
         location["message"] = {"text": "A file of the change; what this is about has none of its own."}
     return location
 

@@ -132,7 +132,7 @@ def test_no_two_have_one_fingerprint_and_each_keeps_its_own() -> None:
 def test_a_finding_without_a_file_is_at_one_of_the_change() -> None:
     check = replaced(failed(), findings=[finding(RuleId.MAX_VICTIMS)])
     assert issues(check)[0]["location"] == {"path": "deploy/api v2.yaml", "lines": {"begin": 12}}
-    assert issues(replaced(check, changes=[]))[0]["location"] == {"path": "manifest", "lines": {"begin": 1}}
+    assert issues(replaced(check, changes=[]))[0]["location"] == {"path": "kpreempt-input.yaml", "lines": {"begin": 1}}
 
 
 @pytest.mark.parametrize("format_name", CHECK_FORMATS)

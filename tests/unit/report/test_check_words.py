@@ -227,10 +227,10 @@ def test_a_place_is_told_and_referred_to(fields: dict[str, object], text: str, u
 
 def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
     check = replaced(failed(), changes=[Change(object="A", kind=ChangeKind.CREATED), API, WORKER])
-    assert nearest_place(finding(RuleId.MAX_VICTIMS), check).path == "deploy/api v2.yaml"
+    assert nearest_place(finding(RuleId.MAX_VICTIMS), check, "-.yaml").path == "deploy/api v2.yaml"
     of_worker = finding(RuleId.MAX_VICTIMS, change="Deployment batch/worker")
-    assert nearest_place(of_worker, check).path == "chart/templates/worker.yaml"
-    assert nearest_place(of_worker, replaced(check, changes=[])).path == ""
+    assert nearest_place(of_worker, check, "-.yaml").path == "chart/templates/worker.yaml"
+    assert nearest_place(of_worker, replaced(check, changes=[]), "-.yaml").path == "-.yaml"
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:

@@ -14,6 +14,8 @@ from kpreempt.verdict.unread import LIST
 
 # What asks for pods that were not there before.
 _ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
+# Pods of these end, or leave their node without one while they are replaced, however it is done.
+_ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
 # From so many pods on, some can stay ready while others are replaced.
 _MANY = 2
 _BUDGETS = "PodDisruptionBudget"
@@ -164,7 +166,7 @@ def _least_ready(case: Case) -> Iterator[Measure]:
     }
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     for each in case.simulation.workloads:
-        if each.ready_before < _MANY or not each.wanted_after or each.workload.startswith("Job "):
+        if each.ready_before < _MANY or not each.wanted_after or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)

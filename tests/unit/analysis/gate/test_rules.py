@@ -494,6 +494,7 @@ def ready(before: int, least: int, wanted: int | None, workload: str = API.objec
         pytest.param(ready(3, 0, 0), 0, False, id="scaled to none"),
         pytest.param(ready(3, 0, None), 0, False, id="deleted"),
         pytest.param(ready(3, 0, 3, "Job shop/once"), 0, False, id="the pods of a Job end"),
+        pytest.param(ready(9, 0, 9, "DaemonSet shop/agent"), 0, False, id="every node has a gap"),
         pytest.param(ready(3, 0, 3), None, False, id="switched off"),
     ],
 )
