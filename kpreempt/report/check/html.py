@@ -7,7 +7,7 @@ from functools import partial
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.html_tables import changes, node_maps, outcomes
-from kpreempt.report.check.words import finding_text
+from kpreempt.report.check.words import finding_text, waive_option
 from kpreempt.report.durations import format_time
 from kpreempt.report.html.markup import (
     Html,
@@ -120,10 +120,10 @@ def _facts(check: Check) -> str:
 
 
 def rules(check: Check) -> Html:
-    """The table of rules, and the findings of each that is broken: first those that shut the gate."""
+    """The findings, first those that shut the gate, and the table of rules."""
     columns = ("Rule", "Result", "Measured", "Allowed")
     overview = table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
-    return overview + _findings(check)
+    return _findings(check) + overview
 
 
 def _row(rule: RuleResult) -> list[str]:
@@ -181,6 +181,9 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
         facts.append(("from", text(f"{clock(finding.since)} on")))
     if finding.pods:
         facts.append(("pods", names(finding.pods, limit=_PODS_SHOWN)))
+    if finding.standing.counts:
+        facts.append(("what helps", text(finding.rule.row.advice)))
+        facts.append(("to waive it", tag("code", tag("bdi", waive_option(finding)))))
     if finding.reason or finding.by:
         by = join([" (", name(finding.by), ")"]) if finding.by else Html("")
         facts.append((f"{word} because", join([finding.reason, by])))

@@ -17,7 +17,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
-from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
+from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
@@ -103,6 +103,8 @@ def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> No
     if place or by:
         where = Span(place, "dim") if place else Span("not in a file", "dim")
         page.paragraph(*by, where, indent=_BODY, hanging=_INDENT)
+    if options.verbose:
+        page.paragraph(Span("to waive it: ", "dim"), Span(waive_option(finding)), indent=_BODY, hanging=_INDENT)
 
 
 def _add_forgiven(page: Page, check: Check, options: RenderOptions) -> None:

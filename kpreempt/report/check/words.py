@@ -7,6 +7,7 @@ set names apart and keep them from being read as markup.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
@@ -79,6 +80,11 @@ def standing_phrase(finding: GateFinding) -> Phrase:
     until: Phrase = (" until ", name(finding.expires)) if finding.expires else ()
     why: Phrase = (": ", message(finding.reason)) if finding.reason else ()
     return (words, *by, *until, *why)
+
+
+def waive_option(finding: GateFinding) -> str:
+    """The option that waives the finding, quoted for a shell: ``--waive 'max-pending=Deployment shop/api'``."""
+    return f"--waive {quote(f'{finding.rule}={finding.subject}')}"
 
 
 def rule_phrase(result: RuleResult) -> Phrase:

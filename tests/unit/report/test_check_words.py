@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 
 from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.report.answers import render_answer
 from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
-from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
+from kpreempt.report.check.words import (
+    chain_phrase,
+    finding_phrase,
+    finding_text,
+    rule_phrase,
+    standing_phrase,
+    waive_option,
+)
 from kpreempt.report.layout import Span, plain
+from kpreempt.report.options import RenderOptions
 from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
 from kpreempt.verdict.simulation import SimulationStep, StepKind
@@ -130,6 +141,19 @@ FINDINGS = {
 @pytest.mark.parametrize(("about", "sentence"), FINDINGS.values(), ids=FINDINGS.keys())
 def test_a_finding_is_one_sentence(about: GateFinding, sentence: str) -> None:
     assert finding_text(about) == sentence
+
+
+def test_the_waiver_of_a_finding_can_be_pasted_into_a_shell() -> None:
+    assert waive_option(finding(RuleId.MAX_PENDING, WORKLOAD)) == f"--waive 'max-pending={WORKLOAD}'"
+    assert waive_option(finding(RuleId.MAX_PENDING, "a'b")) == "--waive 'max-pending=a'\"'\"'b'"
+
+
+def test_what_helps_and_the_waiver_stand_beside_a_finding() -> None:
+    check = replaced(failed(), findings=[finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1)])
+    for form in ("markdown", "html"):
+        shown = unescape(render_answer(check, form, RenderOptions()))
+        assert "Give these workloads one priority" in shown
+        assert f"--waive 'forbid-loops={WORKLOAD}'" in shown
 
 
 def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
