@@ -24,6 +24,14 @@ class Takes(Enum):
     NOTHING = None
 
 
+class RuleSeverity(StrEnum):
+    """What a rule counts for: an ``error`` shuts the gate, a ``warn`` is told only, ``off`` is not looked at."""
+
+    ERROR = "error"
+    WARN = "warn"
+    OFF = "off"
+
+
 class Rule(NamedTuple):
     """A row. ``name`` stays as it is from version to version.
 
@@ -32,7 +40,8 @@ class Rule(NamedTuple):
     allowed, in seconds where it is a time; ``None`` is off. An override may say something else where it
     ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
     over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
-    so that ``--base`` excuses none of it. ``severity`` is GitLab's: what breaks a running service blocks.
+    so that ``--base`` excuses none of it. ``gitlab`` is GitLab's severity: what breaks a running service blocks.
+    ``severity`` is what it counts for where nobody says otherwise.
     """
 
     name: str
@@ -45,7 +54,8 @@ class Rule(NamedTuple):
     is_overridable: bool = True
     is_pooled: bool = False
     about_input: bool = False
-    severity: str = "blocker"
+    gitlab: str = "blocker"
+    severity: RuleSeverity = RuleSeverity.ERROR
 
     @property
     def has_limit(self) -> bool:
@@ -89,7 +99,7 @@ class RuleId(StrEnum):
         advice="Make room first, request less, or give the change a lower priority.",
         option="So many pods may be evicted in all.",
         default=None,
-        severity="major",
+        gitlab="major",
     )
     MAX_VICTIMS_PER_WORKLOAD = Rule(
         "max-victims-per-workload",
@@ -98,7 +108,7 @@ class RuleId(StrEnum):
         advice="Give the workload a budget or a higher priority, or make room for the change elsewhere.",
         option="So many pods of each workload may be evicted.",
         default=None,
-        severity="major",
+        gitlab="major",
     )
     FORBID_VICTIMS = Rule(
         "forbid-victims",
@@ -125,7 +135,7 @@ class RuleId(StrEnum):
         advice="Make room for what is displaced, or set its preemptionPolicy to Never.",
         option="So many evictions may follow from one another.",
         default=1,
-        severity="major",
+        gitlab="major",
     )
     MAX_PENDING = Rule(
         "max-pending",
@@ -168,7 +178,7 @@ class RuleId(StrEnum):
         advice="Raise the quota, request less, or let the rollout take pods away first (maxSurge: 0).",
         option="So many pods may a ResourceQuota refuse.",
         is_pooled=True,
-        severity="major",
+        gitlab="major",
     )
     FORBID_LOOPS = Rule(
         "forbid-loops",
@@ -177,6 +187,63 @@ class RuleId(StrEnum):
         advice="Give these workloads one priority, or make room for both.",
         option="The cluster must settle.",
         takes=Takes.SWITCH,
+    )
+    MIN_READY = Rule(
+        "min-ready",
+        promise="workloads stay ready",
+        meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
+        " at some moment of the rollout; those that are scaled to zero or deleted are meant to be so."
+        " DaemonSets do not count, whose pods leave a gap on their node however they are replaced.",
+        advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
+        " protect the pods by a budget or a priority.",
+        option="The share of ready pods, in percent, to which or below which no workload may fall.",
+    )
+    APPLY_REFUSED = Rule(
+        "apply-refused",
+        promise="the API server takes the change",
+        meaning="Objects of the change that the API server refuses, because a field differs that cannot be changed,"
+        " such as a selector.",
+        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go.",
+        option="The API server must take every object.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        about_input=True,
+    )
+    REMOVED_API = Rule(
+        "removed-api",
+        promise="the next version serves all APIs",
+        meaning="Objects of the change of an API version that the cluster's version, or the next minor version, does"
+        " not serve.",
+        advice="Write the object in the API version that takes its place; kubectl convert does it.",
+        option="The next minor version must serve the API of every object.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        about_input=True,
+        gitlab="major",
+    )
+    BLOCKED_DRAINS = Rule(
+        "blocked-drains",
+        promise="nodes can be drained",
+        meaning="PodDisruptionBudgets of the change that can never allow a disruption, so that no node with one of"
+        " their pods can be drained.",
+        advice="Let the budget allow one disruption (maxUnavailable: 1), or run one pod more.",
+        option="Budgets of the change must be able to allow a disruption.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+    )
+    ROLLOUT_STUCK = Rule(
+        "rollout-stuck",
+        promise="rollouts replace all pods",
+        meaning="Changed workloads that keep pods of the old template, with the cause: a partition, OnDelete, a pause,"
+        " or new pods that must not be on a node with old ones.",
+        advice="Set the partition to 0, delete the old pods, or let one go before the new one comes (maxSurge: 0,"
+        " maxUnavailable: 1).",
+        option="No changed workload may keep old pods.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+        severity=RuleSeverity.WARN,
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
@@ -188,7 +255,7 @@ class RuleId(StrEnum):
         default=None,
         is_overridable=False,
         about_input=True,
-        severity="minor",
+        gitlab="minor",
     )
     BUDGETS_UNREADABLE = Rule(
         "budgets-unreadable",
@@ -198,7 +265,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     OBJECTS_SET_ASIDE = Rule(
         "objects-set-aside",
@@ -208,7 +275,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     FIELDS_NOT_MODELLED = Rule(
         "fields-not-modelled",
@@ -218,7 +285,7 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )
     OUTCOME_UNCERTAIN = Rule(
         "outcome-uncertain",
@@ -228,5 +295,5 @@ class RuleId(StrEnum):
         takes=Takes.NOTHING,
         is_overridable=False,
         about_input=True,
-        severity="major",
+        gitlab="major",
     )

@@ -2,7 +2,7 @@
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/, help included, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
-completions, the table of rules in docs/gate.md, and the JSON Schema of a verdict.
+completions, the table of rules in docs/gate.md, a page for each in docs/rules/, and the JSON Schema of a verdict.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.rules.text import rule_page
 from kpreempt.report.schema import verdict_schema
 from tests.algorithm_answers import with_answers
 from tests.parity import fidelity
@@ -30,12 +31,15 @@ ROOT = Path(__file__).parent.parent
 # What users read.
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
+INDEX = ROOT / "docs" / "README.md"
+RULE_PAGES = ROOT / "docs" / "rules"
 GATE = ROOT / "docs" / "gate.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the block of code after it that shows the command and what it prints.
 EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
 # The head of the table of rules, and its rows.
+_RULE_LINKS = re.compile(r"(?m)^(- Each rule, with an example: ).*$")
 _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
@@ -71,8 +75,14 @@ def with_examples(text: str) -> str:
 
 def with_rules(text: str) -> str:
     """docs/gate.md with a row for each rule."""
-    rows = "".join(f"| `{rule}` | {rule.row.default_text} | {rule.row.meaning} |\n" for rule in RuleId)
+    rows = "".join(
+        f"| [`{rule}`](rules/{rule}.md) | {rule.row.default_text} | {rule.row.meaning} |\n" for rule in RuleId
+    )
     return _RULES.sub(lambda match: f"{match[1]}{rows}", text)
+
+
+def _link(rule: RuleId) -> str:
+    return f"[{rule}](rules/{rule}.md)"
 
 
 def wanted() -> dict[Path, str]:
@@ -82,6 +92,8 @@ def wanted() -> dict[Path, str]:
     files |= {path: with_examples(path.read_text(encoding="utf-8")) for path in PAGES}
     files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
     files[GATE] = with_rules(files[GATE])
+    files[INDEX] = _RULE_LINKS.sub(lambda match: match[1] + ", ".join(map(_link, RuleId)), files[INDEX])
+    files |= {RULE_PAGES / f"{rule}.md": rule_page(rule) for rule in RuleId}
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
     files[fidelity.DOCUMENT] = fidelity.with_scores(files[fidelity.DOCUMENT], scores)
     files[VERSIONS] = versions_document()

@@ -20,6 +20,7 @@ from kpreempt.cli.options import with_options
 from kpreempt.cli.pending import pending
 from kpreempt.cli.plugins import plugins
 from kpreempt.cli.queue import queue
+from kpreempt.cli.rules import rules
 from kpreempt.cli.snapshot import snapshot
 from kpreempt.cli.volcano import volcano
 from kpreempt.cli.who_preempted import who_preempted
@@ -42,6 +43,7 @@ for _command in (
     who_preempted,
     at_risk,
     check,
+    rules,
     budgets,
     volcano,
     batch,

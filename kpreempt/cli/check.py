@@ -57,6 +57,14 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
     max_plays: Annotated[
         int, Option(metavar="N", min=1, help="With --worst-case: at most so many; more leave it uncertain.")
     ] = 100
+    stream_name: Annotated[
+        str,
+        Option(
+            "--stream-name",
+            metavar="FILE",
+            help="The file that SARIF and GitLab name for a stream without # Source: comments.",
+        ),
+    ] = "kpreempt-input.yaml"
     gate: Gate
     outputs: Annotated[
         list[str],

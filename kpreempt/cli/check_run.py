@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import VOLCANO
@@ -91,6 +92,10 @@ def run_check(request: CheckRequest) -> int:
             worst_of=request.max_plays if request.worst_case else 0,
             assumptions=[*configured.assumptions, *loaded.assumptions],
             is_live=live is not None,
+            apis={
+                describe(each.document): str(each.document["apiVersion"])
+                for each in prepared(documents, namespace).documents
+            },
         ),
         configured.scheduler,
         decode,
@@ -112,10 +117,21 @@ def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
     Raises ``InputError`` for what cannot be read, and where a path has no objects.
     """
     return [
-        ManifestDocument(each.document, each.source, each.line, each.origin)
+        ManifestDocument(each.document, _from_here(each.source), each.line, each.origin)
         for path in paths
         for each in manifest_objects(path)
     ]
+
+
+def _from_here(source: str) -> str:
+    """An absolute path below the current folder as seen from there, as systems match it with a repository's files."""
+    if not Path(source).is_absolute():
+        return source
+    try:
+        here = Path.cwd()
+    except OSError:
+        return source
+    return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
 
 
 def _refuse_contradictions(request: CheckRequest) -> None:

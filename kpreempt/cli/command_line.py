@@ -34,12 +34,14 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Gate and exit code": (
         *("--config", "--max-pdb-violations", "--max-victims", "--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
-        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--max-snapshot-age", "--waive", "--baseline"),
+        *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
+        *("--apply-refused", "--removed-api", "--blocked-drains", "--rollout-stuck", "--max-snapshot-age"),
+        *("--severity", "--report-only", "--waive", "--baseline"),
         *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
     ),
     "Output": (
         *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
-        *("--interval", "--to", "--redact", "--redact-map", "--quiet", "--jobs", "--profile-json"),
+        *("--interval", "--to", "--redact", "--redact-map", "--stream-name", "--quiet", "--jobs", "--profile-json"),
     ),
     "Scheduler": (
         *(
@@ -83,6 +85,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
         f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
     ),
+    "rules": ("rules", "rules lost-pods"),
     "budgets": (
         "budgets --snapshot fixtures/budgets/cluster.yaml",
         "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",

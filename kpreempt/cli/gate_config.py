@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named
+from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named, severity_named
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.labels import LabelSelector
 
@@ -35,12 +35,13 @@ _LISTS = ("override", "forbid-victims", "waive")
 
 
 class GateConfig(msgspec.Struct, frozen=True):
-    """What a file says: limits (``None`` is off), overrides, who must not be a victim, and waivers."""
+    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, and severities."""
 
     limits: Mapping[RuleId, int | None] = {}
     overrides: list[Override] = []
     forbidden: list[ForbiddenVictims] = []
     waivers: list[Waiver] = []
+    severities: Mapping[RuleId, RuleSeverity] = {}
 
 
 class FoundConfig(NamedTuple):
@@ -94,12 +95,13 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole = _Table(document, source, "")
     whole.allow(("check",))
     table = whole.table("check")
-    table.allow((*_LIMITS, *_LISTS))
+    table.allow((*_LIMITS, *_LISTS, "severity"))
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
         forbidden=[_forbidden(each) for each in table.tables("forbid-victims")],
         waivers=[_waiver(each) for each in table.tables("waive")],
+        severities=dict(_severities(table.table("severity"))),
     )
 
 
@@ -178,6 +180,17 @@ def _limit(table: _Table, rule: RuleId) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_LIMIT:
         raise table.bad(rule, f'{_shown(value)} is not a number from 0 to {LARGEST_LIMIT}, or "{OFF}"')
     return value
+
+
+def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
+    """What each rule counts for that the table names."""
+    table.allow(tuple(RuleId))
+    for rule in RuleId:
+        if rule in table:
+            try:
+                yield rule, severity_named(rule, _short(table.text(rule)), "")
+            except UsageError as error:
+                raise table.bad(rule, error.message.removeprefix(": "), error.hint) from None
 
 
 def _override(table: _Table) -> Override:

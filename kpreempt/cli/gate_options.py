@@ -19,6 +19,8 @@ class GateFlags(NamedTuple):
 
     config: str | None = None
     rules: Mapping[RuleId, Any] = {}
+    severity: Sequence[str] = ()
+    report_only: bool = False
     waive: Sequence[str] = ()
     baseline: str | None = None
     write_baseline: str | None = None
@@ -47,6 +49,17 @@ _OPTIONS: dict[str, Any] = {
         ),
     ],
     **{name: _option(rule) for rule, name in _PARAMETERS.items()},
+    "severity": Annotated[
+        _Texts,
+        Option(
+            "--severity",
+            metavar="RULE=error|warn|off",
+            help="What a rule counts for: an error shuts the gate, a warning is told only. Repeatable.",
+        ),
+    ],
+    "report_only": Annotated[
+        bool | None, Option("--report-only", help="Tell what breaks the rules, as warnings, and exit 0.")
+    ],
     "waive": Annotated[
         _Texts,
         Option(

@@ -17,6 +17,8 @@ from kpreempt.analysis.check.gate import (
     Waiver,
     baseline_text,
     read_baseline,
+    rule_named,
+    severity_named,
     waiver_of_option,
 )
 from kpreempt.analysis.pod_selection import parse_selector
@@ -33,7 +35,7 @@ from kpreempt.cli.gate_config import (
 from kpreempt.cli.gate_options import GateFlags
 from kpreempt.cli.output import whole_file
 from kpreempt.errors import InputError, UsageError
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.snapshot import name_of
 from kpreempt.verdict.check import GateFinding
 
@@ -72,6 +74,7 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
     today = now.astimezone(UTC).date()
     limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
+    severities = dict(_severity(text) for text in flags.severity)
     waivers = [waiver_of_option(text) for text in flags.waive]
     expires = _expires(flags, today)
     name, config = _config(flags, folder)
@@ -81,6 +84,8 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
             limits={**config.limits, **limits},
             overrides=config.overrides,
             forbidden=[*config.forbidden, *forbidden],
+            severities={**config.severities, **severities},
+            report_only=flags.report_only,
         ),
         waivers=[*waivers, *config.waivers],
         baseline=baseline,
@@ -121,6 +126,15 @@ def _limit(rule: RuleId, value: Any) -> int | None:
     if not is_number or int(value) > LARGEST_LIMIT:
         raise UsageError(f"--{rule} {value}: this is not a number from 0 to {LARGEST_LIMIT}", hint=f"--{rule} {OFF}")
     return int(value)
+
+
+def _severity(text: str) -> tuple[RuleId, RuleSeverity]:
+    """A rule, and what it is to count for."""
+    name, equals, severity = text.partition("=")
+    rule = rule_named(name.strip(), f"--severity {text}")
+    if not equals:
+        raise UsageError(f"--severity {text}: the severity is missing", hint=f"--severity {rule}={RuleSeverity.WARN}")
+    return rule, severity_named(rule, severity.strip(), f"--severity {text}")
 
 
 def _forbidden(text: str) -> ForbiddenVictims:

@@ -196,6 +196,13 @@ ROWS = (
         formats=("text", "json", "yaml", "name"),
     ),
     Row(
+        "report.rules.text:GateRuleList",
+        {"text": "rules.text:render_rules"},
+        lambda rules: [each.name for each in rules.items],
+        kind="",
+        formats=("text", "json", "yaml", "name"),
+    ),
+    Row(
         "report.versions:Versions",
         {"text": "versions:render_versions"},
         lambda versions: [each.name for each in versions.schedulers],

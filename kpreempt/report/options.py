@@ -19,6 +19,9 @@ class Extent(StrEnum):
     REPORT = "report"
 
 
+STREAM_NAME = "kpreempt-input.yaml"
+
+
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
@@ -26,6 +29,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     count to; without it they count to the time of the dump, and where that is unknown too, points in time are shown
     instead. ``as_list`` makes a list even of one verdict. ``occupancy`` is how full nodes are, for formats that draw
     them. ``extent`` is for text that comes in several; ``verbose`` leaves nothing out of a report.
+    ``stream_name`` is the file that stands for a stream where a system asks for one.
     """
 
     width: int = 80
@@ -36,6 +40,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime | None = None
     as_list: bool = False
     occupancy: Occupancy | None = None
+    stream_name: str = STREAM_NAME
 
 
 def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:

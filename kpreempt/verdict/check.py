@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 from kpreempt.verdict.simulation import Simulation
@@ -54,14 +54,20 @@ class Change(SparseRecord, frozen=True, kw_only=True):
 class GateStanding(StrEnum):
     """What a finding counts for.
 
-    ``Fails``: the gate is shut for it. ``Waived``: a waiver names the rule. ``Accepted``: the baseline has it.
-    ``NotNew``: it is there without the change, too (``--base``).
+    ``Fails``: the gate is shut for it. ``Warns``: its rule only warns. ``Waived``: a waiver names the rule.
+    ``Accepted``: the baseline has it. ``NotNew``: it is there without the change, too (``--base``).
     """
 
     FAILS = "Fails"
+    WARNS = "Warns"
     WAIVED = "Waived"
     ACCEPTED = "Accepted"
     NOT_NEW = "NotNew"
+
+    @property
+    def counts(self) -> bool:
+        """Whether nothing excuses it, so that it is told as it is."""
+        return self in (GateStanding.FAILS, GateStanding.WARNS)
 
 
 class GateFinding(SparseRecord, frozen=True, kw_only=True):
@@ -105,15 +111,18 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
 class RuleResult(SparseRecord, frozen=True, kw_only=True):
     """A rule, with what it allows, and whether it holds; ``is_on`` is false where it is switched off.
 
-    ``limit`` is ``None`` for rules that only hold or not. ``amount`` is the most that was measured. ``failures``,
-    ``waived``, ``accepted`` and ``not_new`` count its findings by what they count for.
+    ``limit`` is ``None`` for rules that only hold or not. ``amount`` is the most that was measured. ``severity`` says
+    whether its findings shut the gate or only warn. ``failures``, ``warnings``, ``waived``, ``accepted`` and
+    ``not_new`` count its findings by what they count for.
     """
 
     rule: RuleId
     is_on: bool = True
     limit: int | None = None
     amount: int = 0
+    severity: RuleSeverity = RuleSeverity.ERROR
     failures: int = 0
+    warnings: int = 0
     waived: int = 0
     accepted: int = 0
     not_new: int = 0

@@ -25,6 +25,8 @@ ANSWERS: dict[str, tuple[list[str], str, int]] = {
     "outage.github.txt": (_OUTAGE, "github", 1),
     "outage.gitlab.json": (_OUTAGE, "gitlab", 1),
     "outage.md": (_OUTAGE, "markdown", 1),
+    "outage-report-only.txt": ([*_OUTAGE, "--report-only"], "text", 0),
+    "outage-report-only.md": ([*_OUTAGE, "--report-only"], "markdown", 0),
     "release-verbose.txt": ([*_RELEASE, "--verbose"], "text", 0),
     "release.json": (_RELEASE, "json", 0),
     "release.md": (_RELEASE, "markdown", 0),

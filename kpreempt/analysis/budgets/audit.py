@@ -8,7 +8,7 @@ select every pod of the namespace; the scheduler takes it to select none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -125,6 +125,20 @@ def audit_budgets(
         unsearched=unsearched,
         assumptions=list(dict.fromkeys([*said, *own])),
     )
+
+
+def blocking(cluster: ClusterSnapshot, keys: Collection[str]) -> list[Finding]:
+    """What is to say of these budgets (``shop/api``) that can never allow a disruption, each with what helps."""
+    protection = Protection(cluster)
+    auditor = _Auditor(cluster, protection, Workloads(cluster), frozenset())
+    never = (FindingId.NEVER_ALLOWS, FindingId.MIN_AVAILABLE_ABOVE_PODS)
+    return [
+        finding
+        for budget in cluster.pod_disruption_budgets
+        if budget.key in keys
+        for finding in auditor.audit(budget).findings
+        if finding.id in never
+    ]
 
 
 class _Auditor:

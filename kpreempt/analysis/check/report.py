@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -20,6 +20,7 @@ from kpreempt.analysis.check.gate import (
     passes,
     together,
 )
+from kpreempt.analysis.check.objections import objections
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
@@ -44,7 +45,7 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
     ``runs`` simulations are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do;
     with ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
-    ``is_live``: the cluster was read a moment ago.
+    ``is_live``: the cluster was read a moment ago. ``apis`` are the API versions of the change's objects.
     """
 
     cluster: ClusterSnapshot
@@ -57,6 +58,7 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     worst_of: int = 0
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
+    apis: Mapping[str, str] = {}
 
 
 def check_rollout(
@@ -86,7 +88,10 @@ def check_rollout(
     general = [*question.assumptions, *gates, *_of_the_way(question, scheduler.algorithm), *_of_changed(question)]
 
     def facts(simulated: Simulated, plan: Plan, more: Iterable[Assumption] = ()) -> Facts:
-        return _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
+        found = _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
+        versions = (summary.version, scheduler.algorithm)
+        against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
+        return msgspec.structs.replace(found, objections=against)
 
     excuses = question.excuses
     if question.base is not None:
@@ -154,7 +159,8 @@ def _range_of(numbers: Iterable[int]) -> Range:
 
 def _rank(judged: Judged, simulation: Simulation) -> tuple[int, ...]:
     """The greater the worse."""
-    return (sum(each.failures for each in judged.results), *badness(simulation))
+    counts = (sum(each.failures for each in judged.results), sum(each.warnings for each in judged.results))
+    return (*counts, *badness(simulation))
 
 
 def _counted(cluster: ClusterSnapshot) -> ClusterSummary:

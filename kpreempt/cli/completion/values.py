@@ -251,6 +251,13 @@ def _rules(_place: Place, _names: Names) -> Completion:
     return Completion([Candidate(rule) for rule in RuleId])
 
 
+def _severities(_place: Place, _names: Names) -> Completion:
+    """The rules of a gate, each with what it may count for."""
+    from kpreempt.gate_rules import RuleId, RuleSeverity
+
+    return Completion([Candidate(f"{rule}={severity}") for rule in RuleId for severity in RuleSeverity])
+
+
 def _one_more(place: Place, values: Iterable[str]) -> Completion:
     """The values that are not in the list before the last comma."""
     earlier, comma, _ = place.prefix.rpartition(",")
@@ -276,6 +283,7 @@ _SOURCES: dict[str, _Source] = {
     "--color": _words(_COLOURS),
     "--preemption-policy": _words(_POLICIES),
     "--feature-gates": _feature_gates,
+    "--severity": _severities,
     "--waive": _rules,
     "--forbid-victims": lambda _place, _names: Completion(
         [Candidate(each) for each in ("namespace=", "label=", "priority-class=")], NO_FILES | NO_SPACE

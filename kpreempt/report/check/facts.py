@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -26,24 +27,35 @@ def failing(check: Check) -> list[GateFinding]:
     return [each for each in check.findings if each.standing is GateStanding.FAILS]
 
 
+def warning(check: Check) -> list[GateFinding]:
+    """The findings of rules that only warn, in their order."""
+    return [each for each in check.findings if each.standing is GateStanding.WARNS]
+
+
 def forgiven(check: Check) -> list[GateFinding]:
-    """The findings for which it is not, in their order."""
-    return [each for each in check.findings if each.standing is not GateStanding.FAILS]
+    """The findings that are excused, in their order."""
+    return [each for each in check.findings if not each.standing.counts]
 
 
 def verdict_phrase(check: Check) -> Phrase:
     """Whether the gate lets the change through, in a sentence without a full stop."""
     let_by = forgiven(check)
     rest = f"; {count(len(let_by), 'finding')} waived, accepted or not new" if let_by else ""
+    warned = list(dict.fromkeys(str(each.rule) for each in warning(check)))
+    rest = (f"; {count(len(warned), 'rule')} warned of: {_some(warned)}" if warned else "") + rest
     if check.passed:
-        return (f"the change keeps all rules{rest}" if not let_by else f"nothing blocks the change{rest}",)
+        return (f"the change keeps all rules{rest}" if not rest else f"nothing blocks the change{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
         return (f"the change does not pass{rest}",)
-    more = f" and {len(broken) - _RULES_NAMED:,} more" if len(broken) > _RULES_NAMED else ""
     often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
     often = f" {often}" if often else ""
-    return (f"{count(len(broken), 'rule')} not kept{often}: {', '.join(broken[:_RULES_NAMED])}{more}{rest}",)
+    return (f"{count(len(broken), 'rule')} not kept{often}: {_some(broken)}{rest}",)
+
+
+def _some(rules: Sequence[str]) -> str:
+    more = f" and {len(rules) - _RULES_NAMED:,} more" if len(rules) > _RULES_NAMED else ""
+    return f"{', '.join(rules[:_RULES_NAMED])}{more}"
 
 
 def tally(check: Check) -> list[str]:
@@ -194,14 +206,17 @@ def place_of(record: Change | GateFinding) -> Place:
     return Place(_plain_path(record.source), line)
 
 
-def nearest_place(finding: GateFinding, check: Check) -> Place:
+def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:
     """The finding's place; where it has none, that of the object that brings it about, or of the first of the change.
 
-    For systems that show nothing, or refuse all, where a finding has no file.
+    Of a stream that does not say what it is made from, and where nothing has a file, ``stream_name`` stands for it. For
+    systems that show nothing, or refuse all, where a finding has no file.
     """
     changes = sorted(check.changes, key=lambda change: change.object != finding.change)
-    places = [place_of(finding), *map(place_of, changes)]
-    return next((place for place in places if place.path), Place())
+    own = place_of(finding)
+    others = [] if own.stream else map(place_of, changes)
+    as_file = Place(_plain_path(stream_name), own.stream_line)
+    return next((place for place in (own, *others) if place.path), as_file)
 
 
 def _plain_path(path: str) -> str:

@@ -1,12 +1,15 @@
 """Workflow commands of GitHub Actions, which shows them as annotations on the files of a change.
 
-GitHub shows ten errors of a step and drops the rest, so the last of them is a summary where there are more.
+GitHub shows ten errors and ten warnings of a step and drops the rest, so the last of them is a summary where there are
+more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kpreempt.report.amounts import count
-from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase
+from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
 from kpreempt.report.check.words import finding_text
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
@@ -17,22 +20,29 @@ _TITLE = "kpreempt check"
 
 
 def render(check: Check, _options: RenderOptions) -> str:
-    """An error for each finding that shuts the gate, ten at most; a notice where it is open."""
-    findings = failing(check)
+    """An error for each finding that shuts the gate, a warning for each that does not, ten at most of each.
+
+    A notice where the gate is open.
+    """
     facts = ", ".join(tally(check))
-    if not findings:
+    lines = [*_annotations("error", failing(check), facts), *_annotations("warning", warning(check), facts)]
+    if not failing(check):
         kind = "notice" if check.passed else "error"
-        return _command(kind, {"title": _TITLE}, f"{plain(verdict_phrase(check))}: {facts}") + "\n"
-    shown = findings if len(findings) <= _MOST else findings[: _MOST - 1]
-    lines = [_annotation(finding) for finding in shown]
-    if rest := findings[len(shown) :]:
-        rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
-        text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
-        lines.append(_command("error", {"title": _TITLE}, text))
+        lines.append(_command(kind, {"title": _TITLE}, f"{plain(verdict_phrase(check))}: {facts}"))
     return "\n".join(lines) + "\n"
 
 
-def _annotation(finding: GateFinding) -> str:
+def _annotations(kind: str, findings: Sequence[GateFinding], facts: str) -> list[str]:
+    shown = findings if len(findings) <= _MOST else findings[: _MOST - 1]
+    lines = [_annotation(kind, finding) for finding in shown]
+    if rest := findings[len(shown) :]:
+        rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
+        text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
+        lines.append(_command(kind, {"title": _TITLE}, text))
+    return lines
+
+
+def _annotation(kind: str, finding: GateFinding) -> str:
     place = place_of(finding)
     properties = {
         "file": place.path,
@@ -40,7 +50,7 @@ def _annotation(finding: GateFinding) -> str:
         "title": f"{_TITLE}: {finding.rule}",
     }
     stream = f" ({place.stream_text})" if place.stream else ""
-    return _command("error", properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
+    return _command(kind, properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:

@@ -14,8 +14,8 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 
-def render(check: Check, _options: RenderOptions) -> str:
-    """All findings in their order; those that do not shut the gate are of severity ``info``."""
+def render(check: Check, options: RenderOptions) -> str:
+    """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``."""
     seen: set[str] = set()
     issues = []
     for finding in check.findings:
@@ -24,23 +24,23 @@ def render(check: Check, _options: RenderOptions) -> str:
         while fingerprint in seen:
             fingerprint = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
         seen.add(fingerprint)
-        issues.append(_issue(finding, fingerprint, check))
+        issues.append(_issue(finding, fingerprint, check, options.stream_name))
     return printable_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _issue(finding: GateFinding, fingerprint: str, check: Check) -> dict[str, Any]:
-    place = nearest_place(finding, check)
+def _issue(finding: GateFinding, fingerprint: str, check: Check, stream_name: str) -> dict[str, Any]:
+    place = nearest_place(finding, check, stream_name)
     stream = place_of(finding).stream_text
     standing = plain(standing_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
-    is_failure = finding.standing is GateStanding.FAILS
+    severities = {GateStanding.FAILS: finding.rule.row.gitlab, GateStanding.WARNS: "minor"}
     return {
         "description": description,
         "check_name": str(finding.rule),
         "fingerprint": fingerprint,
-        "severity": finding.rule.row.severity if is_failure else "info",
+        "severity": severities.get(finding.standing, "info"),
         # Both are asked for, so there is always something.
-        "location": {"path": printable(place.path or stream or "manifest"), "lines": {"begin": max(place.line, 1)}},
+        "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.html_tables import changes, node_maps, outcomes
-from kpreempt.report.check.words import finding_text
+from kpreempt.report.check.words import finding_text, waive_option
 from kpreempt.report.durations import format_time
 from kpreempt.report.html.markup import (
     Html,
@@ -40,8 +40,10 @@ _PODS_SHOWN = 50
 _CHAIN_SHOWN = 40
 # Between a victim and what takes its place, in the links of a chain.
 _BECOMES = " → "
+_ONLY_IF_ANY = frozenset({"warnings", "known or waived"})
 STANDINGS = {
     GateStanding.FAILS: ("fails", "bad"),
+    GateStanding.WARNS: ("warns", "warn"),
     GateStanding.NOT_NEW: ("not new", "warn"),
     GateStanding.ACCEPTED: ("accepted", "warn"),
     GateStanding.WAIVED: ("waived", "warn"),
@@ -92,13 +94,14 @@ def _counts(check: Check) -> list[tuple[str, int, bool]]:
     counts = [
         ("rules fail", sum(rule.failures > 0 for rule in check.rules), failures > 0),
         ("findings", failures, failures > 0),
+        ("warnings", sum(rule.warnings for rule in check.rules), False),
         ("known or waived", known, False),
         ("pods evicted", len(simulation.displaced), False),
         ("against budgets", violations, violations > 0),
         ("evictions in a chain", simulation.depth, False),
         ("that ran left pending", waits, waits > 0),
     ]
-    return [(label, number, is_bad) for label, number, is_bad in counts if number or label != "known or waived"]
+    return [(label, number, is_bad) for label, number, is_bad in counts if number or label not in _ONLY_IF_ANY]
 
 
 def _facts(check: Check) -> str:
@@ -117,10 +120,10 @@ def _facts(check: Check) -> str:
 
 
 def rules(check: Check) -> Html:
-    """The table of rules, and the findings of each that is broken: first those that shut the gate."""
+    """The findings, first those that shut the gate, and the table of rules."""
     columns = ("Rule", "Result", "Measured", "Allowed")
     overview = table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
-    return overview + _findings(check)
+    return _findings(check) + overview
 
 
 def _row(rule: RuleResult) -> list[str]:
@@ -136,7 +139,7 @@ def _row(rule: RuleResult) -> list[str]:
 def _result(rule: RuleResult) -> Html:
     others = {"waived": rule.waived, "accepted": rule.accepted, "not new": rule.not_new}
     told = ", ".join(f"{number:,} {words}" for words, number in others.items() if number)
-    result = badge(f"✗ fails, {rule.failures:,} of it", "bad") if rule.failures else badge("✓ holds", "good")
+    result = badge(f"! warns, {rule.warnings:,} of it", "warn") if rule.warnings else badge("✓ holds", "good")
     if rule.failures:
         result = badge("✗ fails", "bad")
         told = ", ".join(filter(None, [f"{rule.failures:,} new" if told else "", told]))
@@ -153,7 +156,7 @@ def _findings(check: Check) -> Html:
     ranked = sorted(check.findings, key=lambda finding: order.index(finding.standing))
     cards, left = within(partial(_card, victims=victims), ranked, _FINDINGS_LIMIT)
     # What shuts the gate is seen at once; what is waived or known unfolds where it is much.
-    shown = max(_FINDINGS_SHOWN // 3, sum(each.standing is GateStanding.FAILS for each in ranked))
+    shown = max(_FINDINGS_SHOWN // 3, sum(each.standing.counts for each in ranked))
     shown = min(shown, _FINDINGS_SHOWN)
     found = tag("h3", "Findings") + join(cards[:shown])
     if cards[shown:]:
@@ -178,6 +181,9 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
         facts.append(("from", text(f"{clock(finding.since)} on")))
     if finding.pods:
         facts.append(("pods", names(finding.pods, limit=_PODS_SHOWN)))
+    if finding.standing.counts:
+        facts.append(("what helps", text(finding.rule.row.advice)))
+        facts.append(("to waive it", tag("code", tag("bdi", waive_option(finding)))))
     if finding.reason or finding.by:
         by = join([" (", name(finding.by), ")"]) if finding.by else Html("")
         facts.append((f"{word} because", join([finding.reason, by])))

@@ -21,6 +21,7 @@ _FINDINGS_SHOWN = 100
 def render(check: Check, _options: RenderOptions) -> str:
     """A rule with failing findings fails; one that is off, or whose findings are all forgiven, is skipped and says why.
 
+    One that only warns passes, and says what it warns of: JUnit has no warnings.
     There are no times: a simulation takes none that would mean something here.
     """
     cases = [_case(result, check) for result in _rules(check)]
@@ -65,6 +66,10 @@ def _case(result: RuleResult, check: Check) -> str:
         inner = f'<failure type="{result.rule}" message="{message}">{_body(failing)}</failure>'
         if forgiven := [finding for finding in findings if finding not in failing]:
             inner += f"\n      <system-out>{_body(forgiven)}</system-out>"
+    elif warned := [finding for finding in findings if finding.standing is GateStanding.WARNS]:
+        inner = (
+            f"<system-out>warning: {_body([*warned, *(each for each in findings if each not in warned)])}</system-out>"
+        )
     elif findings:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
         message = _xml(f"{plain(standing_phrase(findings[0]))}{more}")

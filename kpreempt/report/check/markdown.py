@@ -20,8 +20,9 @@ from kpreempt.report.check.facts import (
     stranded_phrase,
     tally,
     verdict_phrase,
+    warning,
 )
-from kpreempt.report.check.words import finding_phrase, standing_phrase
+from kpreempt.report.check.words import finding_phrase, standing_phrase, waive_option
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
@@ -48,7 +49,9 @@ def render(check: Check, _options: RenderOptions) -> str:
     verdict = _phrase(verdict_phrase(check))
     figures = escaped(", ".join(tally(check)))
     blocks = [f"### kpreempt check: {word}", f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
-    blocks += _listed(map(_finding, failing(check)), _ROOM_OF_FINDINGS)
+    blocks += _listed(_with_help(failing(check)), _ROOM_OF_FINDINGS)
+    if warned := _with_help(warning(check)):
+        blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]
     if let_by := [f"{_finding(each)} ({_phrase(standing_phrase(each))})" for each in forgiven(check)]:
         blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
     blocks += _changes(check)
@@ -93,7 +96,9 @@ def _standing(result: RuleResult) -> str:
         for number, words in ((result.waived, "waived"), (result.accepted, "accepted"), (result.not_new, "not new"))
         if number
     ]
-    first = f"**{count(result.failures, 'finding')}**" if result.failures else "" if forgiven_in_words else "holds"
+    first = f"**{count(result.failures, 'finding')}**" if result.failures else count(result.warnings, "warning")
+    if not result.failures and not result.warnings:
+        first = "" if forgiven_in_words else "holds"
     return ", ".join(filter(None, [first, *forgiven_in_words]))
 
 
@@ -101,6 +106,17 @@ def _finding(finding: GateFinding) -> str:
     place = place_of(finding).text
     where = f", at {_code(place)}" if place else ""
     return f"**{finding.rule}**: {_phrase(finding_phrase(finding))}{where}"
+
+
+def _with_help(findings: Sequence[GateFinding]) -> list[str]:
+    """The findings, each with how it is waived, and the first of a rule with what helps."""
+    told: set[RuleId] = set()
+    found = []
+    for each in findings:
+        advice = "" if each.rule in told else f" {escaped(each.rule.row.advice)}"
+        told.add(each.rule)
+        found.append(f"{_finding(each)}.{advice} To waive it: {_code(waive_option(each))}")
+    return found
 
 
 def _changes(check: Check) -> list[str]:

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 from kpreempt import __version__
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.check.facts import nearest_place, place_of, tally
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import shortened
+from kpreempt.report.rules.text import rule_page
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
@@ -22,10 +23,11 @@ _FINGERPRINT = "kpreempt/v1"
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
+_LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 
-def render(check: Check, _options: RenderOptions) -> str:
-    """One run; a finding that does not shut the gate is a note with a suppression that says why."""
+def render(check: Check, options: RenderOptions) -> str:
+    """One run; a finding that is excused is a note with a suppression that says why."""
     run = {
         "tool": {
             "driver": {
@@ -41,7 +43,7 @@ def render(check: Check, _options: RenderOptions) -> str:
                 "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
             }
         ],
-        "results": [_result(finding, check) for finding in check.findings],
+        "results": [_result(finding, check, options.stream_name) for finding in check.findings],
         "properties": {
             "passed": check.passed,
             "algorithm": printable(check.algorithm),
@@ -61,8 +63,8 @@ def _rule(rule: RuleId) -> dict[str, Any]:
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": f"{row.promise[0].upper()}{row.promise[1:]}."},
         "fullDescription": {"text": row.meaning},
-        "help": {"text": row.advice},
-        "defaultConfiguration": {"level": "error"},
+        "help": {"text": row.advice, "markdown": rule_page(rule, is_alone=True)},
+        "defaultConfiguration": {"level": "warning" if row.severity is RuleSeverity.WARN else "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
     }
 
@@ -73,19 +75,18 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
     return {"level": "note", "message": {"text": _shown(text)}}
 
 
-def _result(finding: GateFinding, check: Check) -> dict[str, Any]:
-    is_failure = finding.standing is GateStanding.FAILS
+def _result(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
     stream = place_of(finding).stream_text
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": list(RuleId).index(finding.rule),
-        "level": "error" if is_failure else "note",
+        "level": _LEVELS.get(finding.standing, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
-        "locations": [_location(finding, check)],
+        "locations": [_location(finding, check, stream_name)],
     }
     if finding.fingerprint:
         result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
-    if not is_failure:
+    if not finding.standing.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
         result["suppressions"] = [{"kind": kind, "justification": why}]
@@ -99,17 +100,16 @@ def _is_waived_in_source(finding: GateFinding) -> bool:
     return finding.standing is GateStanding.WAIVED and finding.by in places
 
 
-def _location(finding: GateFinding, check: Check) -> dict[str, Any]:
-    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one if any."""
+def _location(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
+    """The place, and the object. Systems refuse a whole log for a result without a file, so there is one."""
     location: dict[str, Any] = {}
-    place = nearest_place(finding, check)
-    if place.path:
-        location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
-        if place.line:
-            location["physicalLocation"]["region"] = {"startLine": place.line}
+    place, own = nearest_place(finding, check, stream_name), place_of(finding)
+    location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
+    if place.line:
+        location["physicalLocation"]["region"] = {"startLine": place.line}
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
-    if place.path and not place_of(finding).path:
+    if not own.path and not own.stream:
         location["message"] = {"text": "A file of the change; what this is about has none of its own."}
     return location
 

@@ -15,8 +15,9 @@ from kpreempt.report.check.facts import (
     stranded_phrase,
     tally,
     verdict_phrase,
+    warning,
 )
-from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase
+from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_duration
@@ -44,7 +45,8 @@ def render(check: Check, options: RenderOptions) -> str:
     """The verdict first; without ``verbose`` each section is cut to what matters most."""
     page = Page(options.width)
     _add_headline(page, check)
-    _add_failures(page, check, options)
+    _add_broken(page, check, failing(check), Span("✗ ", "bad"), options)
+    _add_broken(page, check, warning(check), Span("! ", "warn"), options)
     _add_forgiven(page, check, options)
     _add_changes(page, check, options)
     _add_timeline(page, check.simulation, options)
@@ -73,16 +75,16 @@ def _add_headline(page: Page, check: Check) -> None:
     page.paragraph(Span(" · ".join(filter(None, facts)), "dim"), indent=_INDENT, hanging=_INDENT)
 
 
-def _add_failures(page: Page, check: Check, options: RenderOptions) -> None:
+def _add_broken(page: Page, check: Check, broken: Sequence[GateFinding], mark: Span, options: RenderOptions) -> None:
     """The rules that do not hold, each with its findings, and what helps."""
     by_rule: dict[RuleId, list[GateFinding]] = {}
-    for finding in failing(check):
+    for finding in broken:
         by_rule.setdefault(finding.rule, []).append(finding)
     limits = {result.rule: rule_phrase(result) for result in check.rules}
     for rule, findings in by_rule.items():
         page.blank()
         words = limits.get(rule, (str(rule),))
-        page.paragraph(Span("✗ ", "bad"), strong(str(words[0])), *words[1:], Span(f"  {rule.row.promise}", "dim"))
+        page.paragraph(mark, strong(str(words[0])), *words[1:], Span(f"  {rule.row.promise}", "dim"))
         shown = findings if options.verbose else findings[:_FINDINGS_SHOWN]
         for finding in shown:
             _add_finding(page, finding, options)
@@ -101,6 +103,8 @@ def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> No
     if place or by:
         where = Span(place, "dim") if place else Span("not in a file", "dim")
         page.paragraph(*by, where, indent=_BODY, hanging=_INDENT)
+    if options.verbose:
+        page.paragraph(Span("to waive it: ", "dim"), Span(waive_option(finding)), indent=_BODY, hanging=_INDENT)
 
 
 def _add_forgiven(page: Page, check: Check, options: RenderOptions) -> None:
@@ -271,7 +275,7 @@ def _room(node: NodeRoom) -> list[str]:
 
 def _add_other_rules(page: Page, check: Check, options: RenderOptions) -> None:
     """The rules that hold, and those that are off."""
-    broken = {finding.rule for finding in failing(check)}
+    broken = {finding.rule for finding in check.findings if finding.standing.counts}
     held = [result for result in check.rules if result.is_on and result.rule not in broken]
     off = [str(result.rule) for result in check.rules if not result.is_on]
     if not held and not off:

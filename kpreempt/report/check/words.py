@@ -7,6 +7,7 @@ set names apart and keep them from being read as markup.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
@@ -66,7 +67,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
 
 
 def standing_phrase(finding: GateFinding) -> Phrase:
-    """Why a finding does not shut the gate, or an empty phrase where it does."""
+    """Why a finding is excused, or an empty phrase where it is not."""
     words = {
         GateStanding.WAIVED: "waived",
         GateStanding.ACCEPTED: "accepted",
@@ -79,6 +80,11 @@ def standing_phrase(finding: GateFinding) -> Phrase:
     until: Phrase = (" until ", name(finding.expires)) if finding.expires else ()
     why: Phrase = (": ", message(finding.reason)) if finding.reason else ()
     return (words, *by, *until, *why)
+
+
+def waive_option(finding: GateFinding) -> str:
+    """The option that waives the finding, quoted for a shell: ``--waive 'max-pending=Deployment shop/api'``."""
+    return f"--waive {quote(f'{finding.rule}={finding.subject}')}"
 
 
 def rule_phrase(result: RuleResult) -> Phrase:
@@ -173,6 +179,15 @@ def _refused(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the change"), pods, *_detail(finding, "; "))
 
 
+def _not_ready(finding: GateFinding) -> Phrase:
+    return (*_subject(finding, "a workload"), " falls to", *_detail(finding, " "), f" (limit {finding.limit:,} %)")
+
+
+def _about(words: str) -> Callable[[GateFinding], Phrase]:
+    """A sentence about an object, with what is said about it."""
+    return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
+
+
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
 
@@ -209,6 +224,11 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.MAX_DELETIONS: _deletion,
     RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
+    RuleId.MIN_READY: _not_ready,
+    RuleId.APPLY_REFUSED: _about("cannot be applied"),
+    RuleId.REMOVED_API: _about("is of an API version that goes"),
+    RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),
     RuleId.OBJECTS_SET_ASIDE: _unknown("is left out", "objects are left out"),

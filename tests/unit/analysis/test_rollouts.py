@@ -344,7 +344,7 @@ def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing(
     found = checked([*nodes(1, "8"), *objects], [new])
     assert tale(found) == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
     assert end_of(found, "Job shop/sums").is_done
-    assert RuleId.FIELDS_NOT_MODELLED in {each.rule for each in found.findings}
+    assert RuleId.APPLY_REFUSED in {each.rule for each in found.findings}
 
 
 def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:

@@ -265,6 +265,30 @@ def test_the_exit_code_says_whether_the_gate_is_open(ask: Ask, tmp_path: Path) -
     assert run.stdout.startswith("PASS  the change keeps all rules.\n")
 
 
+def test_a_stream_has_a_file_and_a_line_for_systems_that_ask_for_one(ask: Ask) -> None:
+    def places(*options: str) -> set[tuple[str, int]]:
+        run = ask("-f", "-", "-o", "sarif", *options, stdin=json.dumps(GREEDY), change=False)
+        found = [each["locations"][0]["physicalLocation"] for each in json.loads(run.stdout)["runs"][0]["results"]]
+        return {(each["artifactLocation"]["uri"], each.get("region", {}).get("startLine", 0)) for each in found}
+
+    assert places() == {("kpreempt-input.yaml", 1)}
+    assert places("--stream-name", "rendered/shop.yaml") == {("rendered/shop.yaml", 1)}
+
+
+@pytest.mark.parametrize("output", ["json", "text", "markdown", "junit", "sarif", "github", "gitlab", "html"])
+def test_a_path_below_the_current_folder_is_seen_from_there(ask: Ask, tmp_path: Path, output: str) -> None:
+    shown = ask("-f", str(tmp_path / "change.json"), "-o", output, change=False).stdout
+    assert "change.json" in shown
+    assert str(tmp_path) not in shown
+
+
+def test_the_exit_code_follows_errors_alone(ask: Ask) -> None:
+    told = ask("--report-only", "--max-victims", "0", "-o", "json")
+    assert told.returncode == 0
+    assert {standing for _, _, standing in findings(told)} == {"Warns"}
+    assert ask("--max-victims", "0", "--severity", "max-victims=warn").returncode == 1
+
+
 @pytest.mark.parametrize("output", FORMATS)
 def test_a_file_whose_name_is_no_text_is_told_of_in_every_format(ask: Ask, tmp_path: Path, output: str) -> None:
     name = os.fsdecode(b"we\xffb.json")

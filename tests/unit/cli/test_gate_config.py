@@ -194,6 +194,24 @@ NUMBER = 'is not a number from 0 to 2147483647, or "off"'
             '[[check.waive]]\nreason = "x"', "k: check.waive[0].rule: it is missing", None, id="a waiver without a rule"
         ),
         pytest.param(
+            '[check.severity]\nmax-victims = "loud"',
+            'k: check.severity.max-victims: there is no severity "loud"',
+            "error, warn, off",
+            id="a severity that there is not",
+        ),
+        pytest.param(
+            "[check.severity]\nmax-victims = 1",
+            "k: check.severity.max-victims: 1 is not a text",
+            "",
+            id="a severity that is a number",
+        ),
+        pytest.param(
+            '[check.severity]\noutcome-uncertain = "off"',
+            "k: check.severity.outcome-uncertain: outcome-uncertain cannot be switched off",
+            "warn, or waive it by name",
+            id="what is not known is not left untold",
+        ),
+        pytest.param(
             '[[check.waive]]\nrule = "max-victims"',
             "k: check.waive[0].reason: it is missing: why is the rule waived?",
             "",

@@ -11,6 +11,7 @@ from kpreempt.analysis.check.gate import waiver_of_option
 from kpreempt.cli.gate_options import GateFlags, gate_flags
 from kpreempt.cli.gate_settings import GateSettings, gate_settings
 from kpreempt.errors import InputError, UsageError
+from kpreempt.gate_rules import RuleSeverity
 from kpreempt.verdict.check import GateFinding, RuleId
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -50,6 +51,23 @@ def test_options_win_over_the_file_and_add_to_its_lists(tmp_path: Path) -> None:
     assert [each.by for each in found.waivers] == ["--waive", "kpreempt.toml"]
 
 
+def test_an_option_says_what_a_rule_counts_for_before_the_file_does(tmp_path: Path) -> None:
+    (tmp_path / "kpreempt.toml").write_text('[check.severity]\nmax-pending = "warn"\nmax-stranded = "off"\n')
+    rules = settings(tmp_path, severity=["max-pending=error", "lost-pods=warn"]).rules
+    assert {rule: rules.severity_of(rule) for rule in (RuleId.MAX_PENDING, RuleId.MAX_STRANDED, RuleId.LOST_PODS)} == {
+        RuleId.MAX_PENDING: RuleSeverity.ERROR,
+        RuleId.MAX_STRANDED: RuleSeverity.OFF,
+        RuleId.LOST_PODS: RuleSeverity.WARN,
+    }
+    assert not rules.is_on(RuleId.MAX_STRANDED)
+
+
+def test_with_report_only_no_rule_is_an_error_and_those_that_are_off_stay_off(tmp_path: Path) -> None:
+    rules = settings(tmp_path, report_only=True, severity=["max-pending=off"]).rules
+    assert {rules.severity_of(rule) for rule in RuleId if rule is not RuleId.MAX_PENDING} == {RuleSeverity.WARN}
+    assert rules.severity_of(RuleId.MAX_PENDING) is RuleSeverity.OFF
+
+
 def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path: Path) -> None:
     (tmp_path / "kpreempt.toml").write_text("[check]\nmax-victims = 1\n")
     other = tmp_path / "other.toml"
@@ -61,6 +79,24 @@ def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path:
 @pytest.mark.parametrize(
     ("flags", "message", "hint"),
     [
+        pytest.param(
+            {"severity": ["max-victims"]},
+            "--severity max-victims: the severity is missing",
+            "--severity max-victims=warn",
+            id="a severity that is not said",
+        ),
+        pytest.param(
+            {"severity": ["max-victims=loud"]},
+            '--severity max-victims=loud: there is no severity "loud"',
+            "error, warn, off",
+            id="a severity that there is not",
+        ),
+        pytest.param(
+            {"severity": ["outcome-uncertain=off"]},
+            "--severity outcome-uncertain=off: outcome-uncertain cannot be switched off",
+            "warn, or waive it by name",
+            id="what is not known is not left untold",
+        ),
         pytest.param(
             {"max_victims": "many"},
             "--max-victims many: this is not a number from 0 to 2147483647",

@@ -48,7 +48,7 @@ def test_a_command_gets_a_request_with_groups_made_and_defaults_of_what_is_left_
 
 
 PAGES = ("compare", "who-preempted")
-# Those whose formats are not the usual ones; batch, algorithms and version say them in the option itself.
+# Those whose formats are not the usual ones; batch, algorithms, rules and version say them in the option itself.
 FORMATS = {
     "explain": VERDICT_FORMATS,
     "check": CHECK_FORMATS,
@@ -57,7 +57,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"batch", "algorithms", "version"}))
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"batch", "algorithms", "rules", "version"}))
 def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
     options = [each for each in COMMANDS[command].params if isinstance(each, TyperOption) and "-o" in each.opts]
     first, *others, last = FORMATS.get(command, ANSWER_FORMATS)
@@ -68,7 +68,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
     with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check"}
-    assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "Versions"}
+    assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 
 
 def test_every_common_option_is_offered_by_a_command_that_leaves_nothing_out() -> None:

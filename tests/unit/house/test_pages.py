@@ -22,7 +22,7 @@ PROGRAM: Any = get_command(app)
 # The pages of CI systems and of plugins are run whole: tests/ci/test_document.py, tests/plugin_document.py.
 RUN_ELSEWHERE = {"docs/ci.md", "docs/writing-plugins.md"}
 LINKING = (*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")
-NO_CLUSTER = {"algorithms", "batch", "completion", "help", "plugins", "version"}
+NO_CLUSTER = {"algorithms", "batch", "completion", "help", "plugins", "rules", "version"}
 
 _FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```\n", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:^\n)(?P<text>(?:^ {4}\S.*\n)+)", re.MULTILINE)

@@ -87,6 +87,10 @@ def test_a_file_has_its_line_and_a_stream_the_file_that_it_was_made_from() -> No
     assert in_stream["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "chart/b.yaml"}}
     assert in_stream["properties"]["stream"] == {"name": "standard input", "line": 34}
     assert in_stream["message"]["text"].endswith("(line 34 of standard input).")
+    assert in_bare_stream["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "kpreempt-input.yaml"},
+        "region": {"startLine": 35},
+    }
     assert in_bare_stream["properties"]["stream"] == {"name": "standard input", "line": 35}
 
 
@@ -96,7 +100,7 @@ def test_a_finding_without_a_file_is_at_the_first_of_the_change_and_says_so() ->
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "deploy/api%20v2.yaml"
     assert "none of its own" in location["message"]["text"]
     (location,) = run_of(replaced(check, changes=[]))["results"][0]["locations"]
-    assert "physicalLocation" not in location
+    assert location["physicalLocation"] == {"artifactLocation": {"uri": "kpreempt-input.yaml"}}
     assert location["logicalLocations"] == [{"fullyQualifiedName": "cluster", "kind": "resource"}]
 
 

@@ -13,7 +13,7 @@ from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.gitlab import render as render_gitlab
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateStanding, RuleId
-from tests.checks import HOSTILE, failed, finding, hostile, passed, replaced
+from tests.checks import HOSTILE, failed, finding, hostile, passed, replaced, rule
 
 
 def annotations(check: Check) -> list[str]:
@@ -75,6 +75,25 @@ def test_no_name_begins_a_command_or_ends_one_early() -> None:
     assert all(line.startswith("::error ") for line in annotations(hostile()))
 
 
+def test_a_warning_is_one_in_every_system() -> None:
+    found = finding(RuleId.FORBID_LOOPS, "Deployment shop/a", standing=GateStanding.WARNS, amount=1)
+    check = replaced(passed(), findings=[found], rules=[rule(RuleId.FORBID_LOOPS, warnings=1)])
+    first, last = annotations(check)
+    assert first.startswith("::warning title=kpreempt check%3A forbid-loops::Deployment shop/a never settles")
+    assert last.startswith("::notice ")
+    assert "1 rule warned of: forbid-loops" in last
+    (issue,) = issues(check)
+    assert issue["severity"] == "minor"
+    (result,) = json.loads(render_answer(check, "sarif", RenderOptions()))["runs"][0]["results"]
+    assert result["level"] == "warning"
+    assert "suppressions" not in result
+    junit = render_answer(check, "junit", RenderOptions())
+    assert 'failures="0"' in junit
+    assert "<system-out>warning: Deployment shop/a never settles" in junit
+    for form, said in (("text", "! forbid-loops"), ("markdown", "1 warning"), ("html", "! warns, 1 of it")):
+        assert said in render_answer(check, form, RenderOptions())
+
+
 def test_percent_signs_of_the_input_stay_what_they_are() -> None:
     found = finding(RuleId.FORBID_LOOPS, "a%0Ab", source="c%3Ad")
     (line,) = annotations(replaced(failed(), findings=[found]))
@@ -113,7 +132,7 @@ def test_no_two_have_one_fingerprint_and_each_keeps_its_own() -> None:
 def test_a_finding_without_a_file_is_at_one_of_the_change() -> None:
     check = replaced(failed(), findings=[finding(RuleId.MAX_VICTIMS)])
     assert issues(check)[0]["location"] == {"path": "deploy/api v2.yaml", "lines": {"begin": 12}}
-    assert issues(replaced(check, changes=[]))[0]["location"] == {"path": "manifest", "lines": {"begin": 1}}
+    assert issues(replaced(check, changes=[]))[0]["location"] == {"path": "kpreempt-input.yaml", "lines": {"begin": 1}}
 
 
 @pytest.mark.parametrize("format_name", CHECK_FORMATS)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 
 from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.report.answers import render_answer
 from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
-from kpreempt.report.check.words import chain_phrase, finding_phrase, finding_text, rule_phrase, standing_phrase
+from kpreempt.report.check.words import (
+    chain_phrase,
+    finding_phrase,
+    finding_text,
+    rule_phrase,
+    standing_phrase,
+    waive_option,
+)
 from kpreempt.report.layout import Span, plain
+from kpreempt.report.options import RenderOptions
 from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
 from kpreempt.verdict.simulation import SimulationStep, StepKind
@@ -80,6 +91,26 @@ FINDINGS = {
         "in 1 of 2 runs (10% likely): Deployment batch/worker never settles",
     ),
     "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker never settles"),
+    "a workload without ready pods": (
+        finding(RuleId.MIN_READY, WORKLOAD, amount=3, detail="0 of 3 ready"),
+        "Deployment batch/worker falls to 0 of 3 ready (limit 0 %)",
+    ),
+    "an apply that is refused": (
+        finding(RuleId.APPLY_REFUSED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
+        "Deployment batch/worker cannot be applied: spec.selector: cannot be changed in the API",
+    ),
+    "an API that goes": (
+        finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
+        "CronJob shop/c is of an API version that goes: batch/v1beta1, which is not served from 1.25 on",
+    ),
+    "a budget that blocks drains": (
+        finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
+        "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
+    ),
+    "a rollout that leaves old pods": (
+        finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
+        "Deployment batch/worker keeps old pods: it is paused",
+    ),
     "an old snapshot": (
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=300),
         "the snapshot is 120m old (limit 5m)",
@@ -110,6 +141,19 @@ FINDINGS = {
 @pytest.mark.parametrize(("about", "sentence"), FINDINGS.values(), ids=FINDINGS.keys())
 def test_a_finding_is_one_sentence(about: GateFinding, sentence: str) -> None:
     assert finding_text(about) == sentence
+
+
+def test_the_waiver_of_a_finding_can_be_pasted_into_a_shell() -> None:
+    assert waive_option(finding(RuleId.MAX_PENDING, WORKLOAD)) == f"--waive 'max-pending={WORKLOAD}'"
+    assert waive_option(finding(RuleId.MAX_PENDING, "a'b")) == "--waive 'max-pending=a'\"'\"'b'"
+
+
+def test_what_helps_and_the_waiver_stand_beside_a_finding() -> None:
+    check = replaced(failed(), findings=[finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1)])
+    for form in ("markdown", "html"):
+        shown = unescape(render_answer(check, form, RenderOptions()))
+        assert "Give these workloads one priority" in shown
+        assert f"--waive 'forbid-loops={WORKLOAD}'" in shown
 
 
 def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
@@ -207,10 +251,10 @@ def test_a_place_is_told_and_referred_to(fields: dict[str, object], text: str, u
 
 def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
     check = replaced(failed(), changes=[Change(object="A", kind=ChangeKind.CREATED), API, WORKER])
-    assert nearest_place(finding(RuleId.MAX_VICTIMS), check).path == "deploy/api v2.yaml"
+    assert nearest_place(finding(RuleId.MAX_VICTIMS), check, "-.yaml").path == "deploy/api v2.yaml"
     of_worker = finding(RuleId.MAX_VICTIMS, change="Deployment batch/worker")
-    assert nearest_place(of_worker, check).path == "chart/templates/worker.yaml"
-    assert nearest_place(of_worker, replaced(check, changes=[])).path == ""
+    assert nearest_place(of_worker, check, "-.yaml").path == "chart/templates/worker.yaml"
+    assert nearest_place(of_worker, replaced(check, changes=[]), "-.yaml").path == "-.yaml"
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:

@@ -1,6 +1,6 @@
 """The gate of a check: limits, what breaks them, and what lets it pass all the same."""
 
-from kpreempt.analysis.check.gate.case import Facts, PodFacts
+from kpreempt.analysis.check.gate.case import Facts, Objection, PodFacts
 from kpreempt.analysis.check.gate.evaluate import Judged, evaluate, least, measured, passes, together
 from kpreempt.analysis.check.gate.excuses import (
     WAIVE,
@@ -14,7 +14,7 @@ from kpreempt.analysis.check.gate.excuses import (
     waiver_of_option,
     waivers_of_object,
 )
-from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named
+from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
 
 __all__ = [
     "WAIVE",
@@ -26,6 +26,7 @@ __all__ = [
     "ForbiddenVictims",
     "GateRules",
     "Judged",
+    "Objection",
     "Override",
     "PodFacts",
     "Waiver",
@@ -36,6 +37,7 @@ __all__ = [
     "passes",
     "read_baseline",
     "rule_named",
+    "severity_named",
     "together",
     "waiver_of_option",
     "waivers_of_object",

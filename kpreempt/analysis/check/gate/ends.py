@@ -14,7 +14,13 @@ from kpreempt.verdict.unread import LIST
 
 # What asks for pods that were not there before.
 _ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
+# Pods of these end, or leave their node without one while they are replaced, however it is done.
+_ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
+# From so many pods on, some can stay ready while others are replaced.
+_MANY = 2
 _BUDGETS = "PodDisruptionBudget"
+# How the plan tells of a field that the API server does not let anyone change.
+_REFUSED = "cannot be changed in the API"
 _RULE_ABOUT = {
     AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
     # Objects that could not be read are left out as bad ones are.
@@ -146,6 +152,51 @@ def _loops(case: Case) -> Iterator[Measure]:
         )
 
 
+def _least_ready(case: Case) -> Iterator[Measure]:
+    """The workloads of which too few pods are ready at some moment.
+
+    One pod alone cannot be replaced without a gap in most cases, and where a service has no pod left, that is told.
+    """
+    rule = RuleId.MIN_READY
+    told = {
+        case.workload_of(pod)
+        for each in case.simulation.stranded
+        if each.kind is StrandedKind.SERVICE
+        for pod in each.missing
+    }
+    behind = {case.workloads[index]: case.behind[index] for index in case.order}
+    for each in case.simulation.workloads:
+        if each.ready_before < _MANY or not each.wanted_after or each.workload.startswith(_ALWAYS_WITH_GAPS):
+            continue
+        group = case.group_of(rule, each.workload)
+        limit = case.rules.limit_of(rule, group)
+        # Of those that are to be, where the change makes them fewer.
+        whole = min(each.ready_before, each.wanted_after)
+        if limit is None or each.workload in told or each.ready_least * 100 > limit * whole:
+            continue
+        yield Measure(
+            rule=rule,
+            subject=each.workload,
+            parts=[
+                Part(
+                    change=case.change_of(each.workload) or behind.get(each.workload, ""),
+                    amount=each.ready_before - each.ready_least,
+                )
+            ],
+            group=group,
+            is_broken=True,
+            since=each.least_at,
+            detail=f"{each.ready_least:,} of {each.ready_before:,} ready",
+        )
+
+
+def _objections(case: Case) -> Iterator[Measure]:
+    """What there is to object to objects of the change themselves."""
+    for each in case.facts.objections:
+        change = case.change_of(each.subject)
+        yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
+
+
 def _snapshot_age(case: Case) -> Iterator[Measure]:
     """How old the snapshot is; one that does not say is too old. A live cluster has no age."""
     if case.facts.is_live:
@@ -196,6 +247,8 @@ def _rule_about(assumption: Assumption) -> RuleId | None:
     """
     if assumption.kind is AssumptionKind.TOLD:
         return None
+    if assumption.message.startswith(_REFUSED):
+        return RuleId.APPLY_REFUSED
     is_kind = assumption.subject == _BUDGETS and assumption.field in ("", "list")
     if is_kind or (assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS):
         return RuleId.BUDGETS_UNREADABLE
@@ -225,4 +278,15 @@ def _waiting_since(simulation: Simulation) -> dict[str, float]:
     return since
 
 
-MEASURES = (_unscheduled, _pending, _stranded, _deletions, _refusals, _loops, _snapshot_age, _not_known)
+MEASURES = (
+    _unscheduled,
+    _pending,
+    _stranded,
+    _deletions,
+    _refusals,
+    _loops,
+    _least_ready,
+    _objections,
+    _snapshot_age,
+    _not_known,
+)

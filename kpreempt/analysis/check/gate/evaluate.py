@@ -11,7 +11,7 @@ from kpreempt.analysis.check.gate import ends, victims
 from kpreempt.analysis.check.gate.case import Case, Facts, Measure
 from kpreempt.analysis.check.gate.excuses import Excuse, Excuses, accepted, excuse_of, excuses_together
 from kpreempt.analysis.check.gate.rules import GateRules
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict.check import Change, GateFinding, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Simulation
 
@@ -53,9 +53,16 @@ def evaluate(
         rule = pool[0].rule
         amounts[rule] = max(amounts.get(rule, 0), sum(measure.amount for measure in pool))
         findings += _broken(pool, rules, excuses, written)
-    findings = _worst_chains(findings)
+    findings = [_by_severity(each, rules) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
     return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in RuleId], findings
+
+
+def _by_severity(finding: GateFinding, rules: GateRules) -> GateFinding:
+    """The same where its rule shuts the gate; of one that warns, what would fail is a warning."""
+    if finding.standing is not GateStanding.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
+        return finding
+    return msgspec.structs.replace(finding, standing=GateStanding.WARNS)
 
 
 def passes(results: Iterable[RuleResult]) -> bool:
@@ -166,7 +173,9 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
         is_on=rules.is_on(rule),
         limit=rules.general(rule) if rule.row.has_limit else None,
         amount=amount,
+        severity=rules.severity_of(rule),
         failures=own.count(GateStanding.FAILS),
+        warnings=own.count(GateStanding.WARNS),
         waived=own.count(GateStanding.WAIVED),
         accepted=own.count(GateStanding.ACCEPTED),
         not_new=own.count(GateStanding.NOT_NEW),
@@ -204,7 +213,7 @@ def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _worst(own: Sequence[tuple[int, GateFinding]], simulations: Sequence[Judged], whole: float) -> GateFinding:
-    _, worst = max(own, key=lambda each: (each[1].standing is GateStanding.FAILS, each[1].amount))
+    _, worst = max(own, key=lambda each: (each[1].standing.counts, each[1].amount))
     alike = {index for index, finding in own if finding.standing is worst.standing}
     share = sum(simulations[index].likelihood for index in alike) / whole
     return msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share)
@@ -217,6 +226,7 @@ def _over_all(index: int, simulations: Sequence[Judged], findings: Sequence[Gate
         first,
         amount=max(simulation.results[index].amount for simulation in simulations),
         failures=own.count(GateStanding.FAILS),
+        warnings=own.count(GateStanding.WARNS),
         waived=own.count(GateStanding.WAIVED),
         accepted=own.count(GateStanding.ACCEPTED),
         not_new=own.count(GateStanding.NOT_NEW),

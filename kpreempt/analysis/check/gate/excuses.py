@@ -131,7 +131,7 @@ def read_baseline(content: bytes, source: str) -> Baseline:
 def baseline_text(
     findings: Iterable[GateFinding], expires: date, *, reason: str = "", before: Baseline | None = None
 ) -> str:
-    """The file that accepts all findings that fail, until ``expires``.
+    """The file that accepts all findings that fail or warn, until ``expires``.
 
     Those that ``before`` accepts stay as they are in it. Equal findings make the same text, in whatever order.
     """
@@ -141,7 +141,7 @@ def baseline_text(
             kept = before.entry(each.fingerprint)
             if kept is not None:
                 entries[each.fingerprint] = kept
-        elif each.standing is GateStanding.FAILS:
+        elif each.standing.counts:
             entries[each.fingerprint] = Accepted(
                 rule=each.rule,
                 subject=each.subject,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kpreempt.errors import UsageError, nearest
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.labels import LabelSelector
 
 
@@ -54,16 +54,25 @@ class ForbiddenVictims(msgspec.Struct, frozen=True, kw_only=True):
 class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of all rules, ``None`` where one is off, with the overrides, of which the last that matches wins.
 
-    Rules that only hold or not have the limit 0. A rule that ``limits`` does not name has its default.
+    Rules that only hold or not have the limit 0. A rule that ``limits`` or ``severities`` do not name has its default.
+    Where it is ``report_only``, no rule is more than a warning.
     """
 
     limits: Mapping[RuleId, int | None] = {}
     overrides: Sequence[Override] = ()
     forbidden: Sequence[ForbiddenVictims] = ()
+    severities: Mapping[RuleId, RuleSeverity] = {}
+    report_only: bool = False
+
+    def severity_of(self, rule: RuleId) -> RuleSeverity:
+        """What the rule counts for."""
+        found = self.severities.get(rule, rule.row.severity)
+        return RuleSeverity.WARN if self.report_only and found is RuleSeverity.ERROR else found
 
     def general(self, rule: RuleId) -> int | None:
         """The limit where no override matches, or ``None``."""
-        if rule is RuleId.FORBID_VICTIMS and not self.forbidden:
+        is_off = self.severity_of(rule) is RuleSeverity.OFF
+        if is_off or (rule is RuleId.FORBID_VICTIMS and not self.forbidden):
             return None
         return self.limits.get(rule, rule.row.default)
 
@@ -76,12 +85,14 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def limit_of(self, rule: RuleId, group: int) -> int | None:
         """The limit in a group, as ``group_of`` tells it, or ``None`` where the rule is off."""
-        return self.general(rule) if group < 0 else self.overrides[group].limits[rule]
+        if group < 0 or self.severity_of(rule) is RuleSeverity.OFF:
+            return self.general(rule)
+        return self.overrides[group].limits[rule]
 
     def is_on(self, rule: RuleId) -> bool:
         """Whether the rule can fail for anything at all."""
-        others = (each.limits.get(rule) for each in self.overrides)
-        return self.general(rule) is not None or any(limit is not None for limit in others)
+        groups = (index for index, each in enumerate(self.overrides) if rule in each.limits)
+        return any(self.limit_of(rule, group) is not None for group in (-1, *groups))
 
 
 def rule_named(name: str, where: str) -> RuleId:
@@ -90,6 +101,20 @@ def rule_named(name: str, where: str) -> RuleId:
         return RuleId(name)
     except ValueError:
         raise UsageError(f'{where}: there is no rule "{name}"', hint=nearest(name, RuleId)) from None
+
+
+def severity_named(rule: RuleId, name: str, where: str) -> RuleSeverity:
+    """What a rule is to count for. Raises ``UsageError`` that begins with ``where``.
+
+    What is not known may be a warning, but not left untold.
+    """
+    try:
+        severity = RuleSeverity(name)
+    except ValueError:
+        raise UsageError(f'{where}: there is no severity "{name}"', hint=", ".join(RuleSeverity)) from None
+    if severity is RuleSeverity.OFF and rule.row.takes is Takes.NOTHING:
+        raise UsageError(f"{where}: {rule} cannot be switched off", hint=f"{RuleSeverity.WARN}, or waive it by name")
+    return severity
 
 
 def matches(pattern: str, text: str) -> bool:

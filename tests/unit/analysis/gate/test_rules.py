@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodFacts, passes
+from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Objection, Override, PodFacts, passes
+from kpreempt.gate_rules import RuleSeverity
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
@@ -31,6 +32,7 @@ from tests.unit.analysis.gate.simulations import (
 )
 
 BUDGET = "shop/db"
+PDB = RuleId.MAX_PDB_VIOLATIONS
 DB, CACHE = "StatefulSet shop/db", "Deployment shop/cache"
 CHAIN = (
     victim("shop/cache-1-a", CACHE, becomes="shop/cache-1-new-3"),
@@ -438,3 +440,88 @@ def test_a_chain_of_ten_thousand_evictions_is_followed() -> None:
     first = victim("shop/p-1", "Pod shop/p-1", becomes="shop/r-1")
     _, (finding,) = put(simulation(first, *chain))
     assert (finding.amount, len(finding.chain), finding.change) == (10_000, 10_001, API.object)
+
+
+@pytest.mark.parametrize(
+    ("rules", "standings", "is_open"),
+    [
+        pytest.param({}, ["Fails"], False, id="an error shuts the gate"),
+        pytest.param({"severities": {PDB: RuleSeverity.WARN}}, ["Warns"], True, id="a warning is told only"),
+        pytest.param({"severities": {PDB: RuleSeverity.OFF}}, [], True, id="what is off is not looked at"),
+        pytest.param({"report_only": True}, ["Warns"], True, id="with report only everything warns"),
+        pytest.param(
+            {
+                "severities": {PDB: RuleSeverity.OFF},
+                "overrides": [Override(namespace="shop", limits={PDB: 0})],
+                "report_only": True,
+            },
+            [],
+            True,
+            id="what is off is off in overrides, too",
+        ),
+    ],
+)
+def test_what_a_rule_counts_for(rules: dict[str, object], standings: list[str], is_open: bool) -> None:
+    results, findings = put(simulation(*TWO_OF_DB), **rules)
+    assert ([str(each.standing) for each in findings], passes(results)) == (standings, is_open)
+
+
+def test_a_warning_does_not_hide_what_fails_beside_it() -> None:
+    results, findings = put(simulation(*TWO_OF_DB), {RuleId.MAX_VICTIMS: 0}, severities={PDB: RuleSeverity.WARN})
+    assert [(str(each.rule), str(each.standing)) for each in findings] == [
+        ("max-pdb-violations", "Warns"),
+        ("max-victims", "Fails"),
+    ]
+    assert not passes(results)
+
+
+def ready(before: int, least: int, wanted: int | None, workload: str = API.object) -> SimulatedWorkload:
+    return SimulatedWorkload(
+        workload=workload, is_changed=True, wanted_after=wanted, ready_before=before, ready_least=least
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "limit", "is_found"),
+    [
+        pytest.param(ready(3, 0, 3), 0, True, id="from three to none"),
+        pytest.param(ready(3, 1, 3), 0, False, id="one stays ready"),
+        pytest.param(ready(3, 1, 3), 50, True, id="one of three is below half"),
+        pytest.param(ready(4, 2, 4), 50, True, id="half is not more than half"),
+        pytest.param(ready(4, 3, 4), 50, False, id="three of four are more than half"),
+        pytest.param(ready(4, 2, 2), 50, False, id="of those that are to be left all stay"),
+        pytest.param(ready(1, 0, 1), 0, False, id="one pod alone is not replaced without a gap"),
+        pytest.param(ready(3, 0, 0), 0, False, id="scaled to none"),
+        pytest.param(ready(3, 0, None), 0, False, id="deleted"),
+        pytest.param(ready(3, 0, 3, "Job shop/once"), 0, False, id="the pods of a Job end"),
+        pytest.param(ready(9, 0, 9, "DaemonSet shop/agent"), 0, False, id="every node has a gap"),
+        pytest.param(ready(3, 0, 3), None, False, id="switched off"),
+    ],
+)
+def test_how_few_pods_may_stay_ready(workload: SimulatedWorkload, limit: int | None, is_found: bool) -> None:
+    _, findings = put(simulation(workloads=[workload]), {RuleId.MIN_READY: limit})
+    assert [(str(each.rule), each.change) for each in findings] == [("min-ready", API.object)] * is_found
+
+
+def test_a_service_without_pods_is_told_once() -> None:
+    found = simulation(victim("shop/db-0", DB), workloads=[ready(2, 0, 2, DB)], stranded=[stranded_service()])
+    _, findings = put(found)
+    assert [str(each.rule) for each in findings] == ["max-stranded"]
+
+
+def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
+    _, findings = put(simulation(victim("shop/db-0", DB), workloads=[ready(2, 0, 2, DB)]))
+    assert [(each.subject, each.change, each.amount) for each in findings] == [(DB, API.object, 2)]
+
+
+def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
+    refused = Assumption(API.object, "spec.selector", "cannot be changed in the API, so that the apply is refused")
+    _, (finding,) = put(simulation(), facts=Facts(is_live=True, assumptions=[refused]))
+    assert (finding.rule, finding.subject, finding.change) == (RuleId.APPLY_REFUSED, API.object, API.object)
+
+
+def test_an_objection_is_about_its_object() -> None:
+    against = Objection(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/db", "it allows no disruption")
+    results, (finding,) = put(simulation(), facts=Facts(is_live=True, objections=[against]))
+    assert (finding.rule, finding.detail) == (RuleId.BLOCKED_DRAINS, "it allows no disruption")
+    assert not passes(results)

@@ -1,0 +1,132 @@
+"""What there is to object to objects of a change: APIs that go, budgets that block drains, rollouts that get stuck.
+
+The versions in which APIs went are those of Kubernetes' deprecated API migration guide, as of 1.36; beta versions of
+kinds that never became stable are not in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kpreempt.analysis.budgets.audit import blocking
+from kpreempt.analysis.check.gate import Objection
+from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
+from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.gate_rules import RuleId
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.verdict.budgets import RemedyAction
+from kpreempt.verdict.check import Change, ChangeKind
+from kpreempt.verdict.simulation import Simulation
+
+_ANY = "*"
+_WORKLOADS = 16
+_BETA = 22
+# The minor version of 1 that serves the kind in this API version no more.
+_REMOVED: dict[str, Mapping[str, int]] = {
+    "extensions/v1beta1": {"Ingress": _BETA, _ANY: _WORKLOADS},
+    "apps/v1beta1": {_ANY: _WORKLOADS},
+    "apps/v1beta2": {_ANY: _WORKLOADS},
+    "admissionregistration.k8s.io/v1beta1": {
+        "MutatingWebhookConfiguration": _BETA,
+        "ValidatingWebhookConfiguration": _BETA,
+    },
+    "apiextensions.k8s.io/v1beta1": {_ANY: _BETA},
+    "apiregistration.k8s.io/v1beta1": {_ANY: _BETA},
+    "certificates.k8s.io/v1beta1": {"CertificateSigningRequest": _BETA},
+    "coordination.k8s.io/v1beta1": {"Lease": _BETA},
+    "networking.k8s.io/v1beta1": {"Ingress": _BETA, "IngressClass": _BETA},
+    "rbac.authorization.k8s.io/v1beta1": {_ANY: _BETA},
+    "scheduling.k8s.io/v1beta1": {"PriorityClass": _BETA},
+    "storage.k8s.io/v1beta1": {
+        **dict.fromkeys(("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"), _BETA),
+        "CSIStorageCapacity": 27,
+    },
+    "batch/v1beta1": {"CronJob": 25},
+    "discovery.k8s.io/v1beta1": {_ANY: 25},
+    "events.k8s.io/v1beta1": {_ANY: 25},
+    "autoscaling/v2beta1": {_ANY: 25},
+    "policy/v1beta1": {_ANY: 25},
+    "node.k8s.io/v1beta1": {_ANY: 25},
+    "autoscaling/v2beta2": {_ANY: 26},
+    "flowcontrol.apiserver.k8s.io/v1beta1": {_ANY: 26},
+    "flowcontrol.apiserver.k8s.io/v1beta2": {_ANY: 29},
+    "flowcontrol.apiserver.k8s.io/v1beta3": {_ANY: 32},
+}
+_MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
+_HOST = "kubernetes.io/hostname"
+
+
+def objections(
+    plan: Plan, apis: Mapping[str, str], versions: Iterable[str], after: ClusterSnapshot, simulation: Simulation
+) -> list[Objection]:
+    """All of them. ``apis`` are the API versions of the change's objects.
+
+    The first of ``versions`` that names a minor version, ``v1.36.2`` or ``kube-1.36``, is the cluster's.
+    """
+    minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
+    return [
+        *_of_removed_apis(apis, minor),
+        *_of_budgets(plan.changes, after),
+        *_of_rollouts(plan.workloads, simulation),
+    ]
+
+
+def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Objection]:
+    for subject, version in apis.items():
+        kinds = _REMOVED.get(version, {})
+        removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
+        if removed is not None and minor is not None and removed <= minor + 1:
+            yield Objection(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
+
+
+def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[Objection]:
+    kinds = (ChangeKind.CREATED, ChangeKind.UPDATED)
+    prefix = "PodDisruptionBudget "
+    names = {each.object for each in changes if each.object.startswith(prefix) and each.kind in kinds}
+    for found in blocking(after, {each.removeprefix(prefix) for each in names}) if names else ():
+        fixes = [f"{each.field}: {each.value}" for each in found.remedies if each.action is RemedyAction.SET]
+        would = f"; {fixes[0]} would" if fixes else ""
+        subject = f"{prefix}{found.namespace}/{found.subject.removeprefix(prefix)}"
+        yield Objection(
+            RuleId.BLOCKED_DRAINS, subject, f"it allows no disruption with {found.number} of its pods{would}"
+        )
+
+
+def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:
+    stuck = {each.workload for each in simulation.workloads if each.is_changed and not each.is_done}
+    for each in workloads:
+        if each.before is None or each.after is None or each.is_same_template:
+            continue
+        detail = _kept_by(each.kind, mapping_in(each.after, "spec"))
+        if not detail and each.change.object in stuck and _keeps_apart(each.after):
+            detail = "its new pods must not be on a node with old ones, and no other node takes them"
+        if detail:
+            yield Objection(RuleId.ROLLOUT_STUCK, each.change.object, detail)
+
+
+def _kept_by(kind: str, spec: Document) -> str:
+    """What keeps pods of the old template, or an empty text."""
+    update = mapping_in(spec, "updateStrategy")
+    if update.get("type") == "OnDelete":
+        return "with OnDelete its pods stay as they are until somebody deletes them"
+    if kind == "Deployment" and spec.get("paused"):
+        return "it is paused"
+    partition: Any = mapping_in(update, "rollingUpdate").get("partition")
+    if kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
+        return f"the partition {partition} keeps pods of a lower ordinal as they are"
+    return ""
+
+
+def _keeps_apart(workload: Document) -> bool:
+    """Whether no two of its pods may be on one node."""
+    template = mapping_in(mapping_in(workload, "spec"), "template")
+    labels = mapping_in(mapping_in(template, "metadata"), "labels")
+    spec = mapping_in(template, "spec")
+    rules = mapping_in(mapping_in(spec, "affinity"), "podAntiAffinity")
+    for term in mappings_in(rules, "requiredDuringSchedulingIgnoredDuringExecution"):
+        wanted = mapping_in(mapping_in(term, "labelSelector"), "matchLabels")
+        if term.get("topologyKey") == _HOST and wanted and wanted.items() <= labels.items():
+            return True
+    return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))

@@ -1,0 +1,124 @@
+"""The rules of the gate for a terminal, and a page of each for ``docs/rules/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.report.colour import finished
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.options import RenderOptions
+from kpreempt.report.rules.examples import EXAMPLES
+
+_INDENT = 2
+_LINK = """
+[The gate](../gate.md) says how limits are set and what lets a finding pass.
+"""
+
+
+class GateRule(msgspec.Struct, frozen=True, rename="camel"):
+    """A rule as ``-o json`` has it: its name, default and severity, and all that is said about it."""
+
+    name: str
+    default: str
+    severity: RuleSeverity
+    promise: str
+    meaning: str
+    advice: str
+    example: str
+    fails: str
+    fix: str
+    options: list[str]
+
+
+class GateRuleList(msgspec.Struct, frozen=True, rename="camel"):
+    """Rules in the order of the gate."""
+
+    items: list[GateRule]
+
+
+def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
+    """What there is to say about these rules."""
+    return GateRuleList([_told(rule) for rule in rules])
+
+
+def _told(rule: RuleId) -> GateRule:
+    row, example = rule.row, EXAMPLES[rule]
+    return GateRule(
+        name=rule,
+        default=row.default_text,
+        severity=row.severity,
+        promise=row.promise,
+        meaning=row.meaning,
+        advice=row.advice,
+        example=example.story,
+        fails=example.fails,
+        fix=example.fix,
+        options=list(example.options),
+    )
+
+
+def render_rules(rules: GateRuleList, options: RenderOptions) -> str:
+    """All in a table; one alone is explained."""
+    page = Page(options.width)
+    if len(rules.items) == 1:
+        _explain(page, rules.items[0])
+    else:
+        rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in ("RULE", "DEFAULT", "SEVERITY", ""))]
+        rows += [((strong(each.name),), (each.default,), (each.severity,), (each.promise,)) for each in rules.items]
+        page.table(rows, aligns=("left", "left", "left", "left"))
+    return finished(page, options)
+
+
+def _explain(page: Page, rule: GateRule) -> None:
+    page.paragraph(strong(rule.name), f"  {rule.promise}")
+    page.blank()
+    page.paragraph(rule.meaning)
+    page.blank()
+    for label, words in (("default", rule.default), ("severity", rule.severity), ("what helps", rule.advice)):
+        page.labelled(Span(label, "dim"), words, column=LABEL_COLUMN)
+    page.blank()
+    page.paragraph(Span("EXAMPLE", "heading"), f"  {_plain(rule.example)}")
+    asked = f"with {' '.join(rule.options)}, " if rule.options else ""
+    for label, text in ((f"{asked}this fails:", rule.fails), (f"{asked}this passes:", rule.fix)):
+        page.blank()
+        page.paragraph(label, indent=_INDENT)
+        for line in text.splitlines():
+            words = line.lstrip()
+            page.paragraph(Span(words), indent=_INDENT * 2 + len(line) - len(words), hanging=_INDENT)
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+def rule_page(rule: RuleId, *, is_alone: bool = False) -> str:
+    """The page of a rule in Markdown; without links to others where it ``is_alone``."""
+    row, example = rule.row, EXAMPLES[rule]
+    fence = f"```{example.language if example.language == 'yaml' else ''}"
+    options = f" With `{' '.join(example.options)}`:" if example.options else ""
+    option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
+    return f"""# {rule}
+
+{row.meaning}
+
+| default | severity | option |
+|---|---|---|
+| {row.default_text} | {row.severity} | {option} |
+
+What helps: {row.advice}
+
+## Example
+
+{example.story}{options}
+
+{fence}
+{example.fails}```
+
+This passes:
+
+{fence}
+{example.fix}```
+{"" if is_alone else _LINK}"""

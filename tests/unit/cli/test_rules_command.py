@@ -1,0 +1,31 @@
+"""``kpreempt rules``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kpreempt.gate_rules import RuleId
+
+Kpreempt = Callable[..., Any]
+
+
+def test_all_rules_are_listed_with_default_and_severity(kpreempt: Kpreempt) -> None:
+    assert kpreempt("rules", "-o", "name").stdout.split() == list(RuleId)
+    items = json.loads(kpreempt("rules", "-o", "json").stdout)["items"]
+    assert {"name": "max-victims", "default": "off", "severity": "error"}.items() <= items[1].items()
+    assert all(len(line) <= 80 for line in kpreempt("rules").stdout.splitlines())
+
+
+def test_a_rule_is_explained_with_an_example_and_its_fix(kpreempt: Kpreempt) -> None:
+    shown = kpreempt("rules", "max-victims").stdout
+    assert "with --max-victims 0, this fails:" in shown
+    assert shown.count("kind: Deployment") == 2
+
+
+def test_a_rule_that_there_is_not_is_named_with_the_nearest(kpreempt: Kpreempt) -> None:
+    run = kpreempt("rules", "max-victim")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert 'there is no rule "max-victim"' in run.stderr
+    assert "max-victims" in run.stderr
