@@ -10,7 +10,6 @@ from kpreempt.admission.cluster_defaults import (
     fill_budget_statuses,
     fill_priorities,
 )
-from kpreempt.admission.daemon_sets import daemon_node_names, daemon_nodes
 from kpreempt.admission.priority import admit_priority
 from kpreempt.admission.records import Admission
 from kpreempt.admission.rules import USUAL, ApiServerRules
@@ -26,8 +25,6 @@ __all__ = [
     "apply_cluster_defaults",
     "apply_object_defaults",
     "complete_cluster",
-    "daemon_node_names",
-    "daemon_nodes",
     "fill_budget_statuses",
     "fill_priorities",
 ]

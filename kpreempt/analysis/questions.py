@@ -19,7 +19,6 @@ from kpreempt.admission import (
     admit_claim,
     admit_priority,
     apply_api_defaults,
-    daemon_node_names,
 )
 from kpreempt.admission.resource_quotas import refused_by_quotas
 from kpreempt.analysis.controller_documents import ephemeral_claims
@@ -131,6 +130,8 @@ def _expanded(
     first = _unadmitted(template, decode)
     if template.kind != "DaemonSet":
         return [first]
+    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - few ask about a DaemonSet
+
     names = daemon_node_names(first.pod, cluster.nodes, rules)
     if names:
         return [_unadmitted(each, decode) for each in for_nodes(template, names)]

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.admission import ApiServerRules, daemon_node_names
+from kpreempt.admission import ApiServerRules
+from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.controller_documents import tie_to_node
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question

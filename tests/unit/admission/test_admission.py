@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.admission import admit, admit_claim, apply_api_defaults, apply_cluster_defaults, daemon_node_names
+from kpreempt.admission import admit, admit_claim, apply_api_defaults, apply_cluster_defaults
+from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.admission.pod_defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission import daemon_nodes
+from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.analysis.check.rollout.apply import same_template
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
