@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kpreempt.admission import USUAL, Admission, ApiServerRules, admit, daemon_node_names
+from kpreempt.admission import USUAL, Admission, ApiServerRules, admit
+from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.version_rules import api_server_of, api_server_rules, controller_rules
 from kpreempt.controllers.rules import USUAL as USUAL_CONTROLLERS
 from kpreempt.model.cluster import ClusterSnapshot
