@@ -1,7 +1,7 @@
 """The status of budgets that have none.
 
 It is as the disruption controller would compute it. Departure: where the object that owns a pod is not in the input,
-its size is taken to be the number of its pods, and that is said.
+its size is assumed to be the number of its pods, and that is said.
 """
 
 from __future__ import annotations

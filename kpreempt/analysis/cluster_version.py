@@ -48,13 +48,13 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
         return _of_version(cluster.version, f"it is {cluster.version}")
     kubelet = _newest(node.status.node_info.kubelet_version for node in cluster.nodes)
     if not kubelet:
-        message = f"nothing says it: taken to be {_shown(_NEWEST)}, the newest that is modelled"
+        message = f"the input has none: assumed to be {_shown(_NEWEST)}, the newest that is modelled"
         return Chosen(_NEWEST, [_about_version(message, AssumptionKind.TOLD)])
     chosen = _of_version(_minor(kubelet), f"its newest kubelet is {kubelet}")
     if chosen.assumptions:
         return chosen
     message = (
-        f"only kubelets say it: taken to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the API"
+        f"only kubelets report one: assumed to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the API"
         " server may be newer"
     )
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.TOLD)])

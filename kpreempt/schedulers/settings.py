@@ -13,7 +13,7 @@ from typing import NamedTuple
 class Settings(NamedTuple):
     """Feature gates by their names, where they are set or known, and how long a pod backs off; ``None`` is as usual.
 
-    The gates are taken to be the same for all components of a cluster. ``facts`` are all that is known to hold in the
+    The gates are assumed to be the same for all components of a cluster. ``facts`` are all that is known to hold in the
     version under them, by the names of ``kube/versions.py``; none of versions from before its tables.
     """
 

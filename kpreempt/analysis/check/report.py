@@ -194,7 +194,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
         # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
         # it does not for budgets. A live cluster that does not let them be read does.
-        message = "there is none in the snapshot: taken to be none in the cluster, and no pod to be refused"
+        message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"

@@ -156,7 +156,7 @@ def _rejectors(scheduler: Scheduler, now: datetime) -> Rejectors:
 def _plugins_of(
     tried: Sequence[Pod], cluster: ClusterSnapshot, question: QueueQuestion, spread: Spread, phases: Phases
 ) -> dict[str, frozenset[str]]:
-    """Which plugins refuse each pod that was tried; that is taken to be as it was then."""
+    """Which plugins refuse each pod that was tried; that is assumed to be as it was then."""
     if question.scheduler is None or not tried:
         return {}
     with phases.phase("prepare"):
@@ -176,7 +176,7 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
     """What of the queue only the scheduler knows."""
     queue = filling.queue
     for plugin, event in queue.assumed_hints():
-        message = f"{event} was taken to help the pods that it refused; the real one looks closer"
+        message = f"{event} is assumed to help the pods that it refused; the real one looks closer"
         yield Assumption(f"plugin {plugin}", "queueing hint", message)
     if not tried:
         return

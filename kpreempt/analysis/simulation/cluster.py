@@ -280,7 +280,7 @@ def owner_key(pod: Pod) -> OwnerKey | None:
 
 
 def is_serving(pod: Pod) -> bool:
-    """Whether a pod is ready and stays. One that runs and has no conditions at all is taken to be ready."""
+    """Whether a pod is ready and stays. One that runs and has no conditions at all is assumed to be ready."""
     if pod.metadata.deletion_timestamp is not None or pod.is_terminal or not pod.spec.node_name:
         return False
     ready = ready_condition(pod)

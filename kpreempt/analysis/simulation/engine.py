@@ -451,7 +451,7 @@ class _Run:
         # The Job controller takes its own off when it counts the pod.
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
-            message = f"held by finalizer {held_by[0]}; taken to be gone when its grace period ends"
+            message = f"held by finalizer {held_by[0]}; assumed to be gone when its grace period ends"
             self._assume(pod.key, "metadata.finalizers", message)
         if not is_known_owner(pod):
             owner = controller_name(pod.metadata)

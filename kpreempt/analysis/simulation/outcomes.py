@@ -166,7 +166,7 @@ def _landings(verdict: Verdict) -> Mapping[str, float]:
     """The nodes that a pod can land on, those of the best scores first, each with its weight.
 
     Where not all nodes that fit are scored, and nobody knows which, the search may have started anywhere; scores are
-    taken to be what they are among all nodes.
+    assumed to be what they are among all nodes.
     """
     nodes, sampling = verdict.lands_on or verdict.chosen_nodes, verdict.sampling
     if sampling is None:

@@ -20,8 +20,8 @@ _MOST_DOUBLINGS = 10
 class Moment(Enum):
     """When the next pod is made."""
 
-    AT_ONCE = "as soon as the old one is told to go"
-    AFTER_BACKOFF = "so long after the last failure, as which it counts when it is told to go"
+    AT_ONCE = "as soon as the old one is being deleted"
+    AFTER_BACKOFF = "a backoff after the last failure, as which its deletion counts"
     ONCE_GONE = "once the old one is gone"
 
 

@@ -115,7 +115,7 @@ def job_refusals(job: VolcanoJob, cluster: ClusterSnapshot) -> list[str]:
 
     Most are the webhook's, in its words; the last are those for which the controller leaves an accepted job as it is.
     Lifecycle policies and what Kubernetes itself says of the templates are not looked at. A queue without a state is
-    taken to be open, as it is once its controller has seen it.
+    assumed to be open, as it is once its controller has seen it.
     """
     first = next(_decisive_refusals(job), None)
     return [first] if first else [*_refusals(job), *_refusals_of_queue(job, cluster), *_missing_claims(job, cluster)]

@@ -115,7 +115,7 @@ def nothing_found(search: ProposalSearch) -> str:
     """That no change was found, and how far it was sought."""
     asked_again = f"; {_asked_again(search)}" if search.extender_calls else ""
     if search.failing_extender:
-        return f"not sought: extender {search.failing_extender} fails, which no change mends"
+        return f"not sought: extender {search.failing_extender} fails, which no change helps"
     if search.is_skipped:
         return f"no priority is enough; others are {_SKIPPED}"
     if not search.is_complete:

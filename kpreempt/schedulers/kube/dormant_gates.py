@@ -37,7 +37,7 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
         found.append(_off(pod, "spec.tolerations[].operator", "TaintTolerationComparisonOperators", message))
     if _has_label_keys(pod) and not behaviour.match_label_keys_in_pod_affinity:
         message = (
-            f"the feature gate {_LABEL_KEYS}, which is off by default, is taken to be on: where it is off, the API"
+            f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: where it is off, the API"
             " server drops these keys"
         )
         found.append(Assumption(f"Pod {pod.key}", "spec.affinity[].matchLabelKeys", message))
@@ -95,7 +95,7 @@ def _off(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
 
 
 def _message(gate: str, effect: str) -> str:
-    return f"the feature gate {gate} is taken to be off, as it is by default; where it is on, {effect}"
+    return f"the feature gate {gate} is assumed to be off, as it is by default; where it is on, {effect}"
 
 
 def _counted(keys: Sequence[str]) -> str:

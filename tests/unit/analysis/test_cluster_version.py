@@ -51,7 +51,7 @@ def test_the_newest_kubelet_stands_for_the_server(kubelets: list[str], algorithm
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (algorithm, TOLD)
-    assert "only kubelets say it" in assumption.message
+    assert "only kubelets report one" in assumption.message
     assert said in assumption.message
 
 
@@ -60,7 +60,7 @@ def test_without_any_sign_the_newest_is_asked(kubelets: list[str]) -> None:
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == ("kube-1.37", TOLD)
-    assert assumption.message == "nothing says it: taken to be 1.37, the newest that is modelled"
+    assert assumption.message == "the input has none: assumed to be 1.37, the newest that is modelled"
 
 
 def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None:

@@ -86,7 +86,7 @@ def test_hints_that_are_not_modelled_are_told(kpreempt: Kpreempt) -> None:
         '{"event": "changeObject", "resource": "StorageClass", "action": "Add"}\n'
     )
     run = kpreempt("queue", "--events", "-", stdin=events)
-    assert "plugin VolumeBinding queueing hint: StorageClassAdd was taken to help" in " ".join(run.stdout.split())
+    assert "plugin VolumeBinding queueing hint: StorageClassAdd is assumed to help" in " ".join(run.stdout.split())
 
 
 def test_backoff_is_that_of_the_configuration(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
         ),
         pytest.param(
             ProposalSearch(is_complete=False, failing_extender="http://x"),
-            "not sought: extender http://x fails, which no change mends",
+            "not sought: extender http://x fails, which no change helps",
             id="an extender fails",
         ),
     ],

@@ -72,7 +72,7 @@ class Overlay:
         fields = list(_changed_paths(self._as_served(kind.name, before), record))
         immutable = [path for path in fields if path.startswith(_IMMUTABLE.get(kind.name, ("\0",)))]
         if immutable:
-            message = "cannot be changed in the API, so that the apply is refused; taken to be made anew"
+            message = "cannot be changed in the API, so that the apply is refused; assumed to be made anew"
             self.assumptions.append(Assumption(subject, immutable[0], message))
         if kind.name == "Node" and _evicts(record, before):
             message = "a taint that evicts is not simulated: pods that do not tolerate it stay here"
@@ -135,7 +135,7 @@ class Overlay:
             return msgspec.structs.replace(budget, status=failed_status(budget))
         guessed = [f"{each.kind} {each.namespace}/{each.name}" for each in sync.scales if each.is_guessed]
         if guessed:
-            message = f"reckoned without {', '.join(guessed)}, not in the input: counted by pods"
+            message = f"counted by pods, as {', '.join(guessed)} is not in the input"
             self.assumptions.append(Assumption(subject, "status", message))
         return msgspec.structs.replace(budget, status=sync.status)
 

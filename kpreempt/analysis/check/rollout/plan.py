@@ -201,7 +201,7 @@ class _Planner:
         made = [each.namespace for each in self._workloads if each.after is not None]
         for namespace in dict.fromkeys([*made, *(each.namespace for each in self._pods)]):
             if namespace not in known:
-                text = f"namespace {namespace} is neither in the cluster nor in the change; taken to be there"
+                text = f"namespace {namespace} is neither in the cluster nor in the change; assumed to be there"
                 self._notes.append(text)
 
     def _apply_workload(self, given: ManifestDocument) -> None:

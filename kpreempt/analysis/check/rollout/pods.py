@@ -49,7 +49,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     key = f"{metadata['namespace']}/{metadata['name']}"
     before = live.find("Pod", metadata["namespace"], metadata["name"])
     if before is None or not isinstance(before.get("spec"), dict) or is_nested_too_deeply(before):
-        message = "the snapshot does not say what it was, so that the pod is taken to be replaced"
+        message = "the snapshot does not say what it was, so that the pod is assumed to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
     return _against(given, before, record, template, wanted)
@@ -61,7 +61,7 @@ def _against(given: ManifestDocument, before: Document, record: Pod, template: P
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
     where = position(given)
     if immutable:
-        message = "cannot be changed in the API, so that the apply is refused; the pod is taken to be replaced"
+        message = "cannot be changed in the API, so that the apply is refused; the pod is assumed to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=fields[:_FIELDS_SHOWN], **where)
         return PodPlan(change, template, record.key, None, [Assumption(subject, immutable[0], message)])
     if not fields:

@@ -131,7 +131,7 @@ def _changed(given: ManifestDocument, before: Document, objects: ClusterObjects,
     assumptions = [] if is_whole(before) else [_not_whole(subject)]
     if immutable and not is_made_again:
         consequence = "replaced, its pods with it" if is_replaced else "changed nevertheless"
-        message = f"cannot be changed in the API, so that the apply is refused; taken to be {consequence}"
+        message = f"cannot be changed in the API, so that the apply is refused; assumed to be {consequence}"
         assumptions.append(Assumption(subject, immutable[0], message))
     workload = PlannedWorkload(
         change=change,

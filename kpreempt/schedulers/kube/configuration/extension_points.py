@@ -19,7 +19,7 @@ Points = Mapping[str, frozenset[str]]
 def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhere: Container[str] = ()) -> None:
     """Check where a profile's plugins are enabled; ``points`` are the extension points that each implements.
 
-    Plugins that are not among those are taken to be compiled in, and to implement what they are enabled for, but for
+    Plugins that are not among those are assumed to be compiled in, and to implement what they are enabled for, but for
     those that are there ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the framework
     refuses.
     """

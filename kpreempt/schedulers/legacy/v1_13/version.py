@@ -90,5 +90,5 @@ class Version113(Version):
         return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS
 
     def assumptions_about(self, cluster: Cluster, pod: Pod) -> list[Assumption]:
-        """Claims for which a volume is taken to be found."""
+        """Claims for which a volume is assumed to be found."""
         return volumes.claim_assumptions(cluster, pod)

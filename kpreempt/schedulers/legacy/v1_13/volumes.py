@@ -179,7 +179,7 @@ def check_claims(cluster: Cluster, pod: Pod) -> None:
 
 
 def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
-    """The claims for which a volume is taken to be found on any node."""
+    """The claims for which a volume is assumed to be found on any node."""
     return [
         Assumption(
             f"PersistentVolumeClaim {claim.key}",

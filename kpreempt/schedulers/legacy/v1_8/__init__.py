@@ -40,7 +40,7 @@ def scheduler(
     switches = read_switches(Version18.algorithm, GATES, GATES_1_8, configuration, feature_gates)
     assumptions = list(switches.assumptions)
     if POD_PRIORITY not in (feature_gates or {}):
-        text = "it is taken to be on; by default it is off in 1.8, and nobody is preempted"
+        text = "it is assumed to be on; by default it is off in 1.8, and nobody is preempted"
         assumptions.insert(0, Assumption("scheduler", f"feature gate {POD_PRIORITY}", text))
     # With taints in their place, conditions alone keep no pod off; pressure still does.
     by_taints = switches.gates[BY_TAINTS]

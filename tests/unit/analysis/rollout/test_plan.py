@@ -194,7 +194,7 @@ def test_a_namespace_that_is_nowhere_is_noted() -> None:
         workload(namespace="x"),
     ]
     assert plan_of(documents, there).notes == [
-        "namespace x is neither in the cluster nor in the change; taken to be there"
+        "namespace x is neither in the cluster nor in the change; assumed to be there"
     ]
     assert plan_of(documents).notes == []
 

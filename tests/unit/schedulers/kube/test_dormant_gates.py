@@ -47,14 +47,14 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
 def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, field: str, gate: str) -> None:
     (assumption,) = assume_of_pod(asked, behaviour(version))
     assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.NOT_MODELLED)
-    assert f"the feature gate {gate} is taken to be off" in assumption.message
+    assert f"the feature gate {gate} is assumed to be off" in assumption.message
 
 
 def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}
     asked = pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     (assumption,) = assume_of_pod(asked, behaviour("1.30"))
-    assert "MatchLabelKeysInPodAffinity, which is off by default, is taken to be on" in assumption.message
+    assert "MatchLabelKeysInPodAffinity, which is off by default, is assumed to be on" in assumption.message
     assert [assume_of_pod(asked, behaviour(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
 
 
