@@ -105,5 +105,7 @@ def resizes(draw: st.DrawFn, spec: Object) -> Object:
         status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
     if "resources" in spec and draw(st.booleans()):
         status["resources"] = draw(requirements(is_pod=True))
-        status["allocatedResources"] = draw(requirements(is_pod=True)).get("requests", {})
+        # An API server never keeps an empty one.
+        if allocated := draw(requirements(is_pod=True)).get("requests"):
+            status["allocatedResources"] = allocated
     return status

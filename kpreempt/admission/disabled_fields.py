@@ -46,7 +46,7 @@ def drop_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
 
 def _dropped(pod: Pod, field: str, gate: str, effect: str) -> Assumption:
     message = (
-        f"dropped by the API server, whose feature gate {gate} is assumed to be off, as it is by default in this version,"
+        f"dropped by the API server, whose feature gate {gate} is assumed to be off, as by default in this version,"
         f" or is not there yet; where it is on, {effect}"
     )
     return Assumption(f"Pod {pod.key}", field, message)

@@ -54,8 +54,8 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     if chosen.assumptions:
         return chosen
     message = (
-        f"only kubelets report one: assumed to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the API"
-        " server may be newer"
+        f"only kubelets report one: assumed to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the"
+        " API server may be newer"
     )
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.TOLD)])
 

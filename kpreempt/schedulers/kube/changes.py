@@ -245,6 +245,12 @@ CHANGES: Mapping[str, Change] = {
         came="The error about profiles that sort the queue differently names the field twice.",
         went="The error about profiles that sort the queue differently names the field once.",
     ),
+    "rates_fit_by_whole_pods": Change(
+        "",
+        "1.33",
+        "noderesources/resource_allocation.go: calculatePodResourceRequest",
+        went="NodeResourcesFit rates nodes by what a pod's containers request, not by what the pod as a whole does.",
+    ),
     "reads_resize_from_status": Change(
         "",
         "1.33",

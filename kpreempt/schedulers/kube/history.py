@@ -140,6 +140,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "leaves_unlisted_resources_to_devices",
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
+        "rates_fit_by_whole_pods",
         "refuses_pods_for_missing_limited_claims",
         "refuses_sidecars_before_filters",
         "rules_out_conflicting_plugins",

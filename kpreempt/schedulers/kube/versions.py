@@ -108,6 +108,7 @@ class Behaviour(NamedTuple):
     needs_no_consent_of_csi_drivers: bool
     patches_status_of_preemptor: bool
     names_queue_sort_twice: bool
+    rates_fit_by_whole_pods: bool
     reads_resize_from_status: bool
     reads_start_times_once: bool
     reads_volume_limits_of_allocatable: bool

@@ -73,11 +73,11 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
         score, weights = allocation_scorer(args)
-        # Upstream does not hand the pod-level gates on to this scorer, so it never counts pod-level requests.
+        # Since 1.33 upstream does not hand the pod-level gates on to this scorer.
         self._scorer = ResourceScorer(
             weights,
             score,
-            counts_pod_level=False,
+            counts_pod_level=self._behaviour.pod_level_resources and self._behaviour.rates_fit_by_whole_pods,
             use_requested=False,
             rounds_by_container=self._behaviour.rounds_requests_by_container,
         )

@@ -280,6 +280,18 @@ def test_an_outcome_that_hangs_on_the_order_of_budgets_is_told() -> None:
     assert verdict.outcome != Outcome.NEVER_LANDS
 
 
+@pytest.mark.parametrize(("version", "score"), [("1.32", 50), ("1.33", 97)])
+def test_requests_of_a_whole_pod_in_the_score_of_fit(version: str, score: int) -> None:
+    pod = {"kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [{"name": "main"}]}}
+    pod["spec"]["resources"] = {"requests": {"cpu": "2", "memory": "4Gi"}}  # type: ignore[index]
+    scheduler = KubeScheduler(behaviour=behaviour(version, {"PodLevelResources": True}))
+    room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    node = {"kind": "Node", "metadata": {"name": "worker"}, "status": {"allocatable": room}}
+    verdict = scheduler.decide(scheduler.prepare(cluster_of([node]), now=NOW), pod_of(pod))
+
+    assert verdict.plugin_scores["worker"]["NodeResourcesFit"] == score
+
+
 @pytest.mark.parametrize(
     ("version", "allocatable", "fits"),
     [
