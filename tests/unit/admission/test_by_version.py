@@ -90,7 +90,7 @@ def test_label_keys(version: str, gates: dict[str, bool], expected: tuple[str, .
 def test_what_is_dropped_is_told_with_its_gate() -> None:
     pod = make_pod(**KEYS, resources={"limits": {"cpu": "2"}})
     told = admit(pod, ClusterSnapshot(), rules_in("1.29")).assumptions
-    assert [(each.field, each.message.partition(" is taken")[0].rpartition(" ")[2]) for each in told] == [
+    assert [(each.field, each.message.partition(" is assumed")[0].rpartition(" ")[2]) for each in told] == [
         ("spec.resources", "PodLevelResources"),
         ("spec.affinity[].matchLabelKeys", "MatchLabelKeysInPodAffinity"),
     ]
