@@ -103,7 +103,7 @@ def _counts(verdict: Verdict) -> list[Count]:
 
 
 def _facts(verdict: Verdict, options: RenderOptions) -> str:
-    facts = [plain(pod_facts(verdict)), plain(cluster_facts(verdict, options)), f"algorithm {verdict.algorithm}"]
+    facts = [plain(pod_facts(verdict)), plain(cluster_facts(verdict, options))]
     if verdict.cluster.taken_at is not None:
         facts.append(f"snapshot of {format_time(verdict.cluster.taken_at)}")
     if options.now is not None:
@@ -210,8 +210,7 @@ def _common(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     if not verdicts:
         return "no pod is asked about"
     first = verdicts[0]
-    facts = [plain(cluster_facts(first, options)), f"algorithm {first.algorithm}"]
-    return " · ".join(filter(None, facts))
+    return plain(cluster_facts(first, options))
 
 
 _WORDS = {
