@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,10 @@ def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:
     return Ran(run.returncode, run.stdout, run.stderr)
 
 
+# The first line of a look.
+_SUMMARY = re.compile(r"[0-9,]+ pods? pending")
+
+
 def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
     """Run ``kubectl kpreempt pending -w WORD...``, and interrupt it as Ctrl-C does after so many answers."""
     watching = subprocess.Popen(
@@ -75,7 +80,7 @@ def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
     try:
         assert watching.stdout is not None
         shown = []
-        while sum(line.startswith("first: ") for line in shown) < looks and (line := watching.stdout.readline()):
+        while sum(_SUMMARY.match(line) is not None for line in shown) < looks and (line := watching.stdout.readline()):
             shown.append(line)
         # A terminal tells all that runs in it.
         os.killpg(watching.pid, signal.SIGINT)
