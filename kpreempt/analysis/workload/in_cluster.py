@@ -19,7 +19,7 @@ from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.questions import Asked, Decode, question_in_cluster
 from kpreempt.analysis.subject import InCluster, pending_again
 from kpreempt.analysis.what_if import Overrides, pod_document
-from kpreempt.analysis.workload.pods import WorkloadQuestion, copies_of, workload_questions
+from kpreempt.analysis.workload.pods import WorkloadQuestion, checked_number, copies_of, workload_questions
 from kpreempt.analysis.workload_pods import joined, pods_of
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -169,11 +169,11 @@ class _Maker:
             return [self._on_node(name) for name in names if name not in have]
         if desired is None:
             return []
-        return list(islice(self._new(), max(desired - len(there), 0)))
+        return list(self.more(max(desired - len(there), 0)))
 
     def more(self, number: int) -> Iterable[Pod]:
         """So many more."""
-        return islice(self._new(), number)
+        return islice(self._new(), checked_number(number, str(self._workload)))
 
     def with_claims(self, pods: Sequence[Pod]) -> ClusterSnapshot:
         """The cluster with the claims that a StatefulSet makes for new pods, like those of the model."""

@@ -33,6 +33,18 @@ class WorkloadQuestion(msgspec.Struct, frozen=True, kw_only=True):
     running: int | None = None
 
 
+# So many pods are put to the scheduler one after the other; each takes it up to some hundredths of a second.
+MOST_REPLICAS = 2_000
+
+
+def checked_number(number: int, workload: str) -> int:
+    """The number of pods that are asked about. Raises ``UsageError`` for more than are put to a scheduler."""
+    if number > MOST_REPLICAS:
+        message = f"{workload}: {number:,} replicas are asked about, and at most {MOST_REPLICAS:,} are tried"
+        raise UsageError(message, hint=f"--replicas {MOST_REPLICAS}")
+    return number
+
+
 def workload_questions(
     cluster: ClusterSnapshot,
     templates: Sequence[PodTemplate],
@@ -44,11 +56,14 @@ def workload_questions(
     """The question for the first pod of each template, and for those of several pods that about all of them.
 
     ``replicas`` is how many of each are asked for, ``None`` where the template says it. Raises what ``questions_of``
-    raises, and ``UsageError`` where a DaemonSet is to have so many.
+    raises, and ``UsageError`` where a DaemonSet is to have so many, or there are more than ``MOST_REPLICAS``.
     """
     if replicas is not None and any(template.kind == "DaemonSet" for template in templates):
         raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
-    wanted = [template.replicas if replicas is None else replicas for template in templates]
+    wanted = [
+        checked_number(template.replicas if replicas is None else replicas, template.origin or "pod")
+        for template in templates
+    ]
     expanded = [
         _one_by_one(template, number) if _are_named_apart(template) else [template]
         for template, number in zip(templates, wanted, strict=True)
@@ -92,7 +107,7 @@ def more_of(
     if replicas is None:
         return Asked(asked.cluster, [question]), []
     taken = {each.key for each in asked.cluster.pods} | {pod.key}
-    pods = [pod, *islice(copies_of(pod, taken), replicas - 1)]
+    pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
     which = Which.MORE if found.changes else Which.NEW
     workload = WorkloadQuestion(workload=f"Pod {found.found.key}", which=which, pods=pods)
     return Asked(asked.cluster, [question]), [workload]

@@ -8,7 +8,7 @@ from functools import partial
 from kpreempt.report.amounts import count
 from kpreempt.report.durations import format_time
 from kpreempt.report.explain.dry_run import knows_budgets
-from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts, pod_name
+from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts
 from kpreempt.report.explain.html_choice import choice, scores
 from kpreempt.report.explain.html_closing import (
     changes,
@@ -21,7 +21,7 @@ from kpreempt.report.explain.html_closing import (
 )
 from kpreempt.report.explain.html_dry_run import dry_run, filters, possible_outcomes, victims
 from kpreempt.report.explain.html_nodes import node_map
-from kpreempt.report.explain.summary import name_destinations, outcome_in_words
+from kpreempt.report.explain.summary import name_destinations, name_subject, outcome_in_words
 from kpreempt.report.html.markup import TABLE_LIMIT, Html, cut_note, fold, join, name, table, tag, within
 from kpreempt.report.html.page import Count, Part, banner, footer, sections, whole_page
 from kpreempt.report.html.parts import assumptions
@@ -57,7 +57,7 @@ def render(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
 
 
 def _of_one(verdict: Verdict, options: RenderOptions) -> str:
-    title = f"{pod_name(verdict)} {plain(outcome_in_words(verdict))}"
+    title = f"{name_subject(verdict)} {plain(outcome_in_words(verdict))}"
     lead = phrase(_lead(verdict))
     head = banner(TONES[verdict.worst_outcome], _title(verdict), _counts(verdict), _facts(verdict, options), lead)
     end = footer("explain", API_VERSION)
@@ -79,7 +79,7 @@ def _lead(verdict: Verdict) -> Phrase:
 
 
 def _title(verdict: Verdict) -> Html:
-    return join([name(pod_name(verdict)), " ", tag("span", plain(outcome_in_words(verdict)))])
+    return join([name(name_subject(verdict)), " ", tag("span", plain(outcome_in_words(verdict)))])
 
 
 def _counts(verdict: Verdict) -> list[Count]:
@@ -164,7 +164,7 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     overview = table("Each pod against the same cluster", columns, row, numbered, limit=TABLE_LIMIT, what="pods")
     parts = [Part("pods", "All pods", "Pods", overview + cut_note(cut, "stories of pods"))]
     parts += [
-        Part(_anchor(number), pod_name(verdict), pod_name(verdict), told)
+        Part(_anchor(number), name_subject(verdict), name_subject(verdict), told)
         for (number, verdict), told in zip(numbered, stories, strict=False)
     ]
     worst = max(
@@ -191,7 +191,7 @@ def _told(item: tuple[int, Verdict], options: RenderOptions, is_folded: bool) ->
 
 def _row(item: tuple[int, Verdict], told: int) -> list[str]:
     number, verdict = item
-    shown = name(pod_name(verdict))
+    shown = name(name_subject(verdict))
     linked = tag("a", shown, href=f"#{_anchor(number)}") if number <= told else shown
     outcome = tag("span", plain(outcome_in_words(verdict)), class_=TONES[verdict.worst_outcome])
     return [linked, f"{verdict.pod.priority:,}", outcome, name(name_destinations(verdict))]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kpreempt.report.amounts import count
 from kpreempt.report.colour import finished
 from kpreempt.report.durations import format_reading
-from kpreempt.report.explain.headline import answer, pod_name
+from kpreempt.report.explain.headline import answer
 from kpreempt.report.explain.screen_frame import COLUMN, Room, Section, beside, clipped, elided, shortened
 from kpreempt.report.layout import COLUMN_GAP, Line, Page, Part, Phrase, Span, plain, strong, width_of
 from kpreempt.report.options import Extent, RenderOptions
@@ -179,9 +179,9 @@ def _more(hints: Sequence[_Hint], width: int) -> Line:
 
 def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> list[Line]:
     """A line for each pod, and how to see more of one."""
-    from kpreempt.report.explain.summary import name_destinations, outcome_in_words  # noqa: PLC0415 - of lists alone
+    from kpreempt.report.explain.summary import name_destinations, name_subject, outcome_in_words  # noqa: PLC0415 - of lists alone
 
-    cells = [(pod_name(each), name_destinations(each), outcome_in_words(each)) for each in verdicts]
+    cells = [(name_subject(each), name_destinations(each), outcome_in_words(each)) for each in verdicts]
     gaps = 2 * COLUMN_GAP
     nodes = min(max(len(_TITLES[1]), *(width_of(node) for _, node, _ in cells)), _WIDEST_NODE)
     outcomes = max(len(_TITLES[2]), *(width_of(plain(outcome)) for *_, outcome in cells))

@@ -19,8 +19,8 @@ from kpreempt.report.explain.choice import add_choice_section, add_score_section
 from kpreempt.report.explain.dry_run import add_dry_run_section, add_eligibility_section
 from kpreempt.report.explain.extenders import add_extenders_section
 from kpreempt.report.explain.filters import add_filter_section
-from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts, pod_name
-from kpreempt.report.explain.summary import name_destinations, outcome_in_words
+from kpreempt.report.explain.headline import cluster_facts, headline, pod_facts
+from kpreempt.report.explain.summary import name_destinations, name_subject, outcome_in_words
 from kpreempt.report.explain.victims import add_victims_section
 from kpreempt.report.explain.volumes import competitions
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
@@ -98,7 +98,7 @@ def _add_separator(page: Page) -> None:
 def _add_summary(page: Page, verdicts: Sequence[Verdict]) -> None:
     titles = ("POD", "NODE", "OUTCOME")
     rows: list[tuple[Phrase, ...]] = [tuple((Span(title, "dim"),) for title in titles)]
-    rows += [((pod_name(each),), (name_destinations(each),), outcome_in_words(each)) for each in verdicts]
+    rows += [((name_subject(each),), (name_destinations(each),), outcome_in_words(each)) for each in verdicts]
     page.table(rows, aligns=("left", "left", "left"))
 
 

@@ -235,3 +235,39 @@ def test_wide_and_markdown_and_a_page_tell_every_replica_or_all_together(kpreemp
         text = kpreempt("explain", "deploy/web", "-n", "shop", "--capacity", *SNAPSHOT, "-o", output).stdout
         assert "all 4 missing replicas" in text
         assert "5 more" in text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(["deploy/web", "--replicas", "100000000"], id="more of a workload"),
+        pytest.param(["web-5f7-2", "--replicas", "100000000"], id="more of a pod"),
+        pytest.param(["--cpu", "1", "--replicas", "100000000"], id="of a pod that is not there"),
+        pytest.param(["-f"], id="as a manifest says"),
+    ],
+)
+def test_more_replicas_than_are_tried_are_refused_at_once(kpreempt: Kpreempt, tmp_path: Path, asked: list[str]) -> None:
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2**31 - 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    path = tmp_path / "many.json"
+    path.write_text(
+        json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec})
+    )
+    run = kpreempt("explain", *asked, *([str(path)] if asked == ["-f"] else []), "-n", "shop", *SNAPSHOT)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "at most 2,000 are tried" in run.stderr
+
+
+def test_beside_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    items = []
+    for name, replicas in (("wide", 9), ("small", 1)):
+        container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+        items.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    rows = kpreempt("explain", "-f", str(path), "-n", "shop", *SNAPSHOT).stdout.splitlines()
+    assert rows[1].split() == ["shop/wide", "3", "nodes", "5", "land,", "4", "unschedulable"]
+    assert rows[2].split()[0] == "shop/small-new"
