@@ -22,6 +22,12 @@ class Extent(StrEnum):
 STREAM_NAME = "kpreempt-input.yaml"
 
 
+# Lines of a terminal that the command line and the prompt take.
+_AROUND = 2
+# So many rows, the titles among them, are shown on the smallest screen, too.
+LEAST_ROWS = 3
+
+
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
@@ -41,6 +47,10 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     as_list: bool = False
     occupancy: Occupancy | None = None
     stream_name: str = STREAM_NAME
+
+    def room_of_table(self, others: int) -> int:
+        """The lines that a table may take on a screen with an empty line before it and so many ``others``."""
+        return max(self.height - _AROUND - others - 1, LEAST_ROWS + 1)
 
 
 def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:

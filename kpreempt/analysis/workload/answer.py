@@ -59,7 +59,7 @@ def going_on(
         if with_capacity:
             pod = asked.questions[place].pod
             with phases.phase("capacity"):
-                capacity = capacity_answer(asked.cluster, pod, scheduler, prepared, now=now)
+                capacity = capacity_answer(asked.cluster, pod, scheduler, prepared, first=verdict, now=now)
             verdict = msgspec.structs.replace(verdict, capacity=capacity)
         return verdict
 
@@ -116,14 +116,20 @@ def workload_answer(
 
 
 def capacity_answer(
-    cluster: ClusterSnapshot, pod: Pod, scheduler: Scheduler, prepared: Any, *, now: datetime
+    cluster: ClusterSnapshot,
+    pod: Pod,
+    scheduler: Scheduler,
+    prepared: Any,
+    *,
+    now: datetime,
+    first: Verdict | None = None,
 ) -> Capacity:
     """How many more of ``pod``, which need not be in the cluster, fit without an eviction.
 
-    Where nothing beyond a node matters to what that holds, nodes are filled one by one; else the scheduler is asked
-    about one pod after the other.
+    ``first`` is the verdict on it, where it is known. Where nothing beyond a node matters to what that holds, nodes are
+    filled one by one; else the scheduler is asked about one pod after the other.
     """
-    first = scheduler.decide(prepared, pod, records_steps=False)
+    first = first or scheduler.decide(prepared, pod, records_steps=False)
     if first.outcome is not Outcome.LANDS:
         return Capacity(pods=0, outcome=first.outcome, message=first.message or first.reason)
     room = scheduler.room_of_nodes(prepared, pod, MOST_ON_NODE)
@@ -138,7 +144,7 @@ def capacity_answer(
     pods = [pod, *islice(copies_of(pod, {each.key for each in cluster.pods}), MOST_ONE_BY_ONE - 1)]
     found: Counter[str] = Counter()
     is_open = False
-    for placed in placing.place(pods):
+    for placed in placing.place(pods, first=first):
         if placed.verdict is None or placed.verdict.outcome is not Outcome.LANDS or placed.branch is None:
             return Capacity(
                 pods=found.total(),
@@ -189,11 +195,11 @@ def _hangs_on_choices(
     On which of the nodes that fit a pod lands changes nothing where all pods are alike and nodes hold what they hold
     whatever is on others: each node is full in the end.
     """
-    opened = [each for each in placed if each.is_open]
-    if not opened or len(placed) < 2:
-        return any(each.verdict is not None and each.verdict.outcome is not Outcome.LANDS for each in opened)
-    if any(each.verdict is not None and each.verdict.outcome is not Outcome.LANDS for each in opened):
+    opened = [each.verdict for each in placed if each.is_open]
+    if any(verdict is not None and verdict.outcome is not Outcome.LANDS for verdict in opened):
         return True
+    if not opened or len(placed) < 2:
+        return False
     specs = {msgspec.json.encode((each.spec, each.metadata.labels), enc_hook=str) for each in question.pods}
     return len(specs) > 1 or scheduler.room_of_nodes(prepared, question.pods[0], 0) is None
 

@@ -21,12 +21,13 @@ from kpreempt.analysis.subject import InCluster, pending_again
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload.pods import WorkloadQuestion, checked_number, copies_of, workload_questions
 from kpreempt.analysis.workload_pods import joined, pods_of
+from kpreempt.controllers.pods import deployment_told_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, Job
+from kpreempt.model.workloads import Job
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.workload import Asked as Which
 
@@ -165,7 +166,7 @@ class _Maker:
         """The pods that are wanted and not there."""
         if self._workload.kind == "DaemonSet":
             names = daemon_node_names(self._untied(), self._cluster.nodes)
-            have = {pod.spec.node_name or _tied_to(pod) for pod in there}
+            have = {pod.spec.node_name or tied_node(pod) for pod in there}
             return [self._on_node(name) for name in names if name not in have]
         if desired is None:
             return []
@@ -265,9 +266,8 @@ def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
         if owner is None:
             continue
         # A dump may have pods and no ReplicaSets, which are named after their Deployment and its template.
-        of_template = f"{name}-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL)}"
-        is_named_after = kind == "Deployment" and (owner.kind, owner.name) == ("ReplicaSet", of_template)
-        if (owner.kind, owner.name) in makers or is_named_after:
+        is_of_set = kind == "Deployment" and owner.kind == "ReplicaSet"
+        if (owner.kind, owner.name) in makers or (is_of_set and deployment_told_of(pod, owner.name) == name):
             found.append(pod)
     return found
 
@@ -324,17 +324,6 @@ def _template_of(document: Document) -> bool:
 def _is_parallel(document: Document | None) -> bool:
     spec = document.get("spec") if document is not None else None
     return isinstance(spec, dict) and spec.get("podManagementPolicy") == "Parallel"
-
-
-def _tied_to(pod: Pod) -> str:
-    """The node to which the DaemonSet controller tied a pod that waits."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    required = affinity.required if affinity is not None else None
-    for term in required.node_selector_terms if required is not None else ():
-        for field in term.match_fields:
-            if field.key == "metadata.name" and field.values:
-                return field.values[0]
-    return ""
 
 
 def _without_end(pod: Pod) -> str:

@@ -12,13 +12,10 @@ from kpreempt.report.closing_section import add_first_assumption
 from kpreempt.report.colour import finished
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import COLUMN_GAP, Align, Page, Phrase, Span, strong
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import LEAST_ROWS, RenderOptions
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.budgets import AuditedBudget, BudgetAudit, Finding, FindingId, Severity
 
-# Lines of the terminal that the command line and the prompt take.
-_AROUND = 2
-_LEAST_ROWS = 3
 _NARROWEST_FINDINGS = 24
 _TITLES = ("BUDGET", "WORST", "SPEC", "READY", "ALLOWED", "FINDINGS")
 _ALIGNS: tuple[Align, ...] = ("left", "left", "left", "right", "right", "left")
@@ -43,8 +40,8 @@ def add_screen(page: Page, audit: BudgetAudit, assumptions: Sequence[Assumption]
     rows = _rows(audit)
     if rows:
         page.blank()
-        room = options.height - _AROUND - len(page.lines) - len(closing.lines) - 1
-        _add_table(page, rows, max(room, _LEAST_ROWS + 1))
+        room = options.room_of_table(len(page.lines) + len(closing.lines))
+        _add_table(page, rows, room)
     if closing.lines:
         page.blank()
         page.lines += closing.lines
@@ -105,6 +102,6 @@ def _add_table(page: Page, rows: Sequence[_Row], room: int) -> None:
             kinds = Counter(each for row in rest for each in row.findings).most_common()
             named = ", ".join(f"{times:,} {kind}" for kind, times in kinds)
             told.paragraph(Span(f"… and {count(len(rest), 'more row')} (-v): {named}", "dim"), indent=COLUMN_GAP)
-        if len(told.lines) <= room or number == _LEAST_ROWS:
+        if len(told.lines) <= room or number == LEAST_ROWS:
             page.lines += told.lines
             return

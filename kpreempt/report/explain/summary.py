@@ -12,7 +12,6 @@ from kpreempt.report.explain.headline import destinations, pod_name
 from kpreempt.report.layout import Phrase, Span, Style
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome, Verdict
-from kpreempt.verdict.workload import Workload
 
 _OUTCOMES: dict[Outcome, tuple[str, Style]] = {
     Outcome.LANDS: ("lands", "good"),
@@ -78,7 +77,11 @@ def summary_row(verdict: Verdict) -> tuple[str, ...]:
 
 def name_subject(verdict: Verdict) -> str:
     """The pod, or the workload where all of its pods are asked about."""
-    return pod_name(verdict) if verdict.workload is None else verdict.workload.workload.rpartition(" ")[2]
+    if verdict.workload is None:
+        return pod_name(verdict)
+    from kpreempt.report.explain.workload import workload_name  # noqa: PLC0415 - few lists have workloads
+
+    return workload_name(verdict.workload)
 
 
 def name_destinations(verdict: Verdict) -> str:
@@ -92,7 +95,9 @@ def name_destinations(verdict: Verdict) -> str:
 def outcome_in_words(verdict: Verdict) -> Phrase:
     """The outcome in a few words, with what it costs."""
     if verdict.workload is not None:
-        return _totals_in_words(verdict.workload)
+        from kpreempt.report.explain.workload import totals_in_words  # noqa: PLC0415 - few lists have workloads
+
+        return totals_in_words(verdict.workload)
     words, style = _OUTCOMES[verdict.outcome]
     if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
         return (Span(words, style),)
@@ -100,23 +105,6 @@ def outcome_in_words(verdict: Verdict) -> Phrase:
     pods = count(victims[0], "pod") if len(set(victims)) == 1 else f"{_range(victims)} pods"
     broken = f", budget violations: {_range(violations)}" if any(violations) else ""
     return (Span(f"{words} {pods}{broken}", style),)
-
-
-def _totals_in_words(workload: Workload) -> Phrase:
-    """What becomes of all replicas, in the colour of the worst of it."""
-    totals = workload.totals
-    told: Sequence[tuple[int, str, Style]] = (
-        (totals.lands, "land", "good"),
-        (totals.preempts, "preempt", "bad" if totals.violations else "warn"),
-        (totals.uncertain, "uncertain", "warn"),
-        (totals.pending, "unschedulable", "bad"),
-        (totals.refused, "refused", "bad"),
-    )
-    here = [(f"{number:,} {words}", style) for number, words, style in told if number]
-    if not here:
-        return (Span("no replica is created", "dim"),)
-    worst: Style = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
-    return (Span(", ".join(words for words, _ in here), worst),)
 
 
 def _victim_numbers(verdict: Verdict) -> list[int]:

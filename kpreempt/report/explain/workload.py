@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.evidence import join_names
-from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
+from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, Style, strong
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.workload import Asked, BudgetViolations, Totals, Workload
 
@@ -62,6 +62,23 @@ def headline_of(workload: Workload) -> Phrase:
 def workload_name(workload: Workload) -> str:
     """``shop/web``, without the kind."""
     return workload.workload.rpartition(" ")[2]
+
+
+def totals_in_words(workload: Workload) -> Phrase:
+    """What becomes of all replicas, in the colour of the worst of it."""
+    totals = workload.totals
+    told: Sequence[tuple[int, str, Style]] = (
+        (totals.lands, "land", "good"),
+        (totals.preempts, "preempt", "bad" if totals.violations else "warn"),
+        (totals.uncertain, "uncertain", "warn"),
+        (totals.pending, "unschedulable", "bad"),
+        (totals.refused, "refused", "bad"),
+    )
+    here = [(f"{number:,} {words}", style) for number, words, style in told if number]
+    if not here:
+        return (Span("no replica is created", "dim"),)
+    worst: Style = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
+    return (Span(", ".join(words for words, _ in here), worst),)
 
 
 def _told(workload: Workload) -> Phrase:

@@ -33,9 +33,6 @@ from kpreempt.report.pending.words import brief_fate, details_in_words, nothing_
 from kpreempt.verdict import PendingPod, PendingPods
 from kpreempt.verdict.pending import TELLING_STATES
 
-# Lines of the terminal that the command line and the prompt take.
-_AROUND = 2
-_LEAST_ROWS = 3
 _LINES_OF_SUMMARY = 4
 _LINES_OF_CHANGES = 3
 _LINES_OF_DETAILS = 2
@@ -80,9 +77,9 @@ def render_screen(pending: PendingPods, options: RenderOptions) -> str:
     closing = _closing(pending, options)
     if pending.items:
         page.blank()
-        room = options.height - _AROUND - len(page.lines) - len(closing) - 1
+        room = options.room_of_table(len(page.lines) + len(closing))
         rows = [_row(row, pending.at) for row in _alike(pending.items)]
-        page.lines += _table(rows, max(room, _LEAST_ROWS + 1), options.width)
+        page.lines += _table(rows, room, options.width)
     if closing:
         page.blank()
         page.lines += closing

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.durations import format_duration, format_time
+from kpreempt.report.durations import format_reading, format_time
 from kpreempt.report.evidence import join_names
 from kpreempt.report.layout import Part, Phrase, Span, Style, plain, strong
 from kpreempt.report.pending.words import brief_fate, outcome_in_brief
@@ -151,14 +151,9 @@ def facts_in_words(pending: PendingPods) -> str:
     cluster = pending.cluster
     facts = [pending.algorithm, f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
     if pending.at is not None:
-        facts.append(f"{format_time(pending.at)}{_age(cluster.age_seconds)}")
+        age = f" ({format_reading(cluster.age_seconds)})" if cluster.age_seconds is not None else ""
+        facts.append(f"{format_time(pending.at)}{age}")
     return " · ".join(filter(None, facts))
-
-
-def _age(seconds: int | None) -> str:
-    if seconds is None:
-        return ""
-    return f" (read {format_duration(seconds)} ago)" if seconds else " (read just now)"
 
 
 def notes_in_words(pending: PendingPods) -> str:

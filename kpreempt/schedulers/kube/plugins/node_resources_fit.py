@@ -5,7 +5,7 @@ Follows ``plugins/noderesources/fit.go`` of v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kpreempt.model.node import Node
@@ -132,10 +132,10 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         ):
             if want > 0 and want > total - have:
                 short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
-        left_to_devices = self._left_to_devices(requested, allocatable)
         for name, want in sorted(requested.scalar.items()):
             total, have = allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
-            if want and want > total - have and not self.is_ignored(name) and not left_to_devices(name):
+            is_short = want and want > total - have and not self.is_ignored(name)
+            if is_short and not self._is_left_to_devices(name, requested, allocatable):
                 short.append(Shortfall(name, want, have, total, exceeds_node=want > total))
         return short
 
@@ -151,16 +151,16 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
             name in self._device_resources or self._behaviour.leaves_unlisted_resources_to_devices
         )
 
-    def _left_to_devices(self, requested: Resource, allocatable: Resource) -> Callable[[str], bool]:
-        """Which resources devices may serve, so that the node is not refused for them."""
-        if not self._behaviour.dra_extended_resource:
-            return lambda _: False
+    def _is_left_to_devices(self, name: str, requested: Resource, allocatable: Resource) -> bool:
+        """Whether devices may serve the resource, so that the node is not refused for it."""
+        if not self.may_be_backed_by_devices(name):
+            return False
         if not self._behaviour.leaves_unlisted_resources_to_devices:
-            return lambda name: allocatable.scalar.get(name, 0) <= 0 and name in self._device_resources
+            return allocatable.scalar.get(name, 0) <= 0
         # Up to 1.34 device classes are looked up only for a pod with extended resources, and "not looked up" leaves
         # every other scalar resource that the node does not list, such as huge pages, to the plugin of devices.
-        is_looked_up = any(want and is_extended_resource(name) for name, want in requested.scalar.items())
-        return lambda name: name not in allocatable.scalar and (name in self._device_resources or not is_looked_up)
+        is_looked_up = any(want and is_extended_resource(each) for each, want in requested.scalar.items())
+        return name not in allocatable.scalar and (name in self._device_resources or not is_looked_up)
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Requests and the number of pods against what is allocatable."""

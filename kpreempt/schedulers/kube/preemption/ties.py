@@ -58,22 +58,17 @@ def told_apart_by(skipped: Collection[str]) -> Both:
     looks_at_labels = not set(skipped).issuperset(_OF_LABELS)
 
     def is_alike(one: PodInfo, other: PodInfo) -> bool:
-        return no_filter_tells_apart(one, other, looks_at_labels=looks_at_labels)
+        mine, its = one.pod, other.pod
+        # Claims are of a namespace.
+        is_local = looks_at_labels or mine.spec.volumes or mine.spec.resource_claims
+        return (
+            (not is_local or mine.metadata.namespace == its.metadata.namespace)
+            and (not looks_at_labels or mine.metadata.labels == its.metadata.labels)
+            and (mine.metadata.deletion_timestamp is None) == (its.metadata.deletion_timestamp is None)
+            and mine.spec == its.spec
+        )
 
     return is_alike
-
-
-def no_filter_tells_apart(one: PodInfo, other: PodInfo, *, looks_at_labels: bool = True) -> bool:
-    """Whether two pods of a node are the same to any filter, or to those that do not look at labels."""
-    mine, its = one.pod, other.pod
-    # Claims are of a namespace.
-    is_local = looks_at_labels or mine.spec.volumes or mine.spec.resource_claims
-    return (
-        (not is_local or mine.metadata.namespace == its.metadata.namespace)
-        and (not looks_at_labels or mine.metadata.labels == its.metadata.labels)
-        and (mine.metadata.deletion_timestamp is None) == (its.metadata.deletion_timestamp is None)
-        and mine.spec == its.spec
-    )
 
 
 def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, int]) -> bool:
