@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kpreempt.analysis.algorithms import VOLCANO
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
@@ -27,6 +29,7 @@ from kpreempt.cli.terminal import EXIT_GATE, complain
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.report.answers import CHECK_FORMATS
+from kpreempt.report.check.summary import summary
 from kpreempt.snapshot import decode_object, name_of, object_decoder
 
 if TYPE_CHECKING:
@@ -106,6 +109,7 @@ def run_check(request: CheckRequest) -> int:
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
+    answer = msgspec.structs.replace(answer, summary=summary(answer))
     gate.save_baseline(answer.findings)
     run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE

@@ -78,7 +78,8 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
     they go. ``chain`` is one line of evictions, from the pod of the change to the last victim. ``change`` is the object
     that brings it about, ``source``, ``line`` and ``origin`` are where that is written, empty where nothing of the
     change does. ``since`` is the second of the simulation at which it happens. ``detail`` is the scheduler's message,
-    or what is not known and why. ``fingerprint`` is the same from run to run as long as rule, subject and change are.
+    or what is not known and why; ``fix`` is what mends it, where that can be said of this very object. ``fingerprint``
+    is the same from run to run as long as rule, subject and change are.
 
     ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
 
@@ -99,6 +100,7 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
     origin: str = ""
     since: float = 0.0
     detail: str = ""
+    fix: str = ""
     fingerprint: str = ""
     reason: str = ""
     by: str = ""
@@ -176,12 +178,13 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     likely that is. ``findings`` are those of all of them, ``simulation`` is the only one or the worst, and ``outcomes``
     are those that came up where there were several. ``explored_all`` says whether these were all that can come up.
     ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
-    something changes, ``spare`` is what all nodes have left in the end.
+    something changes, ``spare`` is what all nodes have left in the end. ``summary`` is the whole in one sentence.
     """
 
     api_version: str = API_VERSION
     kind: str = "Check"
     passed: bool
+    summary: str = ""
     algorithm: str
     cluster: ClusterSummary = ClusterSummary()
     at: datetime | None = None

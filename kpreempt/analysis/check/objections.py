@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from kpreempt.analysis.budgets.audit import blocking
@@ -56,6 +57,11 @@ _REMOVED: dict[str, Mapping[str, int]] = {
 }
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
+# How a rollout takes an old pod away before a new one comes.
+_MAKE_ROOM = {
+    kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first."
+    for kind, field in (("Deployment", "strategy"), ("DaemonSet", "updateStrategy"))
+}
 
 
 def objections(
@@ -88,10 +94,10 @@ def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[O
     for found in blocking(after, {each.removeprefix(prefix) for each in names}) if names else ():
         fixes = [f"{each.field}: {each.value}" for each in found.remedies if each.action is RemedyAction.SET]
         would = f"; {fixes[0]} would" if fixes else ""
+        fix = f"Set {fixes[0]}." if fixes else ""
         subject = f"{prefix}{found.namespace}/{found.subject.removeprefix(prefix)}"
-        yield Objection(
-            RuleId.BLOCKED_DRAINS, subject, f"it allows no disruption with {found.number} of its pods{would}"
-        )
+        detail = f"it allows no disruption with {found.number} of its pods{would}"
+        yield Objection(RuleId.BLOCKED_DRAINS, subject, detail, fix)
 
 
 def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:
@@ -99,24 +105,28 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
     for each in workloads:
         if each.before is None or each.after is None or each.is_same_template:
             continue
-        detail = _kept_by(each.kind, mapping_in(each.after, "spec"))
+        detail, fix = _kept_by(each, mapping_in(each.after, "spec"))
         if not detail and each.change.object in stuck and _keeps_apart(each.after):
             detail = "its new pods must not be on a node with old ones, and no other node takes them"
+            fix = _MAKE_ROOM.get(each.kind, "")
         if detail:
-            yield Objection(RuleId.ROLLOUT_STUCK, each.change.object, detail)
+            yield Objection(RuleId.ROLLOUT_STUCK, each.change.object, detail, fix)
 
 
-def _kept_by(kind: str, spec: Document) -> str:
-    """What keeps pods of the old template, or an empty text."""
+def _kept_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
+    """What keeps pods of the old template, and what mends it; empty texts where nothing does."""
     update = mapping_in(spec, "updateStrategy")
     if update.get("type") == "OnDelete":
-        return "with OnDelete its pods stay as they are until somebody deletes them"
-    if kind == "Deployment" and spec.get("paused"):
-        return "it is paused"
+        fix = "Set spec.updateStrategy.type to RollingUpdate, or delete its old pods one by one."
+        return "with OnDelete its pods stay as they are until somebody deletes them", fix
+    if workload.kind == "Deployment" and spec.get("paused"):
+        command = f"kubectl rollout resume {quote(f'deployment/{workload.name}')} -n {quote(workload.namespace)}"
+        return "it is paused", f"Take spec.paused out, and: {command}"
     partition: Any = mapping_in(update, "rollingUpdate").get("partition")
-    if kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
-        return f"the partition {partition} keeps pods of a lower ordinal as they are"
-    return ""
+    if workload.kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
+        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it do well."
+        return f"the partition {partition} keeps pods of a lower ordinal as they are", fix
+    return "", ""
 
 
 def _keeps_apart(workload: Document) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kpreempt.report.amounts import count
+from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
 from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
-from kpreempt.report.check.words import finding_text
+from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, GateFinding
@@ -28,21 +29,24 @@ def render(check: Check, _options: RenderOptions) -> str:
     lines = [*_annotations("error", failing(check), facts), *_annotations("warning", warning(check), facts)]
     if not failing(check):
         kind = "notice" if check.passed else "error"
-        lines.append(_command(kind, {"title": _TITLE}, f"{plain(verdict_phrase(check))}: {facts}"))
+        said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
+        lines.append(_command(kind, {"title": _TITLE}, said))
     return "\n".join(lines) + "\n"
 
 
 def _annotations(kind: str, findings: Sequence[GateFinding], facts: str) -> list[str]:
-    shown = findings if len(findings) <= _MOST else findings[: _MOST - 1]
-    lines = [_annotation(kind, finding) for finding in shown]
-    if rest := findings[len(shown) :]:
+    found = causes(findings)
+    shown = found if len(found) <= _MOST else found[: _MOST - 1]
+    lines = [_annotation(kind, cause) for cause in shown]
+    if rest := [finding for cause in found[len(shown) :] for finding in cause.findings]:
         rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
         text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
         lines.append(_command(kind, {"title": _TITLE}, text))
     return lines
 
 
-def _annotation(kind: str, finding: GateFinding) -> str:
+def _annotation(kind: str, cause: Cause) -> str:
+    finding = cause.first
     place = place_of(finding)
     properties = {
         "file": place.path,
@@ -50,7 +54,7 @@ def _annotation(kind: str, finding: GateFinding) -> str:
         "title": f"{_TITLE}: {finding.rule}",
     }
     stream = f" ({place.stream_text})" if place.stream else ""
-    return _command(kind, properties, f"{finding_text(finding)}{stream}. {finding.rule.row.advice}")
+    return _command(kind, properties, f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)}")
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:

@@ -6,7 +6,9 @@ from html import escape
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
+from kpreempt.report.check.causes import advice_of
 from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.summary import summary
 from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import plain
@@ -38,7 +40,7 @@ def render(check: Check, _options: RenderOptions) -> str:
         f'      <property name="failing-runs" value="{check.failing_runs}"/>',
         "    </properties>",
         *cases,
-        f"    <system-out>{_xml(', '.join(tally(check)))}</system-out>",
+        f"    <system-out>{_xml('. '.join((summary(check), ', '.join(tally(check)))))}</system-out>",
         "  </testsuite>",
         "</testsuites>",
     ]
@@ -92,7 +94,7 @@ def _body(findings: list[GateFinding]) -> str:
         lines += [f"  {_xml(detail)}" for detail in details if detail]
     if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more finding')}")
-    return "\n".join([*lines, _xml(findings[0].rule.row.advice)])
+    return "\n".join([*lines, *(_xml(advice) for advice in dict.fromkeys(map(advice_of, findings)))])
 
 
 def _xml(text: str) -> str:

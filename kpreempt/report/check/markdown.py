@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import count
+from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.facts import (
     change_phrase,
     failing,
@@ -22,7 +23,8 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
-from kpreempt.report.check.words import finding_phrase, standing_phrase, waive_option
+from kpreempt.report.check.summary import summary_phrase
+from kpreempt.report.check.words import standing_phrase, waive_option
 from kpreempt.report.durations import format_duration
 from kpreempt.report.escape import printable
 from kpreempt.report.layout import Phrase, Span
@@ -39,6 +41,7 @@ _ROOM_OF_FINDINGS = 24_000
 _ROOM_OF_A_PART = 7_000
 _DEEPEST_MARK = 6
 _LONGEST_CODE = 400
+_WAIVERS_SHOWN = 3
 _PLAIN = re.compile(r"[^`|\\]*")
 _NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
 
@@ -48,12 +51,14 @@ def render(check: Check, _options: RenderOptions) -> str:
     word = "passed" if check.passed else "failed"
     verdict = _phrase(verdict_phrase(check))
     figures = escaped(", ".join(tally(check)))
-    blocks = [f"### kpreempt check: {word}", f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
+    blocks = [f"### kpreempt check: {word}", f"**{_phrase(summary_phrase(check))}.**"]
+    blocks += [f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
     blocks += _listed(_with_help(failing(check)), _ROOM_OF_FINDINGS)
     if warned := _with_help(warning(check)):
         blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]
-    if let_by := [f"{_finding(each)} ({_phrase(standing_phrase(each))})" for each in forgiven(check)]:
+    if let_by := [f"{_cause(each)} ({_phrase(standing_phrase(each.first))})" for each in causes(forgiven(check))]:
         blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
+    blocks += _waivers(failing(check))
     blocks += _changes(check)
     blocks += _victims(check)
     blocks += _story(check)
@@ -102,21 +107,29 @@ def _standing(result: RuleResult) -> str:
     return ", ".join(filter(None, [first, *forgiven_in_words]))
 
 
-def _finding(finding: GateFinding) -> str:
-    place = place_of(finding).text
+def _cause(cause: Cause) -> str:
+    place = place_of(cause.first).text
     where = f", at {_code(place)}" if place else ""
-    return f"**{finding.rule}**: {_phrase(finding_phrase(finding))}{where}"
+    return f"**{_quiet(cause.first.rule)}**: {_phrase(cause_phrase(cause))}{where}"
 
 
 def _with_help(findings: Sequence[GateFinding]) -> list[str]:
-    """The findings, each with how it is waived, and the first of a rule with what helps."""
-    told: set[RuleId] = set()
+    """The findings by cause, each with how it is waived, and with what helps where nothing before it said so."""
+    told: set[str] = set()
     found = []
-    for each in findings:
-        advice = "" if each.rule in told else f" {escaped(each.rule.row.advice)}"
-        told.add(each.rule)
-        found.append(f"{_finding(each)}.{advice} To waive it: {_code(waive_option(each))}")
+    for cause in causes(findings):
+        advice = advice_of(cause.first)
+        helps = "" if advice in told else f" What helps: {_quiet(advice.rstrip('.'))}."
+        told.add(advice)
+        waived = " ".join(_code(waive_option(each)) for each in cause.findings[:_WAIVERS_SHOWN])
+        found.append(f"{_cause(cause)}.{helps} To waive it: {waived}")
     return found
+
+
+def _waivers(findings: Sequence[GateFinding]) -> list[str]:
+    """What waives the findings in ``kpreempt.toml``, to be copied."""
+    lines = [f"    {printable(line)}".rstrip() for each in waive_tables(findings) for line in each.splitlines()]
+    return _folded("Waivers for the rules file", lines)
 
 
 def _changes(check: Check) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.check.causes import advice_of
 from kpreempt.report.check.facts import (
     change_phrase,
     failing,
@@ -17,6 +18,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
+from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
 from kpreempt.report.closing_section import add_assumptions_section
 from kpreempt.report.colour import finished
@@ -63,7 +65,8 @@ def render(check: Check, options: RenderOptions) -> str:
 
 def _add_headline(page: Page, check: Check) -> None:
     word = Span("PASS", "good") if check.passed else Span("FAIL", "bad")
-    page.paragraph(word, "  ", *verdict_phrase(check), ".", hanging=6)
+    page.paragraph(word, "  ", *summary_phrase(check), ".", hanging=6)
+    page.paragraph(*verdict_phrase(check), ".", indent=_INDENT, hanging=_INDENT)
     page.paragraph(" · ".join(tally(check)), indent=_INDENT, hanging=_INDENT)
     cluster = check.cluster
     facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), check.algorithm]
@@ -89,7 +92,8 @@ def _add_broken(page: Page, check: Check, broken: Sequence[GateFinding], mark: S
         for finding in shown:
             _add_finding(page, finding, options)
         _add_rest(page, len(findings) - len(shown), "more finding")
-        page.paragraph(Span("what helps: ", "good"), rule.row.advice, indent=_INDENT, hanging=_INDENT)
+        for advice in dict.fromkeys(map(advice_of, shown)):
+            page.paragraph(Span("what helps: ", "good"), Span(advice), indent=_INDENT, hanging=_INDENT)
 
 
 def _add_finding(page: Page, finding: GateFinding, options: RenderOptions) -> None:

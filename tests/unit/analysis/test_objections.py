@@ -105,3 +105,35 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
     found = objections(plan_of(workload), {}, [], ClusterSnapshot(), simulation(workloads=[state]))
     assert len(found) == bool(words)
     assert all(words in each.detail for each in found)
+
+
+@pytest.mark.parametrize(
+    ("workload", "fix"),
+    [
+        pytest.param(
+            rolled("Deployment", spec={"paused": True}, pod={}),
+            "Take spec.paused out, and: kubectl rollout resume deployment/web -n shop",
+            id="a pause",
+        ),
+        pytest.param(
+            rolled("DaemonSet", spec={"updateStrategy": {"type": "OnDelete"}}, pod={}),
+            "Set spec.updateStrategy.type to RollingUpdate, or delete its old pods one by one.",
+            id="OnDelete",
+        ),
+        pytest.param(
+            rolled("StatefulSet", spec={"updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
+            "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it do well.",
+            id="a partition",
+        ),
+        pytest.param(
+            rolled("Deployment", spec={}, pod=APART),
+            "Set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first.",
+            id="apart, and stuck",
+        ),
+        pytest.param(rolled("StatefulSet", spec={}, pod=APART), "", id="apart, and old pods go first already"),
+    ],
+)
+def test_what_mends_it_is_said_of_this_rollout(workload: PlannedWorkload, fix: str) -> None:
+    state = SimulatedWorkload(workload=workload.change.object, is_changed=True, is_done=False)
+    found = objections(plan_of(workload), {}, [], ClusterSnapshot(), simulation(workloads=[state]))
+    assert [each.fix for each in found] == [fix]

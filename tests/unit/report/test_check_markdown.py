@@ -29,12 +29,17 @@ def tokens(text: str) -> list[Token]:
 
 
 def test_a_comment_says_first_whether_the_change_passes() -> None:
-    assert comment(passed()).splitlines()[:3] == [
+    assert comment(passed()).splitlines()[:5] == [
         "### kpreempt check: passed",
+        "",
+        "**harmless: 3 pods roll, nothing is evicted.**",
         "",
         "The change keeps all rules. No pod evicted, settled.",
     ]
-    assert comment(failed()).startswith(f"### kpreempt check: failed\n\n{len(RuleId)} rules not kept: ")
+    assert comment(failed()).startswith(
+        "### kpreempt check: failed\n\n**in the worst of 20 runs, the API server refuses "
+    )
+    assert f"\n{len(RuleId)} rules not kept: " in comment(failed())
 
 
 def test_rules_that_are_off_are_left_out() -> None:
@@ -45,7 +50,7 @@ def test_rules_that_are_off_are_left_out() -> None:
 def test_findings_have_names_as_code_and_say_where_they_are() -> None:
     assert (
         "- **max-pdb-violations**: budget `batch/worker`: 2 evictions beyond its allowed disruptions (limit 0):"
-        " `batch/worker-a` and `batch/worker-b`, at `deploy/api v2.yaml:12`. Make room first,"
+        " `batch/worker-a` and `batch/worker-b`, at `deploy/api v2.yaml:12`. What helps: Make room first,"
     ) in comment(failed())
 
 

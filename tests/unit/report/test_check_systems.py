@@ -27,7 +27,8 @@ def with_findings(number: int) -> Check:
 
 def test_a_pass_is_one_notice() -> None:
     assert annotations(passed()) == [
-        "::notice title=kpreempt check::the change keeps all rules: no pod evicted, settled"
+        "::notice title=kpreempt check::harmless: 3 pods roll, nothing is evicted."
+        " the change keeps all rules: no pod evicted, settled"
     ]
 
 

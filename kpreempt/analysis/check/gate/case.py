@@ -28,11 +28,12 @@ class PodFacts(msgspec.Struct, frozen=True):
 
 
 class Objection(msgspec.Struct, frozen=True):
-    """What a rule has against an object of the change, whatever the simulation comes to."""
+    """What a rule has against an object of the change, whatever the simulation comes to; ``fix`` is what mends it."""
 
     rule: RuleId
     subject: str
     detail: str
+    fix: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     chain: list[str] = []
     since: float = 0.0
     detail: str = ""
+    fix: str = ""
 
     @property
     def amount(self) -> int:

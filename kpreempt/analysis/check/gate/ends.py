@@ -194,7 +194,8 @@ def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
     for each in case.facts.objections:
         change = case.change_of(each.subject)
-        yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
+        parts = [Part(change=change, amount=1)]
+        yield Measure(rule=each.rule, subject=each.subject, parts=parts, detail=each.detail, fix=each.fix)
 
 
 def _snapshot_age(case: Case) -> Iterator[Measure]:

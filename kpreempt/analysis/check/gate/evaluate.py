@@ -137,6 +137,7 @@ def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str
         origin=change.origin if change else "",
         since=measure.since,
         detail="; ".join(filter(None, (measure.detail, *dict.fromkeys(objections)))),
+        fix=measure.fix,
         fingerprint=measure.fingerprint,
     )
     if whole is not None:

@@ -1,0 +1,175 @@
+"""What a change does to a cluster, in one plain sentence: what hurts most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.html.lanes import ready_series, steps_by_workload
+from kpreempt.report.layout import Part, Phrase, plain
+from kpreempt.report.quoting import name, names
+from kpreempt.report.simulation_words import clock
+from kpreempt.verdict.check import Change, ChangeKind, Check, GateFinding
+from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
+
+_CLAUSES_SHOWN = 4
+# Pods of these end by themselves, or are told as what is lost.
+_NEVER_DOWN = ("Pod ", "Job ", "CronJob ")
+
+
+def summary(check: Check) -> str:
+    """The sentence as the document has it, without a full stop."""
+    return plain(summary_phrase(check))
+
+
+def summary_phrase(check: Check) -> Phrase:
+    """``metrics/ingester is down for at least 30s``, or ``harmless: 12 pods roll, nothing is evicted``.
+
+    Nothing is called harmless where a rule is broken, or where something is not known, excused or not.
+    """
+    clauses = [*_harm(check)]
+    if clauses:
+        which = "case" if check.explored_all else f"of {check.runs:,} runs"
+        worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()
+        return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
+    done = ", ".join([*_deeds(check.changes), "nothing is evicted"])
+    if doubts := _doubts(check):
+        return (f"{done}, as far as is known: {doubts}",)
+    broken = dict.fromkeys(str(each.rule) for each in check.findings)
+    if broken or not check.passed:
+        return (f"{done}{f', but for {_few(list(broken))}' if broken else ''}",)
+    always = "" if check.runs == 1 or check.explored_all else f" in any of {check.runs:,} runs"
+    return (f"harmless: {done}{always}",)
+
+
+def _joined(clauses: Sequence[Phrase], separator: str) -> Phrase:
+    parts: list[Part] = []
+    for number, clause in enumerate(clauses):
+        parts += [separator, *clause] if number else clause
+    return tuple(parts)
+
+
+def _few(words: Sequence[str]) -> str:
+    more = f" and {len(words) - 2:,} more" if len(words) > 2 else ""
+    return f"{' and '.join(words[:2]) if not more else ', '.join(words[:2])}{more}"
+
+
+def _harm(check: Check) -> Iterator[Phrase]:
+    """What is bad about it, the worst first."""
+    simulation = check.simulation
+    if refused := _subjects(check.findings, RuleId.APPLY_REFUSED):
+        yield ("the API server refuses ", *names(refused, limit=2))
+    yield from _end(simulation)
+    yield from _down(simulation)
+    yield from _evicted(check)
+    if broken := [each.budget for each in simulation.budgets if each.violations]:
+        yield ("budget " if len(broken) == 1 else "budgets ", *names(broken, limit=2), agree(len(broken), " breaks"))
+    if along := [each.object for each in check.changes if each.deleted_with and each.pods]:
+        yield (*names(along, limit=2), f" {agree(len(along), 'is')} deleted along")
+    ran = sum(each.was_running for each in simulation.waiting)
+    new = sum(not each.was_running and not each.waited_before for each in simulation.waiting)
+    if new:
+        yield (f"{count(new, 'new pod')} {agree(new, 'stays')} pending",)
+    if ran:
+        yield (f"{count(ran, 'pod')} that ran {agree(ran, 'stays')} pending",)
+    if left := sum(each.left for each in simulation.refused):
+        yield (f"{count(left, 'pod')} {agree(left, 'is')} refused by quota",)
+    stuck = [each.workload for each in simulation.workloads if each.is_changed and not each.is_done]
+    if stuck and not new and not left:
+        yield ("the rollout of ", *names([_short(each) for each in stuck], limit=2), " does not complete")
+
+
+def _end(simulation: Simulation) -> Iterator[Phrase]:
+    if simulation.end is SimulationEnd.LOOP:
+        loop = [_short(each) for each in simulation.loop] or ["the cluster"]
+        yield (*names(loop, limit=2), f" never {agree(len(loop), 'settles')}")
+    elif simulation.end is SimulationEnd.BROKEN_OFF:
+        yield ("how it ends is not known",)
+
+
+def _down(simulation: Simulation) -> Iterator[Phrase]:
+    """Workloads without a ready pod that had one; how long is the least, since no pod is simulated to start slowly."""
+    down = [
+        each
+        for each in simulation.workloads
+        if each.ready_before and not each.ready_least and each.wanted_after != 0
+        if not each.workload.startswith(_NEVER_DOWN)
+    ]
+    if not down:
+        return
+    steps = steps_by_workload(simulation)
+    spans = {each.workload: _span(each, simulation, steps.get(each.workload, [])) for each in down}
+    down.sort(key=lambda each: -(spans[each.workload] or 0) if each.ready_after else float("-inf"))
+    worst, *others = down
+    span = spans[worst.workload]
+    how_long = " is down for a while" if span is None else f" is down for at least {clock(max(span, 1))}"
+    if not worst.ready_after:
+        how_long = " goes down and stays down"
+    more = f", and {count(len(others), 'more workload')} {agree(len(others), 'is')} down as well" if others else ""
+    yield (name(_short(worst.workload)), how_long, more)
+
+
+def _span(workload: SimulatedWorkload, simulation: Simulation, steps: Sequence[object]) -> float | None:
+    """The seconds without a ready pod, at the longest; ``None`` where the steps do not tell."""
+    series = ready_series(workload, steps)  # type: ignore[arg-type]
+    if not series.is_whole:
+        return None
+    longest, since = 0.0, None
+    for at, ready in [*series.points, (simulation.seconds, workload.ready_after)]:
+        if since is not None:
+            longest = max(longest, at - since)
+        since = None if ready else at if since is None else since
+    return longest
+
+
+def _evicted(check: Check) -> Iterator[Phrase]:
+    displaced = check.simulation.displaced
+    with_node = sum(each.with_node for each in displaced)
+    evicted = len(displaced) - with_node
+    lost = sum(each.lost for each in displaced)
+    if evicted:
+        gone = f", {lost:,} of them for good" if lost and len(displaced) > 1 else " for good" if lost else ""
+        yield (f"{count(evicted, 'pod')} {agree(evicted, 'is')} evicted{gone}",)
+    elif check.evictions.most > len(displaced):
+        yield (f"up to {count(check.evictions.most, 'pod')} {agree(check.evictions.most, 'is')} evicted",)
+    if with_node:
+        gone = f", {count(lost, 'pod')} for good" if lost and not evicted else ""
+        yield (f"{count(with_node, 'pod')} {agree(with_node, 'goes')} with {agree(with_node, 'its')} node{gone}",)
+
+
+def _doubts(check: Check) -> str:
+    """The rules about what is not known that have a finding, excused or not."""
+    return _few(list(dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)))
+
+
+def _deeds(changes: Iterable[Change]) -> list[str]:
+    """What is done to pods: ``12 pods roll``; to none: ``2 objects change``."""
+    rolled = new = scaled = gone = others = 0
+    for each in changes:
+        if each.kind is ChangeKind.ROLLED:
+            rolled += each.replicas or each.replicas_before or 0
+        elif each.kind is ChangeKind.CREATED:
+            new, others = new + (each.replicas or 0), others + (each.replicas is None)
+        elif each.kind is ChangeKind.SCALED:
+            scaled += 1
+        elif each.kind is ChangeKind.DELETED:
+            gone += 1
+        elif each.kind is ChangeKind.UPDATED:
+            others += 1
+    told = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
+    told += [f"{count(new, 'pod')} {agree(new, 'is')} new"] if new else []
+    told += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
+    told += [f"{count(gone, 'object')} {agree(gone, 'is')} deleted"] if gone else []
+    if not told:
+        told = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
+    return told
+
+
+def _subjects(findings: Iterable[GateFinding], rule: RuleId) -> list[str]:
+    return list(dict.fromkeys(each.subject for each in findings if each.rule is rule))
+
+
+def _short(workload: str) -> str:
+    """``shop/api`` of ``Deployment shop/api``."""
+    return workload.rpartition(" ")[2] or workload

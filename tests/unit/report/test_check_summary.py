@@ -1,0 +1,144 @@
+"""The sentence with which every format of ``check`` begins."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kpreempt.gate_rules import RuleId
+from kpreempt.report.check.summary import summary
+from kpreempt.verdict.check import Change, ChangeKind, Check, GateStanding, OutcomeShare, Range
+from kpreempt.verdict.simulation import (
+    BudgetLow,
+    Displaced,
+    Refusal,
+    SimulatedWorkload,
+    SimulationEnd,
+    SimulationStep,
+    StepKind,
+    Waiting,
+)
+from tests.checks import finding, hostile, passed, quiet_check, replaced, whole_check
+
+ROLLED = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, replicas=12)
+CREATED = Change(object="Deployment shop/new", kind=ChangeKind.CREATED, replicas=1)
+MAP = Change(object="ConfigMap shop/new", kind=ChangeKind.CREATED)
+DOWN = SimulatedWorkload(workload="Deployment metrics/ingester", ready_before=2, ready_least=0, ready_after=2)
+
+
+def of(**fields: object) -> Check:
+    """A quiet check, of which the simulation has other fields."""
+    check = quiet_check()
+    return replaced(check, simulation=msgspec.structs.replace(check.simulation, **fields))
+
+
+def evicted(number: int, **fields: object) -> list[Displaced]:
+    return [
+        Displaced(pod=f"shop/api-{each}", priority=0, node="n1", cause="shop/new", **fields)  # type: ignore[arg-type]
+        for each in range(number)
+    ]
+
+
+def leaves(at: float, kind: StepKind, pod: str) -> SimulationStep:
+    return SimulationStep(at=at, kind=kind, pod=pod, owner="ReplicaSet ingester-1", node="n1")
+
+
+GAP = [
+    leaves(5, StepKind.LEAVES, "metrics/ingester-1-a"),
+    leaves(5, StepKind.LEAVES, "metrics/ingester-1-b"),
+    leaves(35, StepKind.LANDS, "metrics/ingester-1-c"),
+    leaves(40, StepKind.LANDS, "metrics/ingester-1-d"),
+]
+
+SENTENCES = {
+    "nothing changes": (quiet_check(), "harmless: nothing changes, nothing is evicted"),
+    "pods roll": (replaced(quiet_check(), changes=[ROLLED]), "harmless: 12 pods roll, nothing is evicted"),
+    "pods are new": (replaced(quiet_check(), changes=[CREATED, MAP]), "harmless: 1 pod is new, nothing is evicted"),
+    "an object of no pods": (replaced(quiet_check(), changes=[MAP]), "harmless: 1 object changes, nothing is evicted"),
+    "several runs that do nothing": (
+        replaced(quiet_check(), changes=[ROLLED], runs=20),
+        "harmless: 12 pods roll, nothing is evicted in any of 20 runs",
+    ),
+    "a workload is down": (
+        of(workloads=[DOWN], steps=GAP, seconds=40.0),
+        "metrics/ingester is down for at least 30s",
+    ),
+    "a workload is down, the steps do not tell for how long": (
+        of(workloads=[DOWN]),
+        "metrics/ingester is down for a while",
+    ),
+    "a workload stays down": (
+        of(workloads=[msgspec.structs.replace(DOWN, ready_after=0)], steps=GAP[:2]),
+        "metrics/ingester goes down and stays down",
+    ),
+    "a workload that is scaled to zero is not down": (
+        of(workloads=[msgspec.structs.replace(DOWN, ready_after=0, wanted_after=0)]),
+        "harmless: nothing changes, nothing is evicted",
+    ),
+    "pods are evicted": (of(displaced=evicted(42)), "42 pods are evicted"),
+    "a pod is lost": (of(displaced=evicted(1, lost=True)), "1 pod is evicted for good"),
+    "pods go with their node": (
+        of(displaced=evicted(2, with_node=True, lost=True)),
+        "2 pods go with their node, 2 pods for good",
+    ),
+    "pods are evicted in another run only": (
+        replaced(quiet_check(), runs=3, evictions=Range(least=0, most=2)),
+        "up to 2 pods are evicted",
+    ),
+    "a budget breaks": (
+        of(displaced=evicted(1), budgets=[BudgetLow(budget="shop/api", before=0, least=-1, after=0, violations=1)]),
+        "1 pod is evicted; budget shop/api breaks",
+    ),
+    "pods stay pending": (
+        of(waiting=[Waiting(pod="a/b", priority=0), Waiting(pod="a/c", priority=0, was_running=True)]),
+        "1 new pod stays pending; 1 pod that ran stays pending",
+    ),
+    "a pod that waited before is no news": (
+        of(waiting=[Waiting(pod="a/b", priority=0, waited_before=True)]),
+        "harmless: nothing changes, nothing is evicted",
+    ),
+    "a quota refuses pods": (
+        of(refused=[Refusal(workload="Deployment a/b", quota="a/q", message="", pods=2, left=2)]),
+        "2 pods are refused by quota",
+    ),
+    "a rollout does not complete": (
+        of(workloads=[SimulatedWorkload(workload="StatefulSet a/b", is_changed=True, is_done=False)]),
+        "the rollout of a/b does not complete",
+    ),
+    "the cluster never settles": (of(end=SimulationEnd.LOOP, loop=["Deployment a/b", "Deployment a/c"]),
+        "a/b and a/c never settle"),
+    "the end is not known": (of(end=SimulationEnd.BROKEN_OFF), "how it ends is not known"),
+    "the API server refuses an object": (
+        replaced(passed(), findings=[finding(RuleId.APPLY_REFUSED, "Deployment shop/api")], passed=False),
+        "the API server refuses Deployment shop/api",
+    ),
+    "a rule is broken by nothing that hurts": (
+        replaced(quiet_check(), findings=[finding(RuleId.MAX_SNAPSHOT_AGE)], passed=False),
+        "nothing changes, nothing is evicted, but for max-snapshot-age",
+    ),
+    "something is not known, though it is waived": (
+        replaced(
+            quiet_check(), findings=[finding(RuleId.FIELDS_NOT_MODELLED, "x", standing=GateStanding.WAIVED)]
+        ),
+        "nothing changes, nothing is evicted, as far as is known: fields-not-modelled",
+    ),
+    "the worst of several": (
+        replaced(of(displaced=evicted(1)), runs=2, outcomes=[OutcomeShare(count=1, seed=0, end="Settled")] * 2),
+        "in the worst of 2 runs, 1 pod is evicted",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_what_hurts_most_is_said_first(check: Check, sentence: str) -> None:
+    assert summary(check) == sentence
+
+
+def test_no_more_is_said_than_a_sentence_holds() -> None:
+    assert summary(whole_check()).count(";") <= 3
+
+
+def test_what_comes_from_the_input_is_harmless_in_it() -> None:
+    told = summary(hostile())
+    assert told.isprintable()
+    assert len(told) < 3000
