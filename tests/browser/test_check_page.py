@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 from kpreempt.report.check.html import render as render_check_html
+from kpreempt.report.html.search import SCRIPT
 from kpreempt.report.options import RenderOptions
 from tests.browser.chromium import Chromium
 from tests.checks import MARKUP, big_check, hostile_check, whole_check
@@ -22,8 +23,8 @@ HOSTILE_PAGE = render_check_html(hostile_check(), RenderOptions())
 LONG = render_check_html(big_check(pods=20, name_length=230), RenderOptions())
 FOLDED = big_check(pods=20, name_length=5)
 PARTS = [
-    "rules", "changes", "timeline", "victims", "nodes", "budgets", "workloads", "waiting", "stranded", "outcomes",
-    "assumptions",
+    "findings", "rules", "changes", "timeline", "victims", "nodes", "budgets", "workloads", "waiting",
+    "stranded", "outcomes", "assumptions",
 ]  # fmt: skip
 # What reaches beyond the window; an element that is hidden from sight alone does not count.
 TOO_WIDE = """[...document.querySelectorAll("body *")].filter(each => {
@@ -68,12 +69,41 @@ def test_a_picture_is_as_wide_as_the_window_and_not_blank(chromium: Chromium, wi
 def test_hostile_names_run_no_script_with_the_policy_or_without(chromium: Chromium) -> None:
     page = parse(chromium.dom(HOSTILE_PAGE))
     assert page.all("title")[0].text == "kpreempt check: failed"
-    assert not page.all("script")
+    assert [each.text for each in page.all("script")] == [SCRIPT]
     assert not page.all("img")
     assert MARKUP in page.text
     counts = "[document.title, document.images.length, document.scripts.length]"
-    # The one script is the probe.
-    assert json.loads(chromium.probe(HOSTILE_PAGE, counts)) == ["kpreempt check: failed", 0, 1]
+    # The other script is the probe.
+    assert json.loads(chromium.probe(HOSTILE_PAGE, counts)) == ["kpreempt check: failed", 0, 2]
+
+
+def test_the_search_is_let_in_by_the_policy_and_absent_without_its_script(chromium: Chromium) -> None:
+    (box,) = parse(chromium.dom(WHOLE)).all(class_="search")
+    assert "hidden" not in box.attributes
+    (without,) = parse(chromium.dom(re.sub(r"<script>.*</script>", "", WHOLE, flags=re.S))).all(class_="search")
+    assert "hidden" in without.attributes
+
+
+@pytest.mark.parametrize(
+    ("words", "standing", "cards"),
+    [
+        ("", "", 4),
+        ("shop/web-5d8f-2", "", 1),
+        ("CRUNCH may wait", "", 1),
+        ("no such pod", "", 0),
+        ("", "fails", 2),
+        ("max-victims", "waived", 0),
+    ],
+)
+def test_a_search_leaves_what_has_all_the_words(chromium: Chromium, words: str, standing: str, cards: int) -> None:
+    page = render_check_html(whole_check(), RenderOptions())
+    asked = f"""(() => {{
+      const words = document.querySelector(".search input"), kind = document.querySelector(".search select");
+      words.value = {json.dumps(words)}; kind.value = {json.dumps(standing)};
+      words.dispatchEvent(new Event("input"));
+      return [...document.querySelectorAll(".card")].filter(each => !each.hidden).length;
+    }})()"""
+    assert json.loads(chromium.probe(page, asked)) == cards
 
 
 def test_a_script_that_came_in_would_be_refused(chromium: Chromium) -> None:

@@ -1,4 +1,4 @@
-"""A check as a page: one file that needs nothing else, runs no script, and reads on a screen and on paper."""
+"""A check as a page: one file that needs nothing else, can be searched, and reads on a screen and on paper."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count
+from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.html_tables import changes, node_maps, outcomes
-from kpreempt.report.check.words import finding_text, waive_option
+from kpreempt.report.check.summary import summary_phrase
+from kpreempt.report.check.words import waive_option
 from kpreempt.report.durations import format_time
 from kpreempt.report.html.markup import (
     Html,
@@ -27,10 +29,13 @@ from kpreempt.report.html.markup import (
 )
 from kpreempt.report.html.page import Part, banner, footer, whole_page
 from kpreempt.report.html.parts import assumptions
+from kpreempt.report.html.phrases import phrase
+from kpreempt.report.html.search import search_box
 from kpreempt.report.html.simulation import budgets, displacement, stranded, waiting, workloads
 from kpreempt.report.html.timeline import timeline
+from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
+from kpreempt.verdict.check import Check, GateStanding, RuleResult
 from kpreempt.verdict.simulation import Displaced
 
 _RULES_LIMIT = 60_000
@@ -38,6 +43,11 @@ _FINDINGS_LIMIT = 250_000
 _FINDINGS_SHOWN = 30
 _PODS_SHOWN = 50
 _CHAIN_SHOWN = 40
+_WAIVERS_SHOWN = 5
+_WAIVER_SHOWN = 400
+# So many victims, or so large a share of all pods, are worth a look though nobody forbids them.
+_MANY_VICTIMS = 10
+_LARGE_SHARE = 0.1
 # Between a victim and what takes its place, in the links of a chain.
 _BECOMES = " → "
 _ONLY_IF_ANY = frozenset({"warnings", "known or waived"})
@@ -58,6 +68,7 @@ def render(check: Check, options: RenderOptions) -> str:
     """
     simulation = check.simulation
     parts = [
+        Part("findings", "Findings", "Findings", findings(check)),
         Part("rules", "Rules", "Rules", rules(check)),
         Part("changes", "What changes", "What changes", changes(check)),
         Part("timeline", "Timeline", "Timeline", timeline(simulation)),
@@ -72,7 +83,9 @@ def render(check: Check, options: RenderOptions) -> str:
     ]
     title = f"kpreempt check: {_verdict(check)}"
     ends = footer("check", check.api_version)
-    return whole_page(title, _banner(check), parts, ends, is_unfolded=options.verbose)
+    standings = dict.fromkeys(STANDINGS[each.standing][0] for each in check.findings)
+    search = search_box(standings)
+    return whole_page(title, _banner(check), parts, ends, is_unfolded=options.verbose, search=search)
 
 
 def _verdict(check: Check) -> str:
@@ -81,8 +94,18 @@ def _verdict(check: Check) -> str:
 
 def _banner(check: Check) -> Html:
     tone, sign = ("good", "✓") if check.passed else ("bad", "✗")
+    if check.passed and _is_to_be_looked_at(check):
+        tone, sign = "warn", "!"
     title = join(["kpreempt check: ", tag("span", f"{sign} {_verdict(check)}")])
-    return banner(tone, title, _counts(check), _facts(check))
+    return banner(tone, title, _counts(check), _facts(check), join([phrase(summary_phrase(check)), "."]))
+
+
+def _is_to_be_looked_at(check: Check) -> bool:
+    """Whether something is warned of, or much is evicted, though no rule is broken that shuts the gate."""
+    victims = max(len(check.simulation.displaced), check.evictions.most)
+    is_much = victims >= _MANY_VICTIMS or (victims > 1 and victims >= check.cluster.pods * _LARGE_SHARE)
+    is_down = any(each.ready_before and not each.ready_least and each.victims for each in check.simulation.workloads)
+    return is_much or is_down or any(each.standing is GateStanding.WARNS for each in check.findings)
 
 
 def _counts(check: Check) -> list[tuple[str, int, bool]]:
@@ -120,10 +143,9 @@ def _facts(check: Check) -> str:
 
 
 def rules(check: Check) -> Html:
-    """The findings, first those that shut the gate, and the table of rules."""
+    """The table of rules."""
     columns = ("Rule", "Result", "Measured", "Allowed")
-    overview = table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
-    return _findings(check) + overview
+    return table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
 
 
 def _row(rule: RuleResult) -> list[str]:
@@ -146,29 +168,30 @@ def _result(rule: RuleResult) -> Html:
     return join([result, f" {told}" if told else ""])
 
 
-def _findings(check: Check) -> Html:
+def findings(check: Check) -> Html:
+    """A card for each cause, those first that shut the gate."""
     if not check.findings:
         return tag("p", "Nothing breaks a rule.")
     order = list(STANDINGS)
     victims: dict[str, Displaced] = {}
     for each in check.simulation.displaced:
         victims.setdefault(each.pod, each)
-    ranked = sorted(check.findings, key=lambda finding: order.index(finding.standing))
+    ranked = causes(sorted(check.findings, key=lambda finding: order.index(finding.standing)))
     cards, left = within(partial(_card, victims=victims), ranked, _FINDINGS_LIMIT)
     # What shuts the gate is seen at once; what is waived or known unfolds where it is much.
-    shown = max(_FINDINGS_SHOWN // 3, sum(each.standing.counts for each in ranked))
+    shown = max(_FINDINGS_SHOWN // 3, sum(each.first.standing.counts for each in ranked))
     shown = min(shown, _FINDINGS_SHOWN)
-    found = tag("h3", "Findings") + join(cards[:shown])
+    found = join(cards[:shown])
     if cards[shown:]:
         found += fold(f"{len(cards) - shown:,} more findings", join(cards[shown:]))
     return found + cut_note(left, "findings")
 
 
-def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
+def _card(cause: Cause, victims: Mapping[str, Displaced]) -> Html:
+    finding = cause.first
     word, tone = STANDINGS[finding.standing]
-    fails = finding.standing is GateStanding.FAILS
-    sentence = finding_text(finding)
-    title = tag("h4", badge(word, tone), " ", sentence)
+    sentence = plain(cause_phrase(cause))
+    title = tag("h3", badge(word, tone), " ", sentence)
     facts: list[tuple[str, Html]] = []
     # Not every rule's sentence says it.
     if finding.detail.rstrip().removesuffix(".") not in sentence:
@@ -179,11 +202,11 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
         facts.append(("written in", name(written)))
     if finding.since:
         facts.append(("from", text(f"{clock(finding.since)} on")))
-    if finding.pods:
-        facts.append(("pods", names(finding.pods, limit=_PODS_SHOWN)))
+    if cause.pods:
+        facts.append(("pods", names(cause.pods, limit=_PODS_SHOWN)))
     if finding.standing.counts:
-        facts.append(("what helps", text(finding.rule.row.advice)))
-        facts.append(("to waive it", tag("code", tag("bdi", waive_option(finding)))))
+        facts.append(("what helps", text(advice_of(finding))))
+        facts.append(("to waive it", _waivers(cause)))
     if finding.reason or finding.by:
         by = join([" (", name(finding.by), ")"]) if finding.by else Html("")
         facts.append((f"{word} because", join([finding.reason, by])))
@@ -193,7 +216,18 @@ def _card(finding: GateFinding, victims: Mapping[str, Displaced]) -> Html:
         facts.append(("one after the other", _chain(finding.chain, victims)))
     facts.append(("rule", tag("bdi", finding.rule.value)))
     listed = join(tag("dt", label) + tag("dd", value) for label, value in facts)
-    return tag("article", title, tag("dl", listed), class_=f"card {'fails' if fails else 'known'}") + Html("\n")
+    look = "known" if tone == "warn" and word != "warns" else word
+    article = tag("article", title, tag("dl", listed), class_=f"card {look}", data_standing=word)
+    return article + Html("\n")
+
+
+def _waivers(cause: Cause) -> Html:
+    """What waives each of its findings, to be copied: the option, or entries of kpreempt.toml."""
+    shown = cause.findings[:_WAIVERS_SHOWN]
+    options = tag("pre", join((tag("bdi", waive_option(each)) for each in shown), Html("\n")))
+    lines = "\n".join(waive_tables(shown)).splitlines()
+    entries = tag("pre", tag("bdi", join((text(line, limit=_WAIVER_SHOWN) for line in lines), Html("\n"))))
+    return join([options, fold("in kpreempt.toml", entries), cut_note(len(cause.findings) - len(shown), "waivers")])
 
 
 def _chain(pods: Sequence[str], victims: Mapping[str, Displaced]) -> Html:

@@ -1,4 +1,7 @@
-"""The frame of a page: one file that needs nothing else, runs no script, and reads on a screen and on paper."""
+"""The frame of a page: one file that needs nothing else, and reads on a screen and on paper.
+
+It runs no script but that of its search, where it has one.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kpreempt.report.html.markup import Html, join, section, tag, unfolded, void
-from kpreempt.report.html.style import POLICY, STYLE
+from kpreempt.report.html.search import SCRIPT
+from kpreempt.report.html.style import STYLE, policy
 
 _HEAD_LINES = (
-    void("meta", charset="utf-8"),
-    void("meta", http_equiv="Content-Security-Policy", content=POLICY),
     void("meta", name="referrer", content="no-referrer"),
     void("meta", name="viewport", content="width=device-width, initial-scale=1"),
     void("meta", name="robots", content="noindex"),
 )
+_NO_SEARCH = Html("")
 # A number with its words, and whether it is bad.
 Count = tuple[str, int, bool]
 
@@ -29,16 +32,29 @@ class Part(NamedTuple):
 
 
 def whole_page(
-    title: str, head: Html, parts: Sequence[Part], end: Html, *, is_unfolded: bool = False, links: int | None = None
+    title: str,
+    head: Html,
+    parts: Sequence[Part],
+    end: Html,
+    *,
+    is_unfolded: bool = False,
+    links: int | None = None,
+    search: Html = _NO_SEARCH,
 ) -> str:
-    """The document: what is at its head, links to the parts (the first ``links``), the parts, and its end."""
+    """The document: what is at its head, links to the parts (the first ``links``), the parts, and its end.
+
+    ``search`` is the box of a page that can be searched.
+    """
     shown = [part for part in parts if part.content]
     listed = (tag("li", tag("a", part.link, href=f"#{part.anchor}")) for part in shown[:links])
     contents = tag("nav", tag("ul", *listed), aria_label="Contents") + Html("\n") if len(shown) > 1 else Html("")
     style = Html(f"<style>{STYLE}</style>")
-    lines = join([*_HEAD_LINES, tag("title", title), style], Html("\n"))
-    main = tag("main", Html("\n"), head, contents, sections(shown))
-    body = tag("body", Html("\n"), main, Html("\n"), end, Html("\n"))
+    charset = void("meta", charset="utf-8")
+    lets_in = void("meta", http_equiv="Content-Security-Policy", content=policy(SCRIPT if search else ""))
+    lines = join([charset, lets_in, *_HEAD_LINES, tag("title", title), style], Html("\n"))
+    main = tag("main", Html("\n"), head, contents, search, sections(shown))
+    script = Html(f"<script>{SCRIPT}</script>\n") if search else Html("")
+    body = tag("body", Html("\n"), main, Html("\n"), end, Html("\n"), script)
     page = tag("html", Html("\n"), tag("head", Html("\n"), lines, Html("\n")), Html("\n"), body, lang="en")
     if is_unfolded:
         page = unfolded(page)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count
@@ -36,6 +37,7 @@ _NAMES_SHOWN = 6
 _TREE_LIMIT = 400_000
 _VICTIMS_SHOWN = 60
 _BUDGETS_SHOWN = 6
+_BARE_PODS_SHOWN = 3
 # Longer chains go on below one another; how deep each is stands before it.
 _DEEPEST_INDENT = 8
 _STRANDED = {
@@ -86,7 +88,35 @@ def workloads(simulation: Simulation) -> Html:
         "Nodes",
     )
     caption = "Workloads that are changed, or of which pods are evicted"
-    return table(caption, columns, _workload, simulation.workloads, limit=TABLE_LIMIT, what="workloads")
+    rows = _with_bare_pods_together(simulation.workloads)
+    return table(caption, columns, _workload, rows, limit=TABLE_LIMIT, what="workloads")
+
+
+def _with_bare_pods_together(workloads: Sequence[SimulatedWorkload]) -> list[SimulatedWorkload]:
+    """The workloads, and at the end as one row the pods that no controller owns, where these are many."""
+    bare = [each for each in workloads if each.workload.startswith("Pod ") and not each.is_changed]
+    if len(bare) <= _BARE_PODS_SHOWN:
+        return list(workloads)
+    together = SimulatedWorkload(
+        workload=f"{len(bare):,} pods without a controller",
+        is_done=all(each.is_done for each in bare),
+        ready_before=sum(each.ready_before for each in bare),
+        ready_least=sum(each.ready_least for each in bare),
+        least_at=max(each.least_at for each in bare),
+        ready_after=sum(each.ready_after for each in bare),
+        pending_after=sum(each.pending_after for each in bare),
+        victims=sum(each.victims for each in bare),
+        nodes_before=_summed(each.nodes_before for each in bare),
+        nodes_after=_summed(each.nodes_after for each in bare),
+    )
+    return [*(each for each in workloads if each not in bare), together]
+
+
+def _summed(numbers: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in numbers:
+        found.update(each)
+    return dict(found)
 
 
 def _workload(workload: SimulatedWorkload) -> list[str]:

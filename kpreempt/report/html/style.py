@@ -143,6 +143,14 @@ border-bottom:1px solid var(--line)}
 .hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .pods{white-space:nowrap;letter-spacing:.04em;margin-right:.35em}
 .share{margin-top:.35rem}
+[hidden]{display:none!important}
+.search{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:center;margin:1rem 0 0}
+.search input{width:min(22rem,60vw)}
+.search input,.search select{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--before);
+border-radius:.3rem;padding:.2rem .5rem;max-width:100%}
+.search output{color:var(--dim)}
+.card pre{margin:.2rem 0;font-size:.9em;white-space:pre-wrap;overflow-wrap:anywhere}
+.card.warns{border-left-color:var(--warn)}
 footer{margin-top:3rem;color:var(--dim);font-size:.85rem}
 @media screen and (max-width:44rem){
 .stack thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
@@ -169,7 +177,7 @@ font-size:.9rem}
 html{font-size:10pt}
 body{max-width:none;padding:0 1px}
 section{margin-top:1.8rem}
-nav,.fold{display:none}
+nav,.fold,.search{display:none}
 .banner,.card,.map,.lane,.legend,tr,li,.room,caption{break-inside:avoid}
 h2,h3,h4,caption,thead,.legend,.axis:not(:last-of-type),section>p:not(:last-child){break-after:avoid}
 footer{margin-top:1rem;break-before:avoid}
@@ -199,11 +207,15 @@ def _style() -> str:
 
 
 STYLE = _style()
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'",
-        "base-uri 'none'",
-        "form-action 'none'",
+
+
+def policy(script: str = "") -> str:
+    """What a page lets in: its own style, and the one ``script`` that it has, if it has one."""
+    scripts = [f"script-src {_digest(script)}"] if script else []
+    return "; ".join(
+        ("default-src 'none'", f"style-src {_digest(STYLE)}", *scripts, "base-uri 'none'", "form-action 'none'")
     )
-)
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import re
+import tomllib
 from collections.abc import Callable
 
 import msgspec
@@ -24,9 +25,11 @@ from kpreempt.report.html.lanes import (
     workload_of,
 )
 from kpreempt.report.html.markup import Html, join, table, tag, text, within
+from kpreempt.report.html.search import SCRIPT
 from kpreempt.report.html.style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, OutcomeShare, RuleId
+from kpreempt.verdict import ClusterSummary
+from kpreempt.verdict.check import Check, GateStanding, OutcomeShare, Range, RuleId
 from kpreempt.verdict.simulation import (
     Displaced,
     SimulatedWorkload,
@@ -35,7 +38,7 @@ from kpreempt.verdict.simulation import (
     SimulationStep,
     StepKind,
 )
-from tests.checks import MARKUP, big_check, hostile_check, quiet_check, whole_check
+from tests.checks import MARKUP, big_check, finding, hostile_check, quiet_check, replaced, whole_check
 from tests.html_pages import Element, parse
 
 OPTIONS = RenderOptions()
@@ -86,23 +89,33 @@ def test_tables_have_a_caption_and_every_heading_a_scope(make: MakeCheck) -> Non
 def test_nothing_is_fetched_run_or_styled_from_elsewhere(make: MakeCheck) -> None:
     markup = render_check_html(make(), OPTIONS)
     page = parse(markup)
-    assert {each.name for each in page.all()}.isdisjoint({"script", "img", "link", "iframe", "object", "form", "base"})
+    assert {each.name for each in page.all()}.isdisjoint({"img", "link", "iframe", "object", "form", "base"})
     for each in page.all():
         loads = {name for name in each.attributes if name in ("src", "style", "srcset") or name.startswith("on")}
         assert not loads
         assert each.attributes.get("href", "#").startswith("#")
+    assert [each.text for each in page.all("script")] == [SCRIPT]
     style = page.all("style")[0].text
     assert "url(" not in style
     assert "@import" not in style
     assert "://" not in markup
 
 
-def test_the_policy_lets_nothing_in_but_the_style_that_is_there() -> None:
+def test_the_policy_lets_nothing_in_but_the_style_and_the_script_that_are_there() -> None:
     page = page_of(whole_check())
     metas = {each.attributes.get("http-equiv") or each.attributes.get("name"): each for each in page.all("meta")}
-    digest = base64.b64encode(hashlib.sha256(page.all("style")[0].text.encode()).digest()).decode()
+    style, script = (
+        base64.b64encode(hashlib.sha256(page.all(each)[0].text.encode()).digest()).decode()
+        for each in ("style", "script")
+    )
     policy = metas["Content-Security-Policy"].attributes["content"].split("; ")
-    assert policy == ["default-src 'none'", f"style-src 'sha256-{digest}'", "base-uri 'none'", "form-action 'none'"]
+    assert policy == [
+        "default-src 'none'",
+        f"style-src 'sha256-{style}'",
+        f"script-src 'sha256-{script}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
     assert metas["referrer"].attributes["content"] == "no-referrer"
 
 
@@ -118,23 +131,23 @@ def test_hostile_names_come_out_as_text() -> None:
 
 def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
     check = whole_check()
-    cards = section_of(page_of(check), "rules").all(class_="card")
+    cards = section_of(page_of(check), "findings").all(class_="card")
     told = [words_of(card) for card in cards]
-    ranked = sorted(check.findings, key=lambda finding: list(STANDINGS).index(finding.standing))
+    ranked = sorted(check.findings, key=lambda each: list(STANDINGS).index(each.standing))
     assert len(told) == len(ranked)
-    for finding, words in zip(ranked, told, strict=True):
-        assert words.startswith(f"{STANDINGS[finding.standing][0]} {finding_text(finding)}")
-        assert all(pod in words for pod in finding.pods)
-        assert finding.reason in words
-        assert finding.detail.removesuffix(".") in words
-        assert finding.rule.value in words
+    for each, words in zip(ranked, told, strict=True):
+        assert words.startswith(f"{STANDINGS[each.standing][0]} {finding_text(each)}")
+        assert all(pod in words for pod in each.pods)
+        assert each.reason in words
+        assert each.detail.removesuffix(".") in words
+        assert each.rule.value in words
     assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in told[0]
     assert "crunch may wait (.kpreempt.yaml:7)" in told[-1]
     assert "until2027-01-01" in told[-1]
 
 
 def test_a_chain_is_drawn_as_steps_in_order() -> None:
-    chains = section_of(page_of(whole_check()), "rules").all(class_="chain")
+    chains = section_of(page_of(whole_check()), "findings").all(class_="chain")
     assert [[each.text for each in step.all("bdi")] for step in chains] == [
         ["shop/api-7c9-2", "shop/web-5d8f-1"],
         ["shop/api-7c9-2", "shop/web-5d8f-1", "batch/crunch-66b-9"],
@@ -250,7 +263,7 @@ def test_a_check_of_which_nothing_comes_says_so_and_leaves_empty_parts_out() -> 
     page = page_of(quiet_check())
     assert page.all("h1")[0].text == "kpreempt check: ✓ passed"
     assert [each.attributes["aria-labelledby"] for each in page.all("section")] == [
-        "rules", "changes", "timeline", "victims",
+        "findings", "rules", "changes", "timeline", "victims",
     ]  # fmt: skip
     assert "No pod is evicted." in page.text
     assert "Nothing breaks a rule." in page.text
@@ -264,6 +277,63 @@ def test_the_banner_counts() -> None:
         "evictions in a chain": "2", "that ran left pending": "1",
     }  # fmt: skip
     assert "the worst of 20 runs (seed 4)" in banner.text
+
+
+def test_the_page_begins_with_one_plain_sentence() -> None:
+    assert words_of(page_of(quiet_check()).all(class_="lead")[0]) == "harmless: nothing changes, nothing is evicted."
+    told = words_of(page_of(hostile_check()).all(class_="lead")[0])
+    assert told.startswith("in the worst of 20 runs, shop/web is down for at least")
+
+
+@pytest.mark.parametrize(
+    ("check", "tone"),
+    [
+        pytest.param(quiet_check(), "good", id="nothing happens"),
+        pytest.param(whole_check(), "bad", id="a rule is broken"),
+        pytest.param(replaced(quiet_check(), evictions=Range(least=0, most=10)), "warn", id="many victims"),
+        pytest.param(
+            replaced(quiet_check(), evictions=Range(least=0, most=2), cluster=ClusterSummary(pods=20)),
+            "warn",
+            id="a large share of a small cluster",
+        ),
+        pytest.param(
+            replaced(quiet_check(), evictions=Range(least=0, most=1), cluster=ClusterSummary(pods=3)),
+            "good",
+            id="a single victim",
+        ),
+        pytest.param(
+            replaced(quiet_check(), findings=[finding(RuleId.ROLLOUT_STUCK, standing=GateStanding.WARNS)]),
+            "warn",
+            id="a warning",
+        ),
+    ],
+)
+def test_a_green_page_that_is_to_be_looked_at_is_not_green(check: Check, tone: str) -> None:
+    assert page_of(check).all("header")[0].attributes["class"] == f"banner {tone}"
+
+
+def test_bare_pods_are_one_row_and_one_card() -> None:
+    pods = [f"batch/task-{number}" for number in range(30)]
+    quiet = quiet_check()
+    simulation = msgspec.structs.replace(
+        quiet.simulation,
+        workloads=[SimulatedWorkload(workload=f"Pod {pod}", ready_before=1, victims=1) for pod in pods],
+    )
+    lost = [finding(RuleId.LOST_PODS, f"Pod {pod}", amount=1, pods=[pod], fingerprint=pod) for pod in pods]
+    page = page_of(replaced(quiet, simulation=simulation, findings=lost, passed=False))
+    rows = section_of(page, "workloads").all("tbody")[0].all("tr")
+    assert [row.all("th")[0].text for row in rows] == ["30 pods without a controller"]
+    (card,) = section_of(page, "findings").all(class_="card")
+    assert all(pod in card.text for pod in pods)
+
+
+def test_what_waives_a_finding_is_there_to_be_copied() -> None:
+    (card, *_) = section_of(page_of(whole_check()), "findings").all(class_="card")
+    option, table_ = (each.text for each in card.all("pre"))
+    assert option == "--waive 'max-pdb-violations=PodDisruptionBudget shop/web'"
+    assert tomllib.loads(table_)["check"]["waive"] == [
+        {"rule": "max-pdb-violations", "subject": "PodDisruptionBudget shop/web", "reason": "why it may pass"}
+    ]
 
 
 def test_a_page_of_thousands_of_pods_stays_small_and_says_what_is_cut() -> None:
