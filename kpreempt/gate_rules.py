@@ -9,6 +9,9 @@ from __future__ import annotations
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
+# Of a rule of one's own, whose promise is its expression.
+_LONGEST_PROMISE = 72
+
 
 class Takes(Enum):
     """What sets a rule. The values show it in the help of its option.
@@ -73,7 +76,11 @@ class Rule(NamedTuple):
 
 
 class RuleId(StrEnum):
-    """A rule by its name; ``row`` is all there is to say about it."""
+    """A rule by its name; ``row`` is all there is to say about it.
+
+    The members are the rules that come with kpreempt. Those of a ``kpreempt.toml`` (``of_expression``) are no members,
+    and otherwise alike: iterating does not come to them, nor does ``RuleId(name)``.
+    """
 
     row: Rule
 
@@ -82,6 +89,29 @@ class RuleId(StrEnum):
         rule = str.__new__(cls, name)
         rule._value_, rule.row = name, Rule(name, *facts)
         return rule
+
+    @classmethod
+    def of_expression(cls, name: str, expression: str) -> RuleId:
+        """A rule of one's own, which asks for an expression to be true."""
+        one_line = " ".join(expression.split())
+        rule = str.__new__(cls, name)
+        rule._name_ = rule._value_ = name
+        rule.row = Rule(
+            name,
+            promise=one_line if len(one_line) <= _LONGEST_PROMISE else f"{one_line[: _LONGEST_PROMISE - 1]}…",
+            meaning=f"A rule of kpreempt.toml: the expression must be true: {expression}",
+            advice="Change what the expression asks about, or waive the rule by its name.",
+            takes=Takes.SWITCH,
+            is_overridable=False,
+            about_input=True,
+            gitlab="major",
+        )
+        return rule
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it is a rule of one's own."""
+        return self._name_ not in type(self).__members__
 
     MAX_PDB_VIOLATIONS = Rule(
         "max-pdb-violations",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import VOLCANO
-from kpreempt.analysis.check.gate import Waiver, waivers_of_object
+from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
 from kpreempt.analysis.check.rollout.deletions import missing_from
@@ -83,13 +83,14 @@ def run_check(request: CheckRequest) -> int:
         )
     for note in plan.notes:
         complain(note)
+    excuses = gate.excuses(_waivers_of(plan, documents, namespace))
     answer = check_rollout(
         CheckQuestion(
             cluster=loaded.cluster,
             plan=plan,
             base=base_plan,
             rules=gate.rules,
-            excuses=gate.excuses(_waivers_of(plan, documents, namespace)),
+            excuses=excuses,
             seed=request.seed,
             runs=request.runs,
             worst_of=request.max_plays if request.worst_case else 0,
@@ -109,6 +110,7 @@ def run_check(request: CheckRequest) -> int:
         spread=Spread(stopwatch, request.jobs),
         phases=stopwatch,
     )
+    answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
     answer = msgspec.structs.replace(answer, summary=summary(answer))
     gate.save_baseline(answer.findings)
     run.write_once(answer, answer.at)

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver, rule_named, severity_named
+from kpreempt.analysis.check.gate import (
+    VARIABLES,
+    CustomRule,
+    ForbiddenVictims,
+    Override,
+    Waiver,
+    rule_named,
+    severity_named,
+)
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.model.labels import LabelSelector
+
+if TYPE_CHECKING:
+    from kpreempt.cel.documents import Rule
 
 CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
@@ -31,17 +42,23 @@ _LIMITS = tuple(
     rule for takes in (Takes.NUMBER, Takes.SWITCH, Takes.TIME) for rule in RuleId if rule.row.takes is takes
 )
 _OVERRIDABLE = tuple(rule for rule in RuleId if rule.row.is_overridable)
-_LISTS = ("override", "forbid-victims", "waive")
+_LISTS = ("override", "forbid-victims", "waive", "rule")
+_RULE_KEYS = ("name", "expression", "message", "severity")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
 class GateConfig(msgspec.Struct, frozen=True):
-    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, and severities."""
+    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, severities, and rules.
+
+    ``rules`` are those of one's own.
+    """
 
     limits: Mapping[RuleId, int | None] = {}
     overrides: list[Override] = []
     forbidden: list[ForbiddenVictims] = []
     waivers: list[Waiver] = []
     severities: Mapping[RuleId, RuleSeverity] = {}
+    rules: list[CustomRule] = []
 
 
 class FoundConfig(NamedTuple):
@@ -96,12 +113,18 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole.allow(("check",))
     table = whole.table("check")
     table.allow((*_LIMITS, *_LISTS, "severity"))
+    rules = _rules(table)
+    custom = [each.rule for each in rules]
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
         forbidden=[_forbidden(each) for each in table.tables("forbid-victims")],
-        waivers=[_waiver(each) for each in table.tables("waive")],
-        severities=dict(_severities(table.table("severity"))),
+        waivers=[_waiver(each, custom) for each in table.tables("waive")],
+        severities={
+            **{each.rule: each.severity for each in rules},
+            **dict(_severities(table.table("severity"))),
+        },
+        rules=rules,
     )
 
 
@@ -193,6 +216,48 @@ def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
                 raise table.bad(rule, error.message.removeprefix(": "), error.hint) from None
 
 
+def _rules(table: _Table) -> list[CustomRule]:
+    """The rules of one's own, in their order."""
+    found: list[CustomRule] = []
+    for each in table.tables("rule"):
+        rule = _rule(each)
+        if rule.rule in [*RuleId, *(other.rule for other in found)]:
+            raise each.bad("name", f"there is a rule {_shown(str(rule.rule))} already")
+        found.append(rule)
+    return found
+
+
+def _rule(table: _Table) -> CustomRule:
+    table.allow(_RULE_KEYS)
+    for key in ("name", "expression", "message"):
+        if not table.text(key):
+            raise table.bad(key, "it is missing")
+    name, expression = table.text("name"), table.text("expression")
+    if not _NAME.fullmatch(name):
+        raise table.bad("name", f"{_shown(name)} is not lower-case letters, digits and dashes", "no-spot-nodes")
+    rule = RuleId.of_expression(name, expression)
+    try:
+        severity = severity_named(rule, _short(table.text("severity") or RuleSeverity.ERROR), "")
+    except UsageError as error:
+        raise table.bad("severity", error.message.removeprefix(": "), error.hint) from None
+    return CustomRule(
+        rule=rule,
+        expression=_compiled(table, expression),
+        message=table.text("message"),
+        severity=severity,
+    )
+
+
+def _compiled(table: _Table, expression: str) -> Rule:
+    from kpreempt.cel import CompileError
+    from kpreempt.cel.documents import compile_rule
+
+    try:
+        return compile_rule(expression, VARIABLES)
+    except CompileError as error:
+        raise table.bad("expression", f"is not an expression: {error}") from None
+
+
 def _override(table: _Table) -> Override:
     table.allow(("namespace", "workload", *_OVERRIDABLE))
     namespace, workload = table.text("namespace"), table.text("workload")
@@ -229,13 +294,13 @@ def _selector(table: _Table, text: str) -> LabelSelector:
         raise table.bad("label", f"{_shown(text)} is not a label selector", error.hint) from None
 
 
-def _waiver(table: _Table) -> Waiver:
+def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
     table.allow(("rule", "subject", "reason", "expires"))
     name, reason = table.text("rule"), table.text("reason")
     if not name:
-        raise table.bad("rule", "it is missing", ", ".join(RuleId))
+        raise table.bad("rule", "it is missing", ", ".join([*RuleId, *custom]))
     try:
-        rule = rule_named(name, "")
+        rule = rule_named(name, "", custom)
     except UsageError as error:
         raise table.bad("rule", f"there is no rule {_shown(name)}", error.hint) from None
     if not reason:

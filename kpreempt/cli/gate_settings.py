@@ -11,6 +11,7 @@ import msgspec
 
 from kpreempt.analysis.check.gate import (
     Baseline,
+    CustomRule,
     Excuses,
     ForbiddenVictims,
     GateRules,
@@ -43,10 +44,13 @@ from kpreempt.verdict.check import GateFinding
 class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, ready to be put to a simulation. ``config`` is the file that was read, empty without one.
 
+    ``custom`` are the rules of one's own, which are put to the answer.
+
     ``today`` is the day in UTC. ``write_to`` is where what fails is to be written as a baseline that ``expires``.
     """
 
     rules: GateRules
+    custom: list[CustomRule]
     waivers: list[Waiver]
     baseline: Baseline
     today: date
@@ -74,11 +78,12 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
     today = now.astimezone(UTC).date()
     limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
-    severities = dict(_severity(text) for text in flags.severity)
-    waivers = [waiver_of_option(text) for text in flags.waive]
     expires = _expires(flags, today)
-    name, config = _config(flags, folder)
-    baseline = read_baseline(read_file(flags.baseline), flags.baseline) if flags.baseline else Baseline()
+    name, config = read_config(flags.config, folder)
+    custom = [each.rule for each in config.rules]
+    severities = dict(_severity(text, custom) for text in flags.severity)
+    waivers = [waiver_of_option(text, custom) for text in flags.waive]
+    baseline = read_baseline(read_file(flags.baseline), flags.baseline, custom) if flags.baseline else Baseline()
     return GateSettings(
         rules=GateRules(
             limits={**config.limits, **limits},
@@ -87,6 +92,7 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
             severities={**config.severities, **severities},
             report_only=flags.report_only,
         ),
+        custom=config.rules,
         waivers=[*waivers, *config.waivers],
         baseline=baseline,
         today=today,
@@ -96,11 +102,11 @@ def gate_settings(flags: GateFlags, now: datetime, folder: Path | None = None) -
     )
 
 
-def _config(flags: GateFlags, folder: Path | None) -> tuple[str, GateConfig]:
-    """The file that counts, and what it says."""
-    if flags.config:
-        name = name_of(flags.config)
-        return name, parse_config(read_file(flags.config, name), name)
+def read_config(path: str | None, folder: Path | None = None) -> tuple[str, GateConfig]:
+    """The file that counts, which is that of the ``path`` if there is one, and what it says. Raises ``InputError``."""
+    if path:
+        name = name_of(path)
+        return name, parse_config(read_file(path, name), name)
     try:
         found = find_config(folder or Path.cwd())
     except OSError as error:
@@ -128,10 +134,10 @@ def _limit(rule: RuleId, value: Any) -> int | None:
     return int(value)
 
 
-def _severity(text: str) -> tuple[RuleId, RuleSeverity]:
+def _severity(text: str, custom: Sequence[RuleId]) -> tuple[RuleId, RuleSeverity]:
     """A rule, and what it is to count for."""
     name, equals, severity = text.partition("=")
-    rule = rule_named(name.strip(), f"--severity {text}")
+    rule = rule_named(name.strip(), f"--severity {text}", custom)
     if not equals:
         raise UsageError(f"--severity {text}: the severity is missing", hint=f"--severity {rule}={RuleSeverity.WARN}")
     return rule, severity_named(rule, severity.strip(), f"--severity {text}")

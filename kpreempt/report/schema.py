@@ -25,7 +25,14 @@ def verdict_schema() -> dict[str, Any]:
         if "description" in definition:
             definition["description"] = cleandoc(definition["description"])
     rules = "\n".join(f"``{rule}``: {rule.row.meaning}" for rule in RuleId)
-    definitions["RuleId"]["description"] = f"A rule, by its name, which stays from version to version.\n\n{rules}"
+    # A rule of one's own has another name.
+    definitions["RuleId"] = {
+        "type": "string",
+        "title": "RuleId",
+        "examples": list(RuleId),
+        "description": "A rule, by its name, which stays from version to version, or one of the user's own, which"
+        f" kpreempt.toml has.\n\n{rules}",
+    }
     for record, kind in documents.items():
         _fix_kind(definitions[record.__name__], kind)
     return {

@@ -72,6 +72,8 @@ def _option_value(place: Place, names: Names) -> Completion:
 
 
 def _argument(place: Place, names: Names) -> Completion:
+    if place.command.name == "rules":
+        return _rules(place, names)
     if place.command.name == "explain":
         return _pods_or_workloads(place, names)
     if "pod" in _metavar(place).lower():
@@ -244,18 +246,39 @@ def _actions(place: Place, _names: Names) -> Completion:
     return _one_more(place, ACTIONS)
 
 
-def _rules(_place: Place, _names: Names) -> Completion:
-    """The rules of a gate."""
+def _rules(place: Place, _names: Names) -> Completion:
+    """The rules of a gate, with those of the ``kpreempt.toml`` that counts."""
+    return Completion([Candidate(name, words) for name, words in _gate_rules(place).items()])
+
+
+def _severities(place: Place, _names: Names) -> Completion:
+    """The rules of a gate, each with what it may count for."""
+    from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+
+    unknowns = {rule for rule in RuleId if rule.row.takes is Takes.NOTHING}
+    return Completion(
+        [
+            Candidate(f"{rule}={severity}")
+            for rule in _gate_rules(place)
+            for severity in RuleSeverity
+            if severity is not RuleSeverity.OFF or rule not in unknowns
+        ]
+    )
+
+
+def _gate_rules(place: Place) -> dict[str, str]:
+    """The names of all rules, each with what it promises; a file that is wrong has none of its own."""
+    from kpreempt.errors import KpreemptError
     from kpreempt.gate_rules import RuleId
 
-    return Completion([Candidate(rule) for rule in RuleId])
+    found = {str(rule): rule.row.promise for rule in RuleId}
+    try:
+        from kpreempt.cli.gate_settings import read_config
 
-
-def _severities(_place: Place, _names: Names) -> Completion:
-    """The rules of a gate, each with what it may count for."""
-    from kpreempt.gate_rules import RuleId, RuleSeverity
-
-    return Completion([Candidate(f"{rule}={severity}") for rule in RuleId for severity in RuleSeverity])
+        rules = read_config(place.given.get("--config", [""])[-1])[1].rules
+    except KpreemptError:
+        return found
+    return found | {str(each.rule): each.rule.row.promise for each in rules}
 
 
 def _one_more(place: Place, values: Iterable[str]) -> Completion:

@@ -28,13 +28,14 @@ _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 def render(check: Check, options: RenderOptions) -> str:
     """One run; a finding that is excused is a note with a suppression that says why."""
+    rules = [*RuleId, *(each.rule for each in check.rules if each.rule.is_custom)]
     run = {
         "tool": {
             "driver": {
                 "name": "kpreempt",
                 "version": __version__,
                 "semanticVersion": __version__,
-                "rules": [_rule(rule) for rule in RuleId],
+                "rules": [_rule(rule) for rule in rules],
             }
         },
         "invocations": [
@@ -43,7 +44,9 @@ def render(check: Check, options: RenderOptions) -> str:
                 "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
             }
         ],
-        "results": [_result(finding, check, options.stream_name) for finding in check.findings],
+        "results": [
+            _result(finding, rules.index(finding.rule), check, options.stream_name) for finding in check.findings
+        ],
         "properties": {
             "passed": check.passed,
             "algorithm": printable(check.algorithm),
@@ -61,8 +64,8 @@ def _rule(rule: RuleId) -> dict[str, Any]:
     return {
         "id": str(rule),
         "name": "".join(part.capitalize() for part in rule.split("-")),
-        "shortDescription": {"text": f"{row.promise[0].upper()}{row.promise[1:]}."},
-        "fullDescription": {"text": row.meaning},
+        "shortDescription": {"text": printable(f"{row.promise[0].upper()}{row.promise[1:]}.")},
+        "fullDescription": {"text": printable(row.meaning)},
         "help": {"text": row.advice, "markdown": rule_page(rule, is_alone=True)},
         "defaultConfiguration": {"level": "warning" if row.severity is RuleSeverity.WARN else "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
@@ -75,11 +78,11 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
     return {"level": "note", "message": {"text": _shown(text)}}
 
 
-def _result(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
+def _result(finding: GateFinding, index: int, check: Check, stream_name: str) -> dict[str, Any]:
     stream = place_of(finding).stream_text
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
-        "ruleIndex": list(RuleId).index(finding.rule),
+        "ruleIndex": index,
         "level": _LEVELS.get(finding.standing, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
         "locations": [_location(finding, check, stream_name)],

@@ -32,7 +32,7 @@ def finding_text(finding: GateFinding) -> str:
 def finding_phrase(finding: GateFinding) -> Phrase:
     """What is wrong, in one sentence without a full stop, and in how many simulations where that is not in all."""
     often = how_often(finding.in_runs, finding.of_runs, finding.share)
-    return (*((f"{often}: ",) if often else ()), *_SENTENCES[finding.rule](finding))
+    return (*((f"{often}: ",) if often else ()), *_SENTENCES.get(finding.rule, _of_expression)(finding))
 
 
 def how_often(runs: int, of_runs: int, share: float) -> str:
@@ -190,6 +190,11 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
 
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
+
+
+def _of_expression(finding: GateFinding) -> Phrase:
+    """What a rule of one's own says."""
+    return (message(finding.detail.rstrip().removesuffix(".")),)
 
 
 def _snapshot(finding: GateFinding) -> Phrase:

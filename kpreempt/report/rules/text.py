@@ -8,9 +8,10 @@ import msgspec
 
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.report.colour import finished
+from kpreempt.report.escape import printable
 from kpreempt.report.layout import LABEL_COLUMN, Page, Phrase, Span, strong
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.rules.examples import EXAMPLES
+from kpreempt.report.rules.examples import EXAMPLES, Example
 
 _INDENT = 2
 _LINK = """
@@ -18,8 +19,14 @@ _LINK = """
 """
 
 
+_NO_EXAMPLE = Example("", "", "")
+
+
 class GateRule(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule as ``-o json`` has it: its name, default and severity, and all that is said about it."""
+    """A rule as ``-o json`` has it: its name, default and severity, and all that is said about it.
+
+    One of one's own has no example.
+    """
 
     name: str
     default: str
@@ -45,7 +52,7 @@ def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
 
 
 def _told(rule: RuleId) -> GateRule:
-    row, example = rule.row, EXAMPLES[rule]
+    row, example = rule.row, EXAMPLES.get(rule, _NO_EXAMPLE)
     return GateRule(
         name=rule,
         default=row.default_text,
@@ -79,6 +86,8 @@ def _explain(page: Page, rule: GateRule) -> None:
     page.blank()
     for label, words in (("default", rule.default), ("severity", rule.severity), ("what helps", rule.advice)):
         page.labelled(Span(label, "dim"), words, column=LABEL_COLUMN)
+    if not rule.fails:
+        return
     page.blank()
     page.paragraph(Span("EXAMPLE", "heading"), f"  {_plain(rule.example)}")
     asked = f"with {' '.join(rule.options)}, " if rule.options else ""
@@ -96,6 +105,8 @@ def _plain(text: str) -> str:
 
 def rule_page(rule: RuleId, *, is_alone: bool = False) -> str:
     """The page of a rule in Markdown; without links to others where it ``is_alone``."""
+    if rule.is_custom:
+        return f"# {rule}\n\nA rule of kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
     row, example = rule.row, EXAMPLES[rule]
     fence = f"```{example.language if example.language == 'yaml' else ''}"
     options = f" With `{' '.join(example.options)}`:" if example.options else ""

@@ -1,6 +1,7 @@
 """The gate of a check: limits, what breaks them, and what lets it pass all the same."""
 
 from kpreempt.analysis.check.gate.case import Facts, Objection, PodFacts
+from kpreempt.analysis.check.gate.custom import VARIABLES, CustomRule, with_custom_rules
 from kpreempt.analysis.check.gate.evaluate import Judged, evaluate, least, measured, passes, together
 from kpreempt.analysis.check.gate.excuses import (
     WAIVE,
@@ -17,10 +18,12 @@ from kpreempt.analysis.check.gate.excuses import (
 from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
 
 __all__ = [
+    "VARIABLES",
     "WAIVE",
     "WAIVE_REASON",
     "Accepted",
     "Baseline",
+    "CustomRule",
     "Excuses",
     "Facts",
     "ForbiddenVictims",
@@ -41,4 +44,5 @@ __all__ = [
     "together",
     "waiver_of_option",
     "waivers_of_object",
+    "with_custom_rules",
 ]

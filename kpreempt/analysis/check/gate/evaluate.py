@@ -58,6 +58,14 @@ def evaluate(
     return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in RuleId], findings
 
 
+def judged_apart(
+    asked: Sequence[RuleId], broken: Sequence[Measure], rules: GateRules, excuses: Excuses
+) -> tuple[list[RuleResult], list[GateFinding]]:
+    """Rules that are asked about the answer as a whole, with how they fare, and what breaks one, in their order."""
+    findings = [_by_severity(each, rules) for measure in broken for each in _broken([measure], rules, excuses, {})]
+    return [_result(rule, rules, sum(each.rule == rule for each in broken), findings) for rule in asked], findings
+
+
 def _by_severity(finding: GateFinding, rules: GateRules) -> GateFinding:
     """The same where its rule shuts the gate; of one that warns, what would fail is a warning."""
     if finding.standing is not GateStanding.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
@@ -168,7 +176,7 @@ def _weight(finding: GateFinding) -> tuple[bool, int]:
 
 
 def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[GateFinding]) -> RuleResult:
-    own = [each.standing for each in findings if each.rule is rule]
+    own = [each.standing for each in findings if each.rule == rule]
     return RuleResult(
         rule=rule,
         is_on=rules.is_on(rule),

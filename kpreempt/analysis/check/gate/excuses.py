@@ -39,7 +39,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_about(self, rule: RuleId, subject: str) -> bool:
         """Whether it names the rule and, if it names any, the subject."""
-        return self.rule is rule and (not self.subject or matches(self.subject, subject))
+        return self.rule == rule and (not self.subject or matches(self.subject, subject))
 
     def objection(self, today: date) -> str:
         """Why it does not count, or an empty text."""
@@ -50,10 +50,10 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
-def waiver_of_option(text: str) -> Waiver:
+def waiver_of_option(text: str, custom: Sequence[RuleId] = ()) -> Waiver:
     """What ``--waive RULE`` or ``--waive RULE=SUBJECT`` says. Raises ``UsageError``."""
     name, equals, subject = text.partition("=")
-    rule = rule_named(name.strip(), f"--waive {text}")
+    rule = rule_named(name.strip(), f"--waive {text}", custom)
     if equals and not subject.strip():
         raise UsageError(f"--waive {text}: the subject is missing", hint=f"--waive {rule}='Deployment shop/*'")
     return Waiver(rule=rule, subject=subject.strip(), by="--waive")
@@ -87,7 +87,7 @@ def waivers_of_object(name: str, annotations: Mapping[str, str], *, source: str 
 class Accepted(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """A finding that may be as bad as ``amount``, up to and including the day on which it ``expires``."""
 
-    rule: RuleId
+    rule: str
     subject: str
     change: str = ""
     amount: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_AMOUNT)]
@@ -109,8 +109,8 @@ class Baseline(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid
         return max(own, key=lambda each: (each.expires, each.amount), default=None)
 
 
-def read_baseline(content: bytes, source: str) -> Baseline:
-    """The baseline in a file. Raises ``InputError`` with ``source`` for anything else."""
+def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) -> Baseline:
+    """The baseline in a file. Raises ``InputError`` with ``source`` for anything else, and for unknown rules."""
     try:
         found = msgspec.json.decode(content, type=Baseline)
     except msgspec.ValidationError as error:
@@ -125,6 +125,12 @@ def read_baseline(content: bytes, source: str) -> Baseline:
             source=source,
             hint=f"a file that --write-baseline wrote: {API_VERSION} {_KIND}",
         )
+    for number, each in enumerate(found.accepted):
+        try:
+            rule_named(each.rule, "", custom)
+        except UsageError as error:
+            path = f"accepted[{number}].rule"
+            raise InputError(error.message.removeprefix(": "), source=source, path=path, hint=error.hint) from None
     return found
 
 

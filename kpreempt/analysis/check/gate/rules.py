@@ -95,12 +95,15 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
         return any(self.limit_of(rule, group) is not None for group in (-1, *groups))
 
 
-def rule_named(name: str, where: str) -> RuleId:
-    """The rule of that name. Raises ``UsageError`` that begins with ``where``, with the nearest name as advice."""
-    try:
-        return RuleId(name)
-    except ValueError:
-        raise UsageError(f'{where}: there is no rule "{name}"', hint=nearest(name, RuleId)) from None
+def rule_named(name: str, where: str, custom: Sequence[RuleId] = ()) -> RuleId:
+    """The rule of that name, of those that come with kpreempt and the ``custom`` ones.
+
+    Raises ``UsageError`` that begins with ``where``, with the nearest name as advice.
+    """
+    known = {str(rule): rule for rule in (*RuleId, *custom)}
+    if name not in known:
+        raise UsageError(f'{where}: there is no rule "{name}"', hint=nearest(name, known))
+    return known[name]
 
 
 def severity_named(rule: RuleId, name: str, where: str) -> RuleSeverity:
