@@ -123,8 +123,9 @@ class Run:
         for answers that keep to a screen.
         """
         unlengthened = RenderOptions(width=terminal_width(), height=height, now=at, occupancy=occupancy)
-        if stream_name := getattr(self.request, "stream_name", ""):
-            unlengthened = msgspec.structs.replace(unlengthened, stream_name=stream_name)
+        for name in ("stream_name", "docs_url"):
+            if of_check := getattr(self.request, name, ""):
+                unlengthened = msgspec.structs.replace(unlengthened, **{name: of_check})
         options = self.request.lengthened(unlengthened)
         with ExitStack() as stack:
             for output in self.outputs:

@@ -65,6 +65,14 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             help="The file that SARIF and GitLab name for a stream without # Source: comments.",
         ),
     ] = "kpreempt-input.yaml"
+    docs_url: Annotated[
+        str,
+        Option(
+            "--docs-url",
+            metavar="URL",
+            help="Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
+        ),
+    ] = ""
     gate: Gate
     outputs: Annotated[
         list[str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,10 @@ from kpreempt.snapshot import decode_object, name_of, object_decoder
 if TYPE_CHECKING:
     from kpreempt.cli.check import CheckRequest
     from kpreempt.snapshot.live.connection import Connection
+
+
+# What stands in links as it is: no white space, quotes, or signs that mean something in Markdown or in HTML.
+_WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 
 
 def run_check(request: CheckRequest) -> int:
@@ -150,6 +155,8 @@ def _refuse_contradictions(request: CheckRequest) -> None:
         raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
     if request.autoscaled not in ("current", "max"):
         raise UsageError("--autoscaled is current or max")
+    if request.docs_url and not _WEB_ADDRESS.fullmatch(request.docs_url):
+        raise UsageError("--docs-url is no address of a web page", hint="https://wiki.example/kpreempt/docs")
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})

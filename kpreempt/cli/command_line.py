@@ -41,7 +41,8 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "Output": (
         *("--output", "--verbose", "--brief", "--color", "--node", "--capacity", "--aftermath", "--limit", "--watch"),
-        *("--interval", "--to", "--redact", "--redact-map", "--stream-name", "--quiet", "--jobs", "--profile-json"),
+        *("--interval", "--to", "--redact", "--redact-map", "--stream-name", "--docs-url", "--compare-with"),
+        *("--quiet", "--jobs", "--profile-json"),
     ),
     "Scheduler": (
         *(

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.occupancy import Occupancy
 
@@ -35,7 +36,8 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     count to; without it they count to the time of the dump, and where that is unknown too, points in time are shown
     instead. ``as_list`` makes a list even of one verdict. ``occupancy`` is how full nodes are, for formats that draw
     them. ``extent`` is for text that comes in several; ``verbose`` leaves nothing out of a report.
-    ``stream_name`` is the file that stands for a stream where a system asks for one.
+    ``stream_name`` is the file that stands for a stream where a system asks for one. ``docs_url`` is where kpreempt's
+    ``docs`` are to be read, for links to the pages of rules; there are none where it is empty.
     """
 
     width: int = 80
@@ -47,6 +49,11 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     as_list: bool = False
     occupancy: Occupancy | None = None
     stream_name: str = STREAM_NAME
+    docs_url: str = ""
+
+    def page_of(self, rule: RuleId) -> str:
+        """The address of the page about a rule of the gate; empty where it has none."""
+        return f"{self.docs_url.rstrip('/')}/rules/{rule}.md" if self.docs_url and not rule.is_custom else ""
 
     def room_of_table(self, others: int) -> int:
         """The lines that a table may take on a screen with an empty line before it and so many ``others``."""

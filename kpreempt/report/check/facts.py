@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
+from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -206,6 +208,12 @@ def place_of(record: Change | GateFinding) -> Place:
     return Place(_plain_path(record.source), line)
 
 
+def fingerprint_of(finding: GateFinding) -> str:
+    """What the finding is known by from run to run; of one that has none, its rule, its subject and its change."""
+    text = "\0".join((finding.rule, finding.subject, finding.change))
+    return finding.fingerprint or sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
 def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:
     """The finding's place; where it has none, that of the object that brings it about, or of the first of the change.
 
@@ -220,10 +228,8 @@ def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place
 
 
 def _plain_path(path: str) -> str:
-    """A path without the ``./`` that stands for where one is."""
-    while path.startswith("./"):
-        path = path[2:].lstrip("/")
-    return path
+    """A path without the steps that lead nowhere: ``./`` for where one is, and ``a/../``."""
+    return normpath(path) if path else ""
 
 
 _KINDS = {

@@ -20,13 +20,16 @@ _MOST = 10
 _TITLE = "kpreempt check"
 
 
-def render(check: Check, _options: RenderOptions) -> str:
+def render(check: Check, options: RenderOptions) -> str:
     """An error for each finding that shuts the gate, a warning for each that does not, ten at most of each.
 
     A notice where the gate is open.
     """
     facts = ", ".join(tally(check))
-    lines = [*_annotations("error", failing(check), facts), *_annotations("warning", warning(check), facts)]
+    lines = [
+        *_annotations("error", failing(check), facts, options),
+        *_annotations("warning", warning(check), facts, options),
+    ]
     if not failing(check):
         kind = "notice" if check.passed else "error"
         said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
@@ -34,10 +37,10 @@ def render(check: Check, _options: RenderOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _annotations(kind: str, findings: Sequence[GateFinding], facts: str) -> list[str]:
+def _annotations(kind: str, findings: Sequence[GateFinding], facts: str, options: RenderOptions) -> list[str]:
     found = causes(findings)
     shown = found if len(found) <= _MOST else found[: _MOST - 1]
-    lines = [_annotation(kind, cause) for cause in shown]
+    lines = [_annotation(kind, cause, options) for cause in shown]
     if rest := [finding for cause in found[len(shown) :] for finding in cause.findings]:
         rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
         text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
@@ -45,7 +48,7 @@ def _annotations(kind: str, findings: Sequence[GateFinding], facts: str) -> list
     return lines
 
 
-def _annotation(kind: str, cause: Cause) -> str:
+def _annotation(kind: str, cause: Cause, options: RenderOptions) -> str:
     finding = cause.first
     place = place_of(finding)
     properties = {
@@ -54,7 +57,8 @@ def _annotation(kind: str, cause: Cause) -> str:
         "title": f"{_TITLE}: {finding.rule}",
     }
     stream = f" ({place.stream_text})" if place.stream else ""
-    return _command(kind, properties, f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)}")
+    said = f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)} {options.page_of(finding.rule)}"
+    return _command(kind, properties, said.rstrip())
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:

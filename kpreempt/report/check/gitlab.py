@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from kpreempt.report.check.facts import nearest_place, place_of
+from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
@@ -19,7 +19,7 @@ def render(check: Check, options: RenderOptions) -> str:
     seen: set[str] = set()
     issues = []
     for finding in check.findings:
-        fingerprint = finding.fingerprint or _digest(finding)
+        fingerprint = fingerprint_of(finding)
         # GitLab shows one of those with the same fingerprint.
         while fingerprint in seen:
             fingerprint = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
@@ -42,8 +42,3 @@ def _issue(finding: GateFinding, fingerprint: str, check: Check, stream_name: st
         # Both are asked for, so there is always something.
         "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }
-
-
-def _digest(finding: GateFinding) -> str:
-    text = "\0".join((finding.rule, finding.subject, finding.change))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

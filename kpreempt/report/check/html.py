@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.html_tables import changes, node_maps, outcomes
@@ -68,8 +69,8 @@ def render(check: Check, options: RenderOptions) -> str:
     """
     simulation = check.simulation
     parts = [
-        Part("findings", "Findings", "Findings", findings(check)),
-        Part("rules", "Rules", "Rules", rules(check)),
+        Part("findings", "Findings", "Findings", findings(check, options)),
+        Part("rules", "Rules", "Rules", rules(check, options)),
         Part("changes", "What changes", "What changes", changes(check)),
         Part("timeline", "Timeline", "Timeline", timeline(simulation)),
         Part("victims", "Evicted", "Evicted pods", displacement(simulation)),
@@ -142,20 +143,27 @@ def _facts(check: Check) -> str:
     return " · ".join(facts)
 
 
-def rules(check: Check) -> Html:
+def rules(check: Check, options: RenderOptions) -> Html:
     """The table of rules."""
     columns = ("Rule", "Result", "Measured", "Allowed")
-    return table("What the gate asks for", columns, _row, check.rules, limit=_RULES_LIMIT, what="rules")
+    return table(
+        "What the gate asks for", columns, partial(_row, options=options), check.rules, limit=_RULES_LIMIT, what="rules"
+    )
 
 
-def _row(rule: RuleResult) -> list[str]:
+def _row(rule: RuleResult, options: RenderOptions) -> list[str]:
     words = rule.rule.row.promise
-    title = join([words[:1].upper() + words[1:], " ", tag("small", tag("bdi", rule.rule.value), class_="dim")])
+    title = join([words[:1].upper() + words[1:], " ", tag("small", _linked(rule.rule, options), class_="dim")])
     if not rule.is_on:
         return [title, badge("off", "dim"), "", ""]
     limit = "" if rule.limit is None else f"{rule.limit:,}"
     measured = f"{rule.amount:,}" if rule.limit is not None or rule.amount else ""
     return [title, _result(rule), measured, limit]
+
+
+def _linked(rule: RuleId, options: RenderOptions) -> Html:
+    page = options.page_of(rule)
+    return tag("a", tag("bdi", str(rule)), href=page) if page else tag("bdi", str(rule))
 
 
 def _result(rule: RuleResult) -> Html:
@@ -168,7 +176,7 @@ def _result(rule: RuleResult) -> Html:
     return join([result, f" {told}" if told else ""])
 
 
-def findings(check: Check) -> Html:
+def findings(check: Check, options: RenderOptions) -> Html:
     """A card for each cause, those first that shut the gate."""
     if not check.findings:
         return tag("p", "Nothing breaks a rule.")
@@ -177,7 +185,7 @@ def findings(check: Check) -> Html:
     for each in check.simulation.displaced:
         victims.setdefault(each.pod, each)
     ranked = causes(sorted(check.findings, key=lambda finding: order.index(finding.standing)))
-    cards, left = within(partial(_card, victims=victims), ranked, _FINDINGS_LIMIT)
+    cards, left = within(partial(_card, victims=victims, options=options), ranked, _FINDINGS_LIMIT)
     # What shuts the gate is seen at once; what is waived or known unfolds where it is much.
     shown = max(_FINDINGS_SHOWN // 3, sum(each.first.standing.counts for each in ranked))
     shown = min(shown, _FINDINGS_SHOWN)
@@ -187,7 +195,7 @@ def findings(check: Check) -> Html:
     return found + cut_note(left, "findings")
 
 
-def _card(cause: Cause, victims: Mapping[str, Displaced]) -> Html:
+def _card(cause: Cause, victims: Mapping[str, Displaced], options: RenderOptions) -> Html:
     finding = cause.first
     word, tone = STANDINGS[finding.standing]
     sentence = plain(cause_phrase(cause))
@@ -214,7 +222,7 @@ def _card(cause: Cause, victims: Mapping[str, Displaced]) -> Html:
         facts.append(("until", text(finding.expires)))
     if len(finding.chain) > 1:
         facts.append(("one after the other", _chain(finding.chain, victims)))
-    facts.append(("rule", tag("bdi", finding.rule.value)))
+    facts.append(("rule", _linked(finding.rule, options)))
     listed = join(tag("dt", label) + tag("dd", value) for label, value in facts)
     look = "known" if tone == "warn" and word != "warns" else word
     article = tag("article", title, tag("dl", listed), class_=f"card {look}", data_standing=word)

@@ -20,13 +20,13 @@ _CLASS = "kpreempt.check"
 _FINDINGS_SHOWN = 100
 
 
-def render(check: Check, _options: RenderOptions) -> str:
+def render(check: Check, options: RenderOptions) -> str:
     """A rule with failing findings fails; one that is off, or whose findings are all forgiven, is skipped and says why.
 
     One that only warns passes, and says what it warns of: JUnit has no warnings.
     There are no times: a simulation takes none that would mean something here.
     """
-    cases = [_case(result, check) for result in _rules(check)]
+    cases = [_case(result, check, options) for result in _rules(check)]
     failures, skipped = (sum(f"<{kind} " in case for case in cases) for kind in ("failure", "skipped"))
     numbers = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     lines = [
@@ -57,7 +57,8 @@ def _broken(check: Check) -> list[RuleId]:
     return list(dict.fromkeys(finding.rule for finding in check.findings))
 
 
-def _case(result: RuleResult, check: Check) -> str:
+def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
+    page = options.page_of(result.rule)
     findings = [finding for finding in check.findings if finding.rule is result.rule]
     failing = [finding for finding in findings if finding.standing is GateStanding.FAILS]
     name = _xml(f"{result.rule}: {result.rule.row.promise}")
@@ -65,17 +66,18 @@ def _case(result: RuleResult, check: Check) -> str:
     if failing:
         more = f" (and {count(len(failing) - 1, 'more finding')})" if len(failing) > 1 else ""
         message = _xml(f"{finding_text(failing[0])}{more}")
-        inner = f'<failure type="{result.rule}" message="{message}">{_body(failing)}</failure>'
+        inner = f'<failure type="{result.rule}" message="{message}">{_body(failing, page)}</failure>'
         if forgiven := [finding for finding in findings if finding not in failing]:
-            inner += f"\n      <system-out>{_body(forgiven)}</system-out>"
+            inner += f"\n      <system-out>{_body(forgiven, page)}</system-out>"
     elif warned := [finding for finding in findings if finding.standing is GateStanding.WARNS]:
         inner = (
-            f"<system-out>warning: {_body([*warned, *(each for each in findings if each not in warned)])}</system-out>"
+            "<system-out>warning: "
+            f"{_body([*warned, *(each for each in findings if each not in warned)], page)}</system-out>"
         )
     elif findings:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
         message = _xml(f"{plain(standing_phrase(findings[0]))}{more}")
-        inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings)}</skipped>'
+        inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings, page)}</skipped>'
     elif not result.is_on:
         inner = '<skipped type="Off" message="the rule is switched off"/>'
     else:
@@ -83,8 +85,8 @@ def _case(result: RuleResult, check: Check) -> str:
     return f"{start}>\n      {inner}\n    </testcase>"
 
 
-def _body(findings: list[GateFinding]) -> str:
-    """The findings one below the other, each with where it is written, and what helps."""
+def _body(findings: list[GateFinding], page: str) -> str:
+    """The findings one below the other, each with where it is written, what helps, and the page about the rule."""
     lines = []
     for finding in findings[:_FINDINGS_SHOWN]:
         lines.append(_xml(finding_text(finding)))
@@ -94,7 +96,8 @@ def _body(findings: list[GateFinding]) -> str:
         lines += [f"  {_xml(detail)}" for detail in details if detail]
     if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more finding')}")
-    return "\n".join([*lines, *(_xml(advice) for advice in dict.fromkeys(map(advice_of, findings)))])
+    helps = [*dict.fromkeys(map(advice_of, findings)), *([page] if page else [])]
+    return "\n".join([*lines, *map(_xml, helps)])
 
 
 def _xml(text: str) -> str:

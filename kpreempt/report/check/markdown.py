@@ -46,13 +46,13 @@ _PLAIN = re.compile(r"[^`|\\]*")
 _NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
 
 
-def render(check: Check, _options: RenderOptions) -> str:
+def render(check: Check, options: RenderOptions) -> str:
     """The verdict, the rules and what fails; changes, victims and the story folded until they are clicked on."""
     word = "passed" if check.passed else "failed"
     verdict = _phrase(verdict_phrase(check))
     figures = escaped(", ".join(tally(check)))
     blocks = [f"### kpreempt check: {word}", f"**{_phrase(summary_phrase(check))}.**"]
-    blocks += [f"{_capital(verdict)}. {_capital(figures)}.", _rules(check)]
+    blocks += [f"{_capital(verdict)}. {_capital(figures)}.", _rules(check, options)]
     blocks += _listed(_with_help(failing(check)), _ROOM_OF_FINDINGS)
     if warned := _with_help(warning(check)):
         blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]
@@ -74,13 +74,24 @@ def render(check: Check, _options: RenderOptions) -> str:
     return _fitting(blocks)
 
 
-def _rules(check: Check) -> str:
+def _rules(check: Check, options: RenderOptions) -> str:
     rows = [
-        [f"`{result.rule}`", escaped(result.rule.row.promise), _limit(result), _amount(result), _standing(result)]
+        [
+            _linked(result.rule, options),
+            escaped(result.rule.row.promise),
+            _limit(result),
+            _amount(result),
+            _standing(result),
+        ]
         for result in check.rules
         if result.is_on
     ]
     return "\n".join(_table(("Rule", "What it asks for", "Limit", "Measured", ""), rows, "llrrl"))
+
+
+def _linked(rule: RuleId, options: RenderOptions) -> str:
+    page = options.page_of(rule)
+    return f"[`{rule}`]({page})" if page else f"`{rule}`"
 
 
 def _limit(result: RuleResult) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
-from kpreempt.report.check.facts import nearest_place, place_of, tally
+from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of, tally
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.layout import plain
@@ -19,6 +19,7 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _FINGERPRINT = "kpreempt/v1"
+_ROOT = "%SRCROOT%"
 # Of lists that are only there to be looked at.
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
@@ -35,7 +36,7 @@ def render(check: Check, options: RenderOptions) -> str:
                 "name": "kpreempt",
                 "version": __version__,
                 "semanticVersion": __version__,
-                "rules": [_rule(rule) for rule in rules],
+                "rules": [_rule(rule, options) for rule in rules],
             }
         },
         "invocations": [
@@ -44,6 +45,7 @@ def render(check: Check, options: RenderOptions) -> str:
                 "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
             }
         ],
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder in which kpreempt ran."}}},
         "results": [
             _result(finding, rules.index(finding.rule), check, options.stream_name) for finding in check.findings
         ],
@@ -59,14 +61,16 @@ def render(check: Check, options: RenderOptions) -> str:
     return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _rule(rule: RuleId) -> dict[str, Any]:
+def _rule(rule: RuleId, options: RenderOptions) -> dict[str, Any]:
     row = rule.row
+    page = options.page_of(rule)
     return {
         "id": str(rule),
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": printable(f"{row.promise[0].upper()}{row.promise[1:]}.")},
         "fullDescription": {"text": printable(row.meaning)},
         "help": {"text": row.advice, "markdown": rule_page(rule, is_alone=True)},
+        **({"helpUri": page} if page else {}),
         "defaultConfiguration": {"level": "warning" if row.severity is RuleSeverity.WARN else "error"},
         "properties": {"tags": ["kubernetes", "scheduling"]},
     }
@@ -87,8 +91,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
         "locations": [_location(finding, check, stream_name)],
     }
-    if finding.fingerprint:
-        result["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
+    result["partialFingerprints"] = {_FINGERPRINT: fingerprint_of(finding)}
     if not finding.standing.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
@@ -107,9 +110,12 @@ def _location(finding: GateFinding, check: Check, stream_name: str) -> dict[str,
     """The place, and the object. Systems refuse a whole log for a result without a file, so there is one."""
     location: dict[str, Any] = {}
     place, own = nearest_place(finding, check, stream_name), place_of(finding)
-    location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}}
-    if place.line:
-        location["physicalLocation"]["region"] = {"startLine": place.line}
+    # A path of the repository counts from its root, wherever that is; one that leads out of it does not.
+    is_below = not place.uri.startswith(("file:", "../"))
+    location["physicalLocation"] = {
+        "artifactLocation": {"uri": place.uri, **({"uriBaseId": _ROOT} if is_below else {})},
+        "region": {"startLine": max(place.line, 1)},
+    }
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
     if not own.path and not own.stream:

@@ -80,15 +80,18 @@ def test_a_file_has_its_line_and_a_stream_the_file_that_it_was_made_from() -> No
         finding(RuleId.MAX_VICTIMS, source="standard input", line=35),
     )
     assert in_file["locations"][0]["physicalLocation"] == {
-        "artifactLocation": {"uri": "a%20b.yaml"},
+        "artifactLocation": {"uri": "a%20b.yaml", "uriBaseId": "%SRCROOT%"},
         "region": {"startLine": 7},
     }
     assert in_file["properties"]["origin"] == "chart/b.yaml"
-    assert in_stream["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "chart/b.yaml"}}
+    assert in_stream["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "chart/b.yaml", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 1},
+    }
     assert in_stream["properties"]["stream"] == {"name": "standard input", "line": 34}
     assert in_stream["message"]["text"].endswith("(line 34 of standard input).")
     assert in_bare_stream["locations"][0]["physicalLocation"] == {
-        "artifactLocation": {"uri": "kpreempt-input.yaml"},
+        "artifactLocation": {"uri": "kpreempt-input.yaml", "uriBaseId": "%SRCROOT%"},
         "region": {"startLine": 35},
     }
     assert in_bare_stream["properties"]["stream"] == {"name": "standard input", "line": 35}
@@ -100,8 +103,63 @@ def test_a_finding_without_a_file_is_at_the_first_of_the_change_and_says_so() ->
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "deploy/api%20v2.yaml"
     assert "none of its own" in location["message"]["text"]
     (location,) = run_of(replaced(check, changes=[]))["results"][0]["locations"]
-    assert location["physicalLocation"] == {"artifactLocation": {"uri": "kpreempt-input.yaml"}}
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "kpreempt-input.yaml"
     assert location["logicalLocations"] == [{"fullyQualifiedName": "cluster", "kind": "resource"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "uri", "base"),
+    [
+        ("deploy/api.yaml", "deploy/api.yaml", "%SRCROOT%"),
+        ("././deploy/../api.yaml", "api.yaml", "%SRCROOT%"),
+        ("../elsewhere.yaml", "../elsewhere.yaml", None),
+        ("/etc/api.yaml", "file:///etc/api.yaml", None),
+        ("a:b/c.yaml", "a%3Ab/c.yaml", "%SRCROOT%"),
+    ],
+)
+def test_a_path_counts_from_the_root_unless_it_leads_out_of_it(source: str, uri: str, base: str | None) -> None:
+    (result,) = results_of(finding(RuleId.MAX_VICTIMS, source=source, line=1))
+    location = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert (location["uri"], location.get("uriBaseId")) == (uri, base)
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS.keys())
+def test_it_has_what_github_asks_for(check: Check) -> None:
+    """As GitHub's documentation of SARIF support has it: what is required of a result, and of a rule."""
+    run = run_of(check)
+    for result in run["results"]:
+        (location,) = result["locations"]
+        assert location["physicalLocation"]["artifactLocation"]["uri"]
+        assert location["physicalLocation"]["region"]["startLine"] >= 1
+        assert all(result["partialFingerprints"].values())
+        assert result["message"]["text"]
+        base = location["physicalLocation"]["artifactLocation"].get("uriBaseId")
+        assert base is None or base in run["originalUriBaseIds"]
+    for rule in run["tool"]["driver"]["rules"]:
+        assert len(rule["name"]) <= 255
+        assert rule["shortDescription"]["text"]
+        assert rule["fullDescription"]["text"]
+        assert rule["help"]["text"]
+        assert rule["help"]["markdown"]
+        assert len(rule["properties"]["tags"]) <= 20
+
+
+def test_a_finding_without_a_fingerprint_is_known_by_what_it_is_about() -> None:
+    one, same, other = results_of(
+        finding(RuleId.MAX_VICTIMS, "Pod a/b", fingerprint="", amount=1),
+        finding(RuleId.MAX_VICTIMS, "Pod a/b", fingerprint="", amount=2),
+        finding(RuleId.MAX_VICTIMS, "Pod a/c", fingerprint=""),
+    )
+    assert one["partialFingerprints"] == same["partialFingerprints"] != other["partialFingerprints"]
+
+
+def test_rules_have_a_page_where_it_is_known_where_the_docs_are() -> None:
+    options = RenderOptions(docs_url="https://wiki.example/docs/")
+    log = json.loads(render(failed(), options))
+    jsonschema.Draft4Validator(SCHEMA).validate(log)
+    rules = {rule["id"]: rule for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules["max-victims"]["helpUri"] == "https://wiki.example/docs/rules/max-victims.md"
+    assert not any("helpUri" in rule for rule in run_of(failed())["tool"]["driver"]["rules"])
 
 
 def test_uris_are_relative_or_of_files_and_encoded() -> None:

@@ -154,3 +154,11 @@ def test_a_format_that_there_is_not_is_named_beside_those_that_there_are() -> No
     with pytest.raises(UsageError, match="no output format 'xml'") as caught:
         render_answer(passed(), "xml", RenderOptions())
     assert "sarif" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("format_", ["github", "junit", "markdown", "html", "sarif"])
+def test_the_page_about_a_rule_is_linked_where_it_is_known(format_: str) -> None:
+    page = "https://wiki.example/docs/rules/max-victims.md"
+    shown = render_answer(failed(), format_, RenderOptions(docs_url="https://wiki.example/docs"))
+    assert page in shown.replace("%3A", ":")
+    assert "://wiki.example" not in render_answer(failed(), format_, RenderOptions())

@@ -210,8 +210,9 @@ def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_go
         pytest.param(b"[]", "b.json: expected `object`, got `array`", id="a list"),
         pytest.param(b'{"kind": "List"}', "b.json: is no baseline: kpreempt.io/v1alpha1 List", id="something else"),
         pytest.param(
-            b'{"accepted": [{"rule": "max-victim"}]}',
-            "b.json: accepted[0].rule: invalid enum value 'max-victim'",
+            b'{"accepted": [{"rule": "max-victim", "subject": "a", "amount": 1, "fingerprint": "x",'
+            b' "expires": "2026-12-31"}]}',
+            'b.json: accepted[0].rule: there is no rule "max-victim"',
             id="a rule that does not exist",
         ),
         pytest.param(
