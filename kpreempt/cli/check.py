@@ -74,6 +74,14 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
         ),
     ] = ""
     gate: Gate
+    compare_with: Annotated[
+        str | None,
+        Option(
+            "--compare-with",
+            metavar="FILE",
+            help="What a former run wrote with -o json: tell what is new, worse and better since then.",
+        ),
+    ] = None
     outputs: Annotated[
         list[str],
         Option(

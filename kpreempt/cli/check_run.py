@@ -18,11 +18,13 @@ from kpreempt.analysis.check.rollout.deletions import missing_from
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Plan
 from kpreempt.analysis.check.rollout.shape import prepared
+from kpreempt.analysis.check.since import FormerCheck, read_former, since
 from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
 from kpreempt.cli.clusters import load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.gate_config import read_file
 from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
@@ -48,6 +50,7 @@ def run_check(request: CheckRequest) -> int:
     run = Run(request, CHECK_FORMATS)
     stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
+    former = _former(request)
     live = run.connect()
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
@@ -116,10 +119,17 @@ def run_check(request: CheckRequest) -> int:
         phases=stopwatch,
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
-    answer = msgspec.structs.replace(answer, summary=summary(answer))
+    differs = since(former, answer) if former is not None else None
+    answer = msgspec.structs.replace(answer, summary=summary(answer), since=differs)
     gate.save_baseline(answer.findings)
     run.write_once(answer, answer.at)
     return 0 if answer.passed else EXIT_GATE
+
+
+def _former(request: CheckRequest) -> FormerCheck | None:
+    """The answer to compare with. Raises ``InputError``."""
+    path = request.compare_with
+    return read_former(read_file(path), path) if path else None
 
 
 def read_change(paths: Sequence[str]) -> list[ManifestDocument]:

@@ -164,6 +164,41 @@ class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
     fails: bool = False
 
 
+class DriftKind(StrEnum):
+    """What became of something since a former run: what is ``New`` or ``Worse`` comes first, ``Gone`` is mended."""
+
+    NEW = "New"
+    WORSE = "Worse"
+    BETTER = "Better"
+    GONE = "Gone"
+
+
+class Drift(SparseRecord, frozen=True, kw_only=True):
+    """A finding, by ``rule`` and ``subject``, or a figure (``what``) that is another one than in a former run."""
+
+    kind: DriftKind
+    rule: str = ""
+    subject: str = ""
+    what: str = ""
+    before: int = 0
+    after: int = 0
+
+
+class Since(SparseRecord, frozen=True, kw_only=True):
+    """What differs from a former run (``--compare-with``), with what its document says of itself.
+
+    Findings are compared that nothing excuses; one that is excused now is gone. ``is_whole`` is false where the
+    document, of another version, lacks something: that is not compared.
+    """
+
+    passed: bool | None = None
+    summary: str = ""
+    algorithm: str = ""
+    at: str = ""
+    drifts: list[Drift] = []
+    is_whole: bool = True
+
+
 class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """From the least number to the most."""
 
@@ -179,6 +214,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     are those that came up where there were several. ``explored_all`` says whether these were all that can come up.
     ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
     something changes, ``spare`` is what all nodes have left in the end. ``summary`` is the whole in one sentence.
+    ``since`` is what differs from a former run, where one was given.
     """
 
     api_version: str = API_VERSION
@@ -201,4 +237,5 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     evictions: Range = Range()
     nodes: list[NodeRoom] = []
     spare: dict[str, int] = {}
+    since: Since | None = None
     assumptions: list[Assumption] = []

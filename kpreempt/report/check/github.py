@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
 from kpreempt.report.check.facts import failing, place_of, tally, verdict_phrase, warning
+from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
@@ -34,6 +35,10 @@ def render(check: Check, options: RenderOptions) -> str:
         kind = "notice" if check.passed else "error"
         said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
         lines.append(_command(kind, {"title": _TITLE}, said))
+    if check.since is not None:
+        told = [since_phrase(check.since, check)]
+        told += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MOST]]
+        lines.append(_command("notice", {"title": _TITLE}, "; ".join(map(plain, told))))
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
-from kpreempt.report.check.html_tables import changes, node_maps, outcomes
+from kpreempt.report.check.html_tables import changes, drifts, node_maps, outcomes
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import waive_option
 from kpreempt.report.durations import format_time
@@ -70,6 +70,7 @@ def render(check: Check, options: RenderOptions) -> str:
     simulation = check.simulation
     parts = [
         Part("findings", "Findings", "Findings", findings(check, options)),
+        Part("since", "Since", "Since the former run", drifts(check)),
         Part("rules", "Rules", "Rules", rules(check, options)),
         Part("changes", "What changes", "What changes", changes(check)),
         Part("timeline", "Timeline", "Timeline", timeline(simulation)),

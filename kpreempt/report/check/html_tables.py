@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.check.since import TONES, WORDS, since_phrase
 from kpreempt.report.html.markup import (
     TABLE_LIMIT,
     Html,
@@ -23,8 +24,9 @@ from kpreempt.report.html.markup import (
     within,
 )
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
+from kpreempt.report.html.phrases import phrase
 from kpreempt.report.html.simulation import ENDS, from_to
-from kpreempt.verdict.check import Change, ChangeKind, Check, NodeRoom, OutcomeShare
+from kpreempt.verdict.check import Change, ChangeKind, Check, Drift, DriftKind, NodeRoom, OutcomeShare
 
 _NAMES_SHOWN = 6
 _FIELDS_SHOWN = 6
@@ -62,6 +64,25 @@ def _change(change: Change) -> list[str]:
     written = place(change.source, change.line, change.origin)
     sizes = from_to(change.replicas_before, change.replicas)
     return [name(change.object), join(how), sizes, name(written) if written else ""]
+
+
+def drifts(check: Check) -> Html:
+    """What differs from a former run; nothing where none was given."""
+    if check.since is None:
+        return Html("")
+    told = tag("p", phrase((*since_phrase(check.since, check), ".")))
+    if not check.since.drifts:
+        return told
+    columns = ("What", "Since then", "Before", "Now")
+    caption = "What differs, what is worse first"
+    return told + table(caption, columns, _drift, check.since.drifts, limit=TABLE_LIMIT, what="differences")
+
+
+def _drift(drift: Drift) -> list[str]:
+    what = join([drift.rule, " of ", name(drift.subject)]) if drift.rule else text(drift.what)
+    before = "" if drift.kind is DriftKind.NEW else f"{drift.before:,}"
+    after = "" if drift.kind is DriftKind.GONE else f"{drift.after:,}"
+    return [what, badge(WORDS[drift.kind], TONES[drift.kind]), before, after]
 
 
 def outcomes(check: Check) -> Html:

@@ -8,6 +8,7 @@ from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import advice_of
 from kpreempt.report.check.facts import place_of, tally
+from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary
 from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable
@@ -38,6 +39,7 @@ def render(check: Check, options: RenderOptions) -> str:
         f'      <property name="algorithm" value="{_xml(check.algorithm)}"/>',
         f'      <property name="runs" value="{check.runs}"/>',
         f'      <property name="failing-runs" value="{check.failing_runs}"/>',
+        *_since(check),
         "    </properties>",
         *cases,
         f"    <system-out>{_xml('. '.join((summary(check), ', '.join(tally(check)))))}</system-out>",
@@ -45,6 +47,14 @@ def render(check: Check, options: RenderOptions) -> str:
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _since(check: Check) -> list[str]:
+    if check.since is None:
+        return []
+    told = [since_phrase(check.since, check)]
+    told += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_FINDINGS_SHOWN]]
+    return [f'      <property name="since" value="{_xml(plain(each))}"/>' for each in told]
 
 
 def _rules(check: Check) -> list[RuleResult]:

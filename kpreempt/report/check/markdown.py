@@ -23,6 +23,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
+from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import standing_phrase, waive_option
 from kpreempt.report.durations import format_duration
@@ -58,6 +59,7 @@ def render(check: Check, options: RenderOptions) -> str:
         blocks += ["Warnings, for which the gate stays open:", *_listed(warned, _ROOM_OF_A_PART)]
     if let_by := [f"{_cause(each)} ({_phrase(standing_phrase(each.first))})" for each in causes(forgiven(check))]:
         blocks += ["Not counted:", *_listed(let_by, _ROOM_OF_A_PART)]
+    blocks += _since(check)
     blocks += _waivers(failing(check))
     blocks += _changes(check)
     blocks += _victims(check)
@@ -141,6 +143,15 @@ def _waivers(findings: Sequence[GateFinding]) -> list[str]:
     """What waives the findings in ``kpreempt.toml``, to be copied."""
     lines = [f"    {printable(line)}".rstrip() for each in waive_tables(findings) for line in each.splitlines()]
     return _folded("Waivers for the rules file", lines)
+
+
+def _since(check: Check) -> list[str]:
+    """What differs from a former run, where one was given."""
+    if check.since is None:
+        return []
+    told = f"{_capital(_phrase(since_phrase(check.since, check)))}."
+    drifts = [f"{WORDS[each.kind]}: {_phrase(drift_phrase(each))}" for each in check.since.drifts]
+    return [told, *_listed(drifts, _ROOM_OF_A_PART)]
 
 
 def _changes(check: Check) -> list[str]:

@@ -8,14 +8,15 @@ from typing import Any
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of, tally
+from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
-from kpreempt.report.layout import plain
+from kpreempt.report.layout import Phrase, plain
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import shortened
 from kpreempt.report.rules.text import rule_page
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Check, GateFinding, GateStanding
+from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, Since
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _FINGERPRINT = "kpreempt/v1"
@@ -55,6 +56,7 @@ def render(check: Check, options: RenderOptions) -> str:
             "summary": ", ".join(tally(check)),
             "runs": check.runs,
             "failingRuns": check.failing_runs,
+            **({"since": [plain(each) for each in _told(check.since, check)]} if check.since else {}),
         },
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -91,6 +93,8 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
         "locations": [_location(finding, check, stream_name)],
     }
+    if check.since is not None and finding.standing.counts:
+        result["baselineState"] = _state(finding, check.since)
     result["partialFingerprints"] = {_FINGERPRINT: fingerprint_of(finding)}
     if not finding.standing.counts:
         why = plain(standing_phrase(finding))
@@ -98,6 +102,19 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
         result["suppressions"] = [{"kind": kind, "justification": why}]
     result["properties"] = _properties(finding)
     return result
+
+
+def _told(since: Since, check: Check) -> list[Phrase]:
+    drifts = since.drifts[:_ITEMS_SHOWN]
+    return [since_phrase(since, check), *((f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in drifts)]
+
+
+def _state(finding: GateFinding, since: Since) -> str:
+    """What became of it since the former run, in the words of SARIF."""
+    kinds = {each.kind for each in since.drifts if (each.rule, each.subject) == (finding.rule, finding.subject)}
+    if DriftKind.NEW in kinds:
+        return "new"
+    return "updated" if kinds & {DriftKind.WORSE, DriftKind.BETTER} else "unchanged"
 
 
 def _is_waived_in_source(finding: GateFinding) -> bool:

@@ -18,6 +18,7 @@ from kpreempt.report.check.facts import (
     verdict_phrase,
     warning,
 )
+from kpreempt.report.check.since import TONES, WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import chain_phrase, finding_phrase, rule_phrase, standing_phrase, waive_option
 from kpreempt.report.closing_section import add_assumptions_section
@@ -36,6 +37,7 @@ _CHANGES_SHOWN = 8
 _FINDINGS_SHOWN = 5
 _FORGIVEN_SHOWN = 4
 _OUTCOMES_SHOWN = 5
+_DRIFTS_SHOWN = 6
 _ALL = 1000
 _LINES_SHOWN = 12
 _ROWS_SHOWN = 6
@@ -50,6 +52,7 @@ def render(check: Check, options: RenderOptions) -> str:
     _add_broken(page, check, failing(check), Span("✗ ", "bad"), options)
     _add_broken(page, check, warning(check), Span("! ", "warn"), options)
     _add_forgiven(page, check, options)
+    _add_since(page, check, options)
     _add_changes(page, check, options)
     _add_timeline(page, check.simulation, options)
     _add_displaced_section(page, check.simulation, options)
@@ -122,6 +125,19 @@ def _add_forgiven(page: Page, check: Check, options: RenderOptions) -> None:
         page.paragraph(Span(str(finding.rule), "dim"), "  ", *finding_phrase(finding), indent=_INDENT, hanging=_INDENT)
         page.paragraph(*standing_phrase(finding), indent=_BODY, hanging=_INDENT)
     _add_rest(page, len(let_by) - len(shown), "more finding")
+
+
+def _add_since(page: Page, check: Check, options: RenderOptions) -> None:
+    """``SINCE``: what differs from a former run, where one was given."""
+    if check.since is None:
+        return
+    page.blank()
+    page.paragraph(Span("SINCE", "heading"), "  ", *since_phrase(check.since, check), indent=0, hanging=_INDENT)
+    shown = check.since.drifts if options.verbose else check.since.drifts[:_DRIFTS_SHOWN]
+    for each in shown:
+        mark = Span(f"{WORDS[each.kind]}  ", "bad" if TONES[each.kind] == "bad" else "good")
+        page.paragraph(mark, *drift_phrase(each), indent=_INDENT, hanging=_INDENT)
+    _add_rest(page, len(check.since.drifts) - len(shown), "more", is_plain=True)
 
 
 def _add_changes(page: Page, check: Check, options: RenderOptions) -> None:

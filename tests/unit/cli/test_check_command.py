@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -572,3 +573,25 @@ def test_a_reader_that_goes_away_is_no_failure_of_the_program(tmp_path: Path) ->
     run = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, check=False)
     os.close(writer)
     assert (run.returncode, run.stderr) == (1, b"")
+
+
+def test_what_differs_since_a_former_run_is_told(ask: Ask, tmp_path: Path) -> None:
+    written(tmp_path / "small.json", [SMALL])
+    assert ask("-f", "small.json", "-o", "json=former.json", change=False).returncode == 0
+    run = ask("--compare-with", "former.json")
+    assert run.returncode == 1
+    assert re.search(rf"SINCE  \d new, \d worse since the run of {NOW}, which\s+passed", run.stdout)
+    assert "worse  budget violations: 0 → 2" in run.stdout
+    same = ask("--compare-with", "former.json", "-f", "small.json", change=False)
+    assert "SINCE  nothing differs since the run" in same.stdout
+    (tmp_path / "former.json").write_text("[]")
+    refused = ask("--compare-with", "former.json")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert "former.json: expected `object`" in refused.stderr
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "wiki", 'https://x/"><b>', "https://a b"])
+def test_the_address_of_the_docs_is_one_of_the_web(ask: Ask, url: str) -> None:
+    run = ask("--docs-url", url)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--docs-url" in run.stderr

@@ -12,7 +12,7 @@ from kpreempt.report.answers import CHECK_FORMATS, render_answer
 from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.gitlab import render as render_gitlab
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateStanding, RuleId
+from kpreempt.verdict.check import Check, Drift, DriftKind, GateStanding, RuleId, Since
 from tests.checks import HOSTILE, failed, finding, hostile, passed, replaced, rule
 
 
@@ -162,3 +162,20 @@ def test_the_page_about_a_rule_is_linked_where_it_is_known(format_: str) -> None
     shown = render_answer(failed(), format_, RenderOptions(docs_url="https://wiki.example/docs"))
     assert page in shown.replace("%3A", ":")
     assert "://wiki.example" not in render_answer(failed(), format_, RenderOptions())
+
+
+@pytest.mark.parametrize("format_", [each for each in CHECK_FORMATS if each not in ("jsonl", "name", "gitlab")])
+def test_what_differs_from_a_former_run_is_told(format_: str) -> None:
+    drifts = [
+        Drift(kind=DriftKind.NEW, rule="max-victims", subject="Deployment shop/api", after=3),
+        Drift(kind=DriftKind.WORSE, what="pods evicted", before=3, after=9),
+    ]
+    check = replaced(failed(), since=Since(passed=True, at="2026-11-20", algorithm="kube-1.35", drifts=drifts))
+    shown = " ".join(render_answer(check, format_, RenderOptions(width=200)).split())
+    if format_ in ("json", "yaml"):
+        assert "since" in shown
+        return
+    for said in ("1 new, 1 worse since the run", "2026-11-20", "which passed", "pods evicted"):
+        assert said.lower() in shown.lower()
+    without = render_answer(failed(), format_, RenderOptions(width=200))
+    assert "since the run" not in without
