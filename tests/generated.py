@@ -24,6 +24,7 @@ from tests.algorithm_answers import with_answers
 from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
+from tests.rule_examples import output_of
 from tests.version_answers import DOCUMENT as VERSIONS
 from tests.version_answers import document as versions_document
 
@@ -93,7 +94,7 @@ def wanted() -> dict[Path, str]:
     files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
     files[GATE] = with_rules(files[GATE])
     files[INDEX] = _RULE_LINKS.sub(lambda match: match[1] + ", ".join(map(_link, RuleId)), files[INDEX])
-    files |= {RULE_PAGES / f"{rule}.md": rule_page(rule) for rule in RuleId}
+    files |= {RULE_PAGES / f"{rule}.md": rule_page(rule, output=output_of(rule)) for rule in RuleId}
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
     files[fidelity.DOCUMENT] = fidelity.with_scores(files[fidelity.DOCUMENT], scores)
     files[VERSIONS] = versions_document()

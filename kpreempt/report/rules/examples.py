@@ -1,10 +1,12 @@
 """An example for each rule of the gate: a change that breaks it, and the same change mended.
 
-``tests/unit/cli/test_rule_examples.py`` puts those that are manifests to a cluster.
+``tests/unit/cli/test_rule_examples.py`` puts both to ``fixtures/check/rules/cluster.yaml``, which the commands call
+``cluster.yaml``; the pages in ``docs/rules/`` show what is printed then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kpreempt.gate_rules import RuleId
@@ -16,8 +18,8 @@ _SHELL = "sh"
 class Example(NamedTuple):
     """``story`` is the situation, in a sentence; ``fails`` breaks the rule, and ``fix`` does not.
 
-    Both are manifests, or commands where the ``language`` is that of a shell. ``options`` are those of ``check`` that
-    the rule needs.
+    Both are manifests, or commands where the ``language`` is that of a shell; ``files`` are those that the commands
+    name, besides ``cluster.yaml``. ``options`` are those of ``check`` that the rule needs.
     """
 
     story: str
@@ -25,6 +27,12 @@ class Example(NamedTuple):
     fix: str
     options: tuple[str, ...] = ()
     language: str = _YAML
+    files: Mapping[str, str] = {}
+
+    @property
+    def is_of_commands(self) -> bool:
+        """Whether it is commands, and no manifests."""
+        return self.language == _SHELL
 
 
 def _workload(cpu: str, *, namespace: str = "shop", replicas: int = 1, more: str = "") -> str:
@@ -91,6 +99,26 @@ spec:
 """
 
 
+def _bare_pod(placed: str) -> str:
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: notes, namespace: shop}}\nspec: {{{placed}}}\n"
+
+
+def _dump(annotation: str, *items: str) -> str:
+    """A list as ``kpreempt snapshot`` writes it, with what it says of itself."""
+    listed = "".join(f"- {item}\n" for item in items) if items else ""
+    of = f"metadata: {{annotations: {{{annotation}}}}}\n" if annotation else ""
+    return f"apiVersion: v1\nkind: List\n{of}items:{' []' if not items else ''}\n{listed}"
+
+
+_NODE = (
+    "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: '2', memory: 4Gi, pods: '110'},"
+    " nodeInfo: {kubeletVersion: v1.36.2}}}"
+)
+_RUNNING = (
+    "{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: shop}, spec: {nodeName: n1, priority: 0,"
+    " containers: [{name: db, image: registry.example/db:1, resources: {requests: {cpu: 1500m}}}]}}"
+)
+_HIGH = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}"
 _PREEMPTS = _workload("1500m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FITS = _workload("100m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 _FULL = "The nodes of zone a are full of `Deployment shop/web`, whose priority is lower"
@@ -127,9 +155,10 @@ EXAMPLES: dict[RuleId, Example] = {
         _workload("100m", more="priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: n1}"),
     ),
     RuleId.MAX_DELETIONS: Example(
-        "`Deployment batch/report` runs in the namespace, and is not named.",
-        "kpreempt check --delete namespace/batch\n",
-        "kpreempt check --delete namespace/batch --delete deployment/batch/report\n",
+        "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and are not named.",
+        "kpreempt check --snapshot cluster.yaml --delete namespace/batch\n",
+        "kpreempt check --snapshot cluster.yaml --delete namespace/batch \\\n"
+        "  --delete deployment/batch/report --delete pod/batch/notebook\n",
         language=_SHELL,
     ),
     RuleId.QUOTA_REFUSALS: Example(
@@ -168,35 +197,56 @@ EXAMPLES: dict[RuleId, Example] = {
         "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",
         _web(paused="true"),
         _web(),
+        ("--severity", "rollout-stuck=error"),
     ),
     RuleId.MAX_SNAPSHOT_AGE: Example(
-        "The dump was taken yesterday.",
-        "kpreempt check -f change.yaml --snapshot yesterday.json --max-snapshot-age 1h\n",
-        "kpreempt snapshot --to now.json\nkpreempt check -f change.yaml --snapshot now.json --max-snapshot-age 1h\n",
+        "The dump was taken the day before. A new one is taken by `kpreempt snapshot --to new.yaml`.",
+        "kpreempt check -f change.yaml --snapshot old.yaml --max-snapshot-age 1h --now 2026-11-21T00:30:00Z\n",
+        "kpreempt check -f change.yaml --snapshot new.yaml --max-snapshot-age 1h --now 2026-11-21T00:30:00Z\n",
         language=_SHELL,
+        files={
+            "change.yaml": _workload("100m"),
+            "old.yaml": _dump('kpreempt.io/taken-at: "2026-11-20T00:00:00Z"', _NODE),
+            "new.yaml": _dump('kpreempt.io/taken-at: "2026-11-21T00:00:00Z"', _NODE),
+        },
     ),
     RuleId.BUDGETS_UNREADABLE: Example(
-        "The account may not list budgets.",
-        "kpreempt check -f change.yaml --as system:serviceaccount:ci:without-rights\n",
-        "kubectl apply -f deploy/cluster-role.yaml\nkpreempt check -f change.yaml\n",
+        "The account that took the dump might not list budgets. One that has the rights of `deploy/cluster-role.yaml`"
+        " may.",
+        "kpreempt check -f change.yaml --snapshot without-rights.yaml --max-victims 1 --lost-pods 1\n",
+        "kpreempt check -f change.yaml --snapshot with-rights.yaml --max-victims 1 --lost-pods 1\n",
         language=_SHELL,
+        files={
+            "change.yaml": _workload("1500m", more="priorityClassName: high"),
+            "without-rights.yaml": _dump(
+                "kpreempt.io/unread: '{\"PodDisruptionBudget\": 403}'", _NODE, _HIGH, _RUNNING
+            ),
+            "with-rights.yaml": _dump("", _NODE, _HIGH, _RUNNING),
+        },
     ),
     RuleId.OBJECTS_SET_ASIDE: Example(
-        "An object of the dump is damaged, and was set aside.",
-        "kpreempt check -f change.yaml --snapshot damaged.yaml --skip-bad-objects\n",
-        "kpreempt snapshot --to whole.json\nkpreempt check -f change.yaml --snapshot whole.json\n",
+        "An object of the dump is damaged, and is set aside.",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot damaged.yaml --skip-bad-objects\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot mended.yaml --skip-bad-objects\n",
         language=_SHELL,
+        files={
+            "change.yaml": _workload("100m"),
+            "damaged.yaml": _bare_pod("nodeName: 3"),
+            "mended.yaml": _bare_pod("nodeName: n3"),
+        },
     ),
     RuleId.FIELDS_NOT_MODELLED: Example(
         "A custom resource is part of the change, and somebody who knows its controller says that it makes no pods.",
-        "kpreempt check -f change.yaml\n",
-        "kpreempt check -f change.yaml --waive 'fields-not-modelled=Widget shop/*'\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --waive 'fields-not-modelled=Widget.example.com'\n",
         language=_SHELL,
+        files={"change.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue, namespace: shop}\n"},
     ),
     RuleId.OUTCOME_UNCERTAIN: Example(
         "Chance leaves more outcomes than were looked at.",
-        "kpreempt check -f change.yaml --worst-case --max-plays 10\n",
-        "kpreempt check -f change.yaml --worst-case --max-plays 500\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 1\n",
+        "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 100\n",
         language=_SHELL,
+        files={"change.yaml": _workload("100m", replicas=3)},
     ),
 }

@@ -103,14 +103,19 @@ def _plain(text: str) -> str:
     return text.replace("`", "")
 
 
-def rule_page(rule: RuleId, *, is_alone: bool = False) -> str:
-    """The page of a rule in Markdown; without links to others where it ``is_alone``."""
+def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
+    """The page of a rule in Markdown; without links to others where it ``is_alone``.
+
+    ``output`` is what is printed where it fails, if that is to be shown.
+    """
     if rule.is_custom:
         return f"# {rule}\n\nA rule of kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
     row, example = rule.row, EXAMPLES[rule]
-    fence = f"```{example.language if example.language == 'yaml' else ''}"
+    language = "" if example.is_of_commands else example.language
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
     option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
+    files = "".join(f"\n`{name}`:\n\n{_block(text, 'yaml')}" for name, text in example.files.items())
+    said = f"\n`kpreempt check` says:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
 {row.meaning}
@@ -125,11 +130,11 @@ What helps: {row.advice}
 
 {example.story}{options}
 
-{fence}
-{example.fails}```
-
+{_block(example.fails, language)}{said}
 This passes:
 
-{fence}
-{example.fix}```
-{"" if is_alone else _LINK}"""
+{_block(example.fix, language)}{files}{"" if is_alone else _LINK}"""
+
+
+def _block(text: str, language: str) -> str:
+    return f"```{language}\n{text}```\n"

@@ -1,0 +1,65 @@
+"""The examples of the gate's rules as commands that run, and what these print for the rules' pages."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kpreempt.gate_rules import RuleId
+from kpreempt.report.rules.examples import EXAMPLES, Example
+
+ROOT = Path(__file__).parents[1]
+CLUSTER = ROOT / "fixtures" / "check" / "rules" / "cluster.yaml"
+_NOW = "2026-11-21T00:00:00Z"
+
+
+def lay_out(folder: Path, example: Example, *, mends: bool) -> None:
+    """Write the files that the commands of an example name into a folder."""
+    shutil.copy(CLUSTER, folder / "cluster.yaml")
+    for name, text in example.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if not example.is_of_commands:
+        (folder / "change.yaml").write_text(example.fix if mends else example.fails, encoding="utf-8")
+
+
+def arguments_of(example: Example, *, mends: bool) -> list[str]:
+    """What follows ``kpreempt`` in the command."""
+    asked = ["check", "-f", "change.yaml", "--snapshot", "cluster.yaml", *example.options]
+    if example.is_of_commands:
+        program, *asked = shlex.split((example.fix if mends else example.fails).replace("\\\n", ""))
+        assert program == "kpreempt"
+    return asked if "--now" in asked else [*asked, "--now", _NOW]
+
+
+def output_of(rule: RuleId) -> str:
+    """What the command of the example that fails prints, as far as it is about the rule; nothing where none can run."""
+    if rule is RuleId.FORBID_LOOPS:
+        return ""
+    with TemporaryDirectory() as folder:
+        lay_out(Path(folder), EXAMPLES[rule], mends=False)
+        run = subprocess.run(
+            [sys.executable, "-m", "kpreempt", *arguments_of(EXAMPLES[rule], mends=False)],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env={"PATH": os.environ.get("PATH", ""), "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
+        )
+    if run.returncode != 1:
+        raise SystemExit(f"the example of {rule} ends with {run.returncode}: {run.stderr}")
+    return part_about(rule, run.stdout)
+
+
+def part_about(rule: RuleId, text: str) -> str:
+    """What a report says first, and the part about a rule: as much as a page shows of it."""
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith((f"✗ {rule}", f"! {rule}")))
+    end = next(number for number, line in enumerate([*lines[start:], ""], start) if not line)
+    head = lines[: next(number for number, line in enumerate(lines) if not line)]
+    return "\n".join([*head, "", *lines[start:end]]) + "\n"
