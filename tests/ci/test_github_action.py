@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 import xmlschema
 
 from tests.ci import actions
-from tests.ci.installing import essence, makefile_installs
 from tests.ci.places import OUTAGE, ROOT, noted, program
 
 ACTION = actions.load(ROOT / "action.yml")
@@ -35,12 +38,14 @@ def temporary(tmp_path: Path) -> Path:
 def check(checkout: Path, programs: Path, temporary: Path, job: dict[str, str]) -> Check:
     """Run the step ``check`` with inputs; those that are not given have their defaults."""
 
-    def run(**inputs: str) -> actions.Ended:
+    def run(github: dict[str, str] | None = None, **inputs: str) -> actions.Ended:
         assert set(inputs) <= set(ACTION["inputs"])
         given = {name: inputs.get(name, each.get("default", "")) for name, each in ACTION["inputs"].items()}
         installed = {"install": {"outputs": {"kpreempt": str(programs / "kpreempt")}}}
-        contexts = {"inputs": given, "steps": installed}
-        return actions.run_step(actions.step(STEPS, "check"), contexts, checkout, temporary, job)
+        own = github or {"action_repository": "", "action_ref": ""}
+        contexts = {"inputs": given, "steps": installed, "github": own}
+        environment = {**job, "GITHUB_SERVER_URL": "https://github.example"}
+        return actions.run_step(actions.step(STEPS, "check"), contexts, checkout, temporary, environment)
 
     return run
 
@@ -160,27 +165,128 @@ def test_the_folder_that_is_checked_cannot_bring_its_own_modules(check: Check, c
     assert not (checkout / "x").exists()
 
 
-def test_it_is_installed_by_the_commands_of_the_makefile(
-    tmp_path: Path, checkout: Path, temporary: Path, job: dict[str, str]
-) -> None:
+def of_file(action: Path, temporary: Path, job: dict[str, str]) -> actions.Ended:
+    """The step that says which file is wanted, for the action in a folder."""
+    contexts = {"steps": {"python": {"outputs": {"python-path": sys.executable}}}}
+    environment = {**job, "GITHUB_ACTION_PATH": str(action)}
+    return actions.run_step(actions.step(STEPS, "file"), contexts, action, temporary, environment)
+
+
+def test_the_file_is_another_one_where_anything_in_it_is(tmp_path: Path, temporary: Path, job: dict[str, str]) -> None:
+    action = tmp_path / "the action"
+    (action / "kpreempt" / "inner").mkdir(parents=True)
+    (action / "tools").mkdir()
+    files = ("pyproject.toml", "requirements.lock", "requirements-dev.lock", "tools/single_file.py", "kpreempt/inner/a")
+    for name in files:
+        (action / name).write_text("one", encoding="utf-8")
+    keys = [of_file(action, temporary, job).outputs["key"]]
+    (action / "kpreempt" / "a.pyc").write_text("compiled", encoding="utf-8")
+    (action / "docs.md").write_text("of no concern", encoding="utf-8")
+    assert of_file(action, temporary, job).outputs["key"] == keys[0]
+    for name in files:
+        (action / name).write_text("two", encoding="utf-8")
+        keys.append(of_file(action, temporary, job).outputs["key"])
+    assert len(set(keys)) == len(files) + 1
+    assert all(re.fullmatch(r"kpreempt-[a-z0-9]+-[A-Za-z0-9_]+-cpython-3\d+-[0-9a-f]{32}", key) for key in keys)
+
+
+def test_the_file_is_built_from_what_the_lock_files_pin(tmp_path: Path, temporary: Path, job: dict[str, str]) -> None:
     log = tmp_path / "calls"
-    # Stands for the Python that was set up, and copies itself to where a virtual environment's is.
+    # Stands for the Python that was set up: copies itself to where a virtual environment's is, makes what is asked for.
     python = program(
         tmp_path / "python 3",
         "python",
-        f'printf "%s\\n" "$@" "" >> "{log}"\nif [ "$3" = venv ]; then mkdir "$4/bin"; cp "$0" "$4/bin/python"; fi\n',
+        f'printf "%s\\n" "$@" "" >> "{log}"\n'
+        'case "$3" in\n'
+        '  venv) mkdir -p "$4/bin"; cp "$0" "$4/bin/python";;\n'
+        '  hatchling) mkdir "$8"; touch "$8/kpreempt.whl";;\n'
+        "esac\n"
+        'case "$2" in\n'
+        "  -c) echo 3.13;;\n"
+        '  tools/*) test -e "$3"; touch "$4/kpreempt-0-linux.pex";;\n'
+        "esac\n",
     )
-    contexts = {"steps": {"python": {"outputs": {"python-path": str(python)}}}}
-    environment = {**job, "GITHUB_ACTION_PATH": "/the action"}
-    ended = actions.run_step(actions.step(STEPS, "install"), contexts, checkout, temporary, environment)
+    target = temporary / "kept"
+    contexts = {
+        "steps": {
+            "python": {"outputs": {"python-path": str(python)}},
+            "file": {"outputs": {"path": str(target)}},
+        }
+    }
+    environment = {**job, "GITHUB_ACTION_PATH": str(ROOT)}
+    ended = actions.run_step(actions.step(STEPS, "build"), contexts, tmp_path, temporary, environment)
     assert (ended.code, ended.log) == (0, "")
-    made, *installs = noted(log)
-    assert made[:3] == ["-I", "-m", "venv"]
-    assert ended.outputs == {"kpreempt": f"{made[3]}/bin/kpreempt"}
-    # -I comes first: pip itself is not taken from the folder that is checked, either.
-    assert all(each[:3] == ["-I", "-m", "pip"] for each in installs)
-    here = [[word.removeprefix("/the action/").replace("/the action", ".") for word in each[3:]] for each in installs]
-    assert [essence(each) for each in here] == makefile_installs()
+    assert [each.name for each in target.iterdir()] == ["kpreempt.pex"]
+    _, locked, pex, _, _, own, packs = noted(log)
+    # -I comes first: nothing is taken from the folder that is checked.
+    assert all(each[0] == "-I" for each in noted(log))
+    pip = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    assert locked == [*pip, "--require-hashes", "--requirement", str(ROOT / "requirements.lock")]
+    assert pex[:-1] == [*pip, "--require-hashes", "--requirement"]
+    assert (own[:-1], Path(own[-1]).suffix) == ([*pip, "--no-deps"], ".whl")
+    assert packs[-1] == "3.13"
+    assert list(temporary.glob("kpreempt-build-*")) == []
+
+
+def test_only_pex_is_taken_from_the_lock_file_of_the_development() -> None:
+    (line,) = (each for each in actions.step(STEPS, "build")["run"].splitlines() if each.startswith("awk "))
+    command = shlex.split(line.partition(" > ")[0])
+    command[-1] = str(ROOT / "requirements-dev.lock")
+    taken = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    names = [each.partition("==")[0] for each in taken.splitlines() if each[:1].isalnum()]
+    assert names == ["pex"]
+    assert taken.count("--hash=sha256:") >= 1
+
+
+def test_it_is_kept_before_anything_of_the_change_is_read_and_built_where_it_is_not_kept() -> None:
+    order = [each.get("id") or each.get("uses", "").partition("@")[0] for each in STEPS]
+    assert order == ["python", "file", "cache", "build", "actions/cache/save", "install", "check"]
+    restored, saved = (each["with"] for each in STEPS if "cache" in each.get("uses", ""))
+    assert restored == saved
+    unless_kept = "${{ steps.cache.outputs.cache-hit != 'true' }}"
+    assert [each.get("if") for each in STEPS] == [None, None, None, unless_kept, unless_kept, None, None]
+
+
+def test_the_program_runs_the_file_by_the_python_that_was_set_up(
+    tmp_path: Path, temporary: Path, job: dict[str, str]
+) -> None:
+    folder = tmp_path / "the $(file)"
+    folder.mkdir()
+    (folder / "kpreempt.pex").write_text(
+        "import os, sys\nprint(sys.flags.isolated, os.environ['PEX_ROOT'], sys.argv[1:])\n", encoding="utf-8"
+    )
+    contexts = {
+        "steps": {
+            "python": {"outputs": {"python-path": sys.executable}},
+            "file": {"outputs": {"path": str(folder)}},
+        }
+    }
+    ended = actions.run_step(actions.step(STEPS, "install"), contexts, tmp_path, temporary, job)
+    assert (ended.code, ended.log) == (0, "")
+    asked = [ended.outputs["kpreempt"], "a b", "$(c)", ""]
+    said = subprocess.run(asked, capture_output=True, check=True, text=True, cwd=tmp_path, env=job).stdout
+    root = Path(ended.outputs["kpreempt"]).parent / "root"
+    assert said == f"1 {root} {asked[1:]}\n"
+
+
+def test_findings_link_to_the_pages_of_this_very_action(check: Check) -> None:
+    ended = check(files="manifests", snapshot="cluster.json", github={"action_repository": "o/k", "action_ref": "v1"})
+    page = "https://github.example/o/k/blob/v1/docs/rules/max-stranded.md"
+    assert page in Path(ended.outputs["markdown"]).read_text(encoding="utf-8")
+    (log,) = json.loads(Path(ended.outputs["sarif"]).read_text(encoding="utf-8"))["runs"]
+    assert page in [rule["helpUri"] for rule in log["tool"]["driver"]["rules"]]
+
+
+@pytest.mark.parametrize("step", [each for each in STEPS if "run" in each], ids=lambda each: each["id"])
+def test_scripts_are_as_shellcheck_wants_them(step: dict[str, Any], tmp_path: Path) -> None:
+    shellcheck = shutil.which("shellcheck")
+    if shellcheck is None:
+        pytest.skip("there is no shellcheck here")
+    script = tmp_path / "script.sh"
+    # As the runner starts it.
+    script.write_text(f"#!/usr/bin/env bash\nset -e -o pipefail\n{step['run']}", encoding="utf-8")
+    found = subprocess.run([shellcheck, "--severity=style", str(script)], capture_output=True, check=False, text=True)
+    assert (found.returncode, found.stdout) == (0, "")
 
 
 def test_every_input_is_handed_to_a_step_and_every_output_comes_from_one() -> None:

@@ -101,7 +101,8 @@ def test_the_change_is_held_against_the_branch_that_it_goes_to(
     inputs = {name: each.get("default", "") for name, each in ACTION["inputs"].items()}
     inputs |= {name: actions.evaluated(text, contexts) for name, text in given.items()}
     check = actions.step(ACTION["runs"]["steps"], "check")
-    assert actions.run_step(check, {"inputs": inputs, "steps": done}, repository, temporary, job).code == code
+    given = {"inputs": inputs, "steps": done, "github": {"action_repository": "", "action_ref": ""}}
+    assert actions.run_step(check, given, repository, temporary, job).code == code
     listed, downloaded = noted(tmp_path / "calls")
     # A pull request can start a run of a workflow of this name, but not on a schedule.
     assert [listed[listed.index(word) + 1] for word in ("--workflow", "--event", "--status")] == [
