@@ -40,6 +40,14 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             help="What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
         ),
     ] = "current"
+    job_duration: Annotated[
+        str | None,
+        Option(
+            "--job-duration",
+            metavar="TIME",
+            help="How long each pod of a Job runs that has no activeDeadlineSeconds, until it ends well.  [10m]",
+        ),
+    ] = None
     algorithm: AnyAlgorithm = None
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
     runs: Annotated[

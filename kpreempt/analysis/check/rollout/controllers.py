@@ -23,6 +23,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     unmodelled_of_job,
     with_injected,
 )
+from kpreempt.analysis.check.rollout.endings import endings_of
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
@@ -38,6 +39,7 @@ from kpreempt.analysis.simulation.controllers import (
     StatefulSetActor,
 )
 from kpreempt.analysis.simulation.controllers.naming import Maker
+from kpreempt.analysis.simulation.stages import RunTime, Stage
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.version_rules import api_server_rules, controller_rules
 from kpreempt.analysis.workload_pods import pods_of
@@ -65,11 +67,14 @@ _FIELDS = {
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acts in a simulation, the plain pods that come, and the cluster in which it begins."""
+    """Who acts in a simulation, and the plain pods that come, by stages; and the cluster in which it begins.
+
+    ``run_times`` are of the pods that end.
+    """
 
     cluster: ClusterSnapshot
-    controllers: list[Controller]
-    arriving: list[Pod]
+    stages: list[Stage]
+    run_times: dict[OwnerKey, RunTime]
     assumptions: list[Assumption]
 
 
@@ -81,13 +86,24 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     """
     starter = _Starter(plan.cluster, decode, now, settings)
     starter.lay_over(plan.workloads)
-    controllers = [starter.controller_of_workload(workload) for workload in plan.workloads]
-    arriving = [starter.prototypes.of_template(template) for template in plan.pods]
+    order = plan.order
+    controllers: list[list[Controller]] = [[] for _ in order.awaited]
+    arriving: list[list[Pod]] = [[] for _ in order.awaited]
+    for workload in plan.workloads:
+        stage = order.of.get(workload.change.object, order.last)
+        controllers[stage].append(starter.controller_of_workload(workload))
+    for template in plan.pods:
+        stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
+        arriving[stage].append(starter.prototypes.of_template(template))
+    endings = endings_of(plan)
     return Started(
         cluster=starter.prototypes.cluster,
-        controllers=controllers,
-        arriving=arriving,
-        assumptions=[*starter.prototypes.assumptions],
+        stages=[
+            Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
+            for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
+        ],
+        run_times=endings.run_times,
+        assumptions=[*starter.prototypes.assumptions, *endings.assumptions],
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document, wanted_by
 from kpreempt.analysis.check.rollout.deletions import Deletion, parse_deletion
+from kpreempt.analysis.check.rollout.hooks import order_of
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     POD_OWNERS,
@@ -53,15 +54,16 @@ def plan_change(
     deleted: Sequence[str] = (),
     pruned: Sequence[str] = (),
     autoscaled_at_most: bool = False,
+    job_seconds: int | None = None,
 ) -> Plan:
     """What applying ``documents``, and then deleting ``deleted`` and ``pruned``, does to ``cluster``.
 
     ``live`` are whole documents of the cluster's objects, as ``wanted_by`` asks for them. Documents and deletions that
     say no namespace are in ``namespace``. What an autoscaler scales is simulated at its current size, or, with
-    ``autoscaled_at_most``, at its most. A deletion is ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError``
-    for a document that cannot be read, or where more than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a
-    deletion that makes no sense; and ``NotFoundError`` for one of an object that is not there,
-    unless it is only ``pruned``.
+    ``autoscaled_at_most``, at its most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. A deletion is
+    ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
+    than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
+    for one of an object that is not there, unless it is only ``pruned``.
     """
     ready = prepared(documents, namespace)
     deletions = dict.fromkeys(parse_deletion(text, namespace) for text in deleted)
@@ -80,7 +82,7 @@ def plan_change(
     for deletion in others:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
-    return planner.plan(ready)
+    return planner.plan(ready, job_seconds)
 
 
 class _Planner:
@@ -157,13 +159,14 @@ class _Planner:
         else:
             self._overlay.remove(kind, namespace, name)
 
-    def plan(self, ready: Prepared) -> Plan:
+    def plan(self, ready: Prepared, job_seconds: int | None) -> Plan:
         """All of it."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
             self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
         cluster = self._overlay.cluster()
         self._note_missing_namespaces(cluster)
+        order = order_of([each.document for each in ready.documents])
         return Plan(
             changes=self._changes,
             workloads=self._workloads,
@@ -173,6 +176,7 @@ class _Planner:
             cluster=cluster,
             assumptions=[
                 *ready.assumptions,
+                *order.assumptions,
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
@@ -182,6 +186,8 @@ class _Planner:
                 *exceeded_counts(self._changes, cluster),
             ],
             notes=[*ready.notes, *self._notes],
+            order=order,
+            job_seconds=job_seconds,
         )
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.hooks import Order
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
@@ -55,6 +56,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
     ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
+    ``order`` says what comes when. Pods of Jobs run for ``job_seconds`` where nothing else is said of them, which are
+    guessed where that is ``None``.
     """
 
     changes: list[Change]
@@ -65,3 +68,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSnapshot
     assumptions: list[Assumption] = []
     notes: list[str] = []
+    order: Order = Order()
+    job_seconds: int | None = None
