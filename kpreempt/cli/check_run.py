@@ -75,6 +75,7 @@ def run_check(request: CheckRequest) -> int:
             pruned=pruned,
             autoscaled_at_most=at_most,
             job_seconds=job_seconds,
+            creates_namespaces=request.create_namespace,
         )
         base_plan = (
             plan_change(
@@ -85,6 +86,7 @@ def run_check(request: CheckRequest) -> int:
                 namespace=namespace,
                 autoscaled_at_most=at_most,
                 job_seconds=job_seconds,
+                creates_namespaces=request.create_namespace,
             )
             if base
             else None

@@ -196,6 +196,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
         # it does not for budgets. A live cluster that does not let them be read does.
         message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+    found += plan.missing_namespaces.assumptions
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))

@@ -188,6 +188,12 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
     return lambda finding: (*_subject(finding, "the change"), f" {words}", *_detail(finding))
 
 
+def _apply_refused(finding: GateFinding) -> Phrase:
+    # Of a namespace it is what is in it that is refused.
+    is_missing = finding.subject.startswith("Namespace ")
+    return _about("is not there" if is_missing else "cannot be applied")(finding)
+
+
 def _loop(finding: GateFinding) -> Phrase:
     return (*_subject(finding, "the cluster"), " never settles", *_pods(finding), *_detail(finding, "; "))
 
@@ -225,7 +231,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.QUOTA_REFUSALS: _refused,
     RuleId.FORBID_LOOPS: _loop,
     RuleId.MIN_READY: _not_ready,
-    RuleId.APPLY_REFUSED: _about("cannot be applied"),
+    RuleId.APPLY_REFUSED: _apply_refused,
     RuleId.REMOVED_API: _about("is of an API version that goes"),
     RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),

@@ -28,11 +28,15 @@ class PodFacts(msgspec.Struct, frozen=True):
 
 
 class Objection(msgspec.Struct, frozen=True):
-    """What a rule has against an object of the change, whatever the simulation comes to."""
+    """What a rule has against an object of the change, whatever the simulation comes to.
+
+    ``change`` is the object that it leads back to, where that is not the subject.
+    """
 
     rule: RuleId
     subject: str
     detail: str
+    change: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

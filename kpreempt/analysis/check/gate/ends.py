@@ -201,7 +201,7 @@ def _least_ready(case: Case) -> Iterator[Measure]:
 def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
     for each in case.facts.objections:
-        change = case.change_of(each.subject)
+        change = each.change or case.change_of(each.subject)
         yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
 
 

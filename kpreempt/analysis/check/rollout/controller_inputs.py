@@ -189,7 +189,9 @@ class Prototypes:
             where = f"{template.source}:{template.line}: " if template.source else ""
             of = f"{template.origin}: " if template.origin else ""
             raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
-        self.assumptions.update(dict.fromkeys(admission.assumptions))
+        # Which namespaces are missing is a finding of the change as a whole.
+        others = (each for each in admission.assumptions if each.field != "metadata.namespace")
+        self.assumptions.update(dict.fromkeys(others))
         return admission.pod
 
     def _without_class(self, pod: Pod) -> Pod:
