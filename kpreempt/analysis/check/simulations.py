@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import prod
 from typing import Any
@@ -44,7 +44,8 @@ class Simulated(msgspec.Struct, frozen=True):
     """One run of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
 
     ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
-    some choice has more branches than were told.
+    some choice has more branches than were told. ``unbound`` are the claims of the change that nothing can be bound to,
+    by key, with the reason; ``waiting_claims`` those of them that would be bound with a pod.
     """
 
     seed: int
@@ -57,6 +58,8 @@ class Simulated(msgspec.Struct, frozen=True):
     widths: tuple[int, ...] = ()
     has_others: bool = False
     decisions: int = 0
+    unbound: Mapping[str, str] = {}
+    waiting_claims: Mapping[str, str] = {}
 
 
 class Simulations:
@@ -178,6 +181,8 @@ class Simulations:
             taken=tuple(choices.taken),
             widths=tuple(choices.widths),
             has_others=choices.has_others,
+            unbound=made.claims.unbound,
+            waiting_claims=made.claims.waiting,
             decisions=sum(step.kind in _DECIDED for step in simulation.steps),
         )
 

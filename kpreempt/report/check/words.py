@@ -136,6 +136,8 @@ def _forbidden(finding: GateFinding) -> Phrase:
 
 
 def _unschedulable(finding: GateFinding) -> Phrase:
+    if finding.subject.startswith("PersistentVolumeClaim "):
+        return (*_subject(finding, ""), " cannot be bound", *_detail(finding))
     if not finding.pods:
         return (*_subject(finding, "the change"), ": not completed in the end", *_detail(finding, "; "))
     pods = f": {count(finding.amount, 'pod')} of it unschedulable"

@@ -57,6 +57,8 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
         details = messages[:1]
+        if reason := case.facts.unbound.get(workload):
+            details.append(reason)
         if never := held.get(workload):
             details.append(f"never applied: {some_of(never)}")
         part = Part(

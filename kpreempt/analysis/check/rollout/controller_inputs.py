@@ -165,6 +165,7 @@ class Prototypes:
         self.cluster = cluster
         self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
+        self.new_claims: list[str] = []
         self._decode = decode
         self._now = now
 
@@ -229,6 +230,7 @@ class Prototypes:
                 if record.key not in known:
                     new.append(admit_claim(record, self.cluster))
         if new:
+            self.new_claims += (claim.key for claim in new)
             there = self.cluster.persistent_volume_claims
             self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
 

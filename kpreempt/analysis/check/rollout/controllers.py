@@ -11,6 +11,7 @@ import msgspec
 
 from kpreempt.admission.daemon_sets import daemon_nodes
 from kpreempt.analysis.check.rollout.apply import same_template
+from kpreempt.analysis.check.rollout.claims import Bound, bind_claims
 from kpreempt.analysis.check.rollout.controller_inputs import (
     Prototypes,
     amount,
@@ -52,7 +53,9 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL, ReplicaSet
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.check import ChangeKind
 
+_CLAIM = "PersistentVolumeClaim "
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
 # Where a snapshot keeps workloads of a kind.
@@ -69,13 +72,14 @@ _FIELDS = {
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     """Who acts in a simulation, and the plain pods that come, by stages; and the cluster in which it begins.
 
-    ``run_times`` are of the pods that end.
+    ``run_times`` are of the pods that end, ``claims`` what became of the claims that the change brings.
     """
 
     cluster: ClusterSnapshot
     stages: list[Stage]
     run_times: dict[OwnerKey, RunTime]
     assumptions: list[Assumption]
+    claims: Bound
 
 
 def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Settings) -> Started:
@@ -96,14 +100,18 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
         stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
         arriving[stage].append(starter.prototypes.of_template(template))
     endings = endings_of(plan)
+    made = (each.object for each in plan.changes if each.kind is ChangeKind.CREATED and each.object.startswith(_CLAIM))
+    new = [*(each.removeprefix(_CLAIM) for each in made), *starter.prototypes.new_claims]
+    claims = bind_claims(starter.prototypes.cluster, new, settings)
     return Started(
-        cluster=starter.prototypes.cluster,
+        cluster=claims.cluster,
+        claims=claims,
         stages=[
             Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
             for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
         ],
         run_times=endings.run_times,
-        assumptions=[*starter.prototypes.assumptions, *endings.assumptions],
+        assumptions=[*starter.prototypes.assumptions, *endings.assumptions, *claims.assumptions],
     )
 
 
