@@ -201,9 +201,10 @@ class RuleId(StrEnum):
     APPLY_REFUSED = Rule(
         "apply-refused",
         promise="the API server takes the change",
-        meaning="Objects of the change that the API server refuses, because a field differs that cannot be changed,"
-        " such as a selector.",
-        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go.",
+        meaning="Objects of the change that the API server refuses: a field differs that cannot be changed, such as a"
+        " selector, or the namespace is not there.",
+        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go."
+        " Make the namespace before what is in it (--create-namespace).",
         option="The API server must take every object.",
         takes=Takes.SWITCH,
         is_overridable=False,
