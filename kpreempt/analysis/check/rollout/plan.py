@@ -110,7 +110,7 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
-        self._others = OtherObjects(live, cluster.skipped)
+        self._others = OtherObjects(live, cluster)
         self._autoscalers = autoscalers
         self._given_workloads: set[tuple[str, str, str]] = set()
         self._new_pods = 0
