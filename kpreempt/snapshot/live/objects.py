@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -15,6 +16,9 @@ from kpreempt.snapshot.live.discovery import Resource, is_not_served, resources_
 from kpreempt.snapshot.live.failures import ClusterError
 
 _NOT_FOUND = 404
+_LONGEST = 320
+# All that an API server can serve; no path is made of anything else that a manifest says.
+_API_VERSION = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[a-z0-9]+")
 
 
 class Named(Protocol):
@@ -48,6 +52,9 @@ def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
         group = each.api_version.rpartition("/")[0]
         label = ".".join(filter(None, (each.kind, group)))
         place = (each.api_version, each.kind)
+        if not _can_be_there(each):
+            unread[label] = Unread(_NOT_FOUND)
+            continue
         if place not in resources:
             resources[place] = _resource(api, *place)
         resource = resources[place]
@@ -65,6 +72,11 @@ def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
                 raise
             unread[label] = Unread(FORBIDDEN, ".".join(filter(None, (resource.name, group))))
     return Objects(documents, [each for each in known if each not in unread], unread)
+
+
+def _can_be_there(wanted: Named) -> bool:
+    is_name = not {wanted.name, wanted.namespace} & {".", ".."}
+    return is_name and len(wanted.api_version) < _LONGEST and _API_VERSION.fullmatch(wanted.api_version) is not None
 
 
 def _resource(api: Api, api_version: str, kind: str) -> Resource | None:

@@ -157,7 +157,9 @@ class OtherObjects:
         unknown = f"whether {shown} {'is' if len(names) == 1 else 'are'} new or changed, and what follows for pods"
         unread = self._unread(group, kind)
         if unread is not None:
-            return Assumption(_label(group, kind), LIST, f"{why_unread(unread)}: {unknown}, is not known")
+            # Custom resources are read one by one.
+            why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
+            return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}, is not known")
         resource = ".".join(filter(None, (plural_of(kind), group)))
         message = f"the cluster's dump has none: {unknown}, is not known; kubectl get {resource} -A -o json adds them"
         return Assumption(_label(group, kind), LIST, message)

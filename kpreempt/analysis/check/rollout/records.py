@@ -47,6 +47,15 @@ class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
+class Reset(msgspec.Struct, frozen=True):
+    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
+
+    workload: str
+    autoscaler: str
+    current: int
+    written: int
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -55,6 +64,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
     ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
+    ``resets`` are the sizes that the apply takes away from autoscalers.
     """
 
     changes: list[Change]
@@ -65,3 +75,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSnapshot
     assumptions: list[Assumption] = []
     notes: list[str] = []
+    resets: list[Reset] = []
