@@ -233,6 +233,18 @@ class RuleId(StrEnum):
         is_overridable=False,
         gitlab="major",
     )
+    AUTOSCALED_REPLICAS = Rule(
+        "autoscaled-replicas",
+        promise="autoscalers keep their sizes",
+        meaning="Workloads of the change whose manifests set `replicas` back from what a HorizontalPodAutoscaler has"
+        " set: their pods are deleted, or made, until the autoscaler sets it again.",
+        advice="Leave replicas out of the manifest.",
+        option="No manifest may set back what an autoscaler has set.",
+        takes=Takes.SWITCH,
+        is_overridable=False,
+        gitlab="major",
+        severity=RuleSeverity.WARN,
+    )
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
         promise="rollouts replace all pods",
