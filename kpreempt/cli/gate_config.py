@@ -20,6 +20,7 @@ from kpreempt.analysis.check.gate import (
     rule_named,
     severity_named,
 )
+from kpreempt.analysis.check.rollout.endings import LONGEST_SECONDS
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "kpreempt.toml"
 OFF = "off"
+JOB_DURATION = "job-duration"
 # What the answer's JSON can hold, with room to spare.
 LARGEST_LIMIT = 2**31 - 1
 # Nobody writes that much by hand, and a baseline of it would accept a hundred thousand findings.
@@ -50,7 +52,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 class GateConfig(msgspec.Struct, frozen=True):
     """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, severities, and rules.
 
-    ``rules`` are those of one's own.
+    ``rules`` are those of one's own. Pods of Jobs run for ``job_seconds``, ``None`` where the file does not say it.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -59,6 +61,7 @@ class GateConfig(msgspec.Struct, frozen=True):
     waivers: list[Waiver] = []
     severities: Mapping[RuleId, RuleSeverity] = {}
     rules: list[CustomRule] = []
+    job_seconds: int | None = None
 
 
 class FoundConfig(NamedTuple):
@@ -112,7 +115,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     whole = _Table(document, source, "")
     whole.allow(("check",))
     table = whole.table("check")
-    table.allow((*_LIMITS, *_LISTS, "severity"))
+    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION))
     rules = _rules(table)
     custom = [each.rule for each in rules]
     return GateConfig(
@@ -125,6 +128,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
             **dict(_severities(table.table("severity"))),
         },
         rules=rules,
+        job_seconds=_job_seconds(table),
     )
 
 
@@ -258,6 +262,16 @@ def _compiled(table: _Table, expression: str) -> Rule:
         raise table.bad("expression", f"is not an expression: {error}") from None
 
 
+def _job_seconds(table: _Table) -> int | None:
+    if JOB_DURATION not in table:
+        return None
+    value = table.value(JOB_DURATION)
+    seconds = job_seconds_in(value) if isinstance(value, str) else None
+    if seconds is None:
+        raise table.bad(JOB_DURATION, f'{_shown(value)} is not a time from "1s" to "168h"')
+    return seconds
+
+
 def _override(table: _Table) -> Override:
     table.allow(("namespace", "workload", *_OVERRIDABLE))
     namespace, workload = table.text("namespace"), table.text("workload")
@@ -319,6 +333,12 @@ def seconds_in(text: str) -> int | None:
     if nanoseconds is None or not 0 <= nanoseconds <= LARGEST_LIMIT * SECOND:
         return None
     return nanoseconds // SECOND
+
+
+def job_seconds_in(text: str) -> int | None:
+    """How long a pod of a Job may be said to run, in whole seconds, a week at most; else ``None``."""
+    seconds = seconds_in(text)
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_SECONDS else None
 
 
 def date_in(text: str) -> date | None:
