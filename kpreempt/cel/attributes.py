@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kpreempt.cel.evaluation import Evaluate, State, bad_key, lookup, missing
+from kpreempt.cel.evaluation import Evaluate, State, bad_key, lookup, missing, native
 from kpreempt.cel.values import (
     ABSENT,
     EMPTY_MAP,
@@ -17,9 +17,11 @@ from kpreempt.cel.values import (
     NONE,
     Accumulator,
     DefaultMap,
+    Document,
     Failure,
     List,
     Map,
+    Opaque,
     OptionalValue,
     Value,
 )
@@ -93,10 +95,21 @@ class Chain:
     def resolve(self) -> Evaluate:
         selections = tuple(self._selections)
         if not selections:
-            return self._base
+            return self._alone()
         if all(type(each.key) is str and not (each.dynamic or each.optional or each.test) for each in selections):
             return self._plain(tuple(each.key for each in selections))
         return self._selected(selections)
+
+    def _alone(self) -> Evaluate:
+        base = self._base
+
+        def run(state: State) -> Value:
+            value = base(state)
+            if type(value) is OptionalValue and isinstance(value.value, Opaque):
+                return OptionalValue(native(value.value))
+            return value
+
+        return run
 
     def _plain(self, keys: tuple[str, ...]) -> Evaluate:
         """The usual case: names in maps."""
@@ -107,7 +120,7 @@ class Chain:
         def run(state: State) -> Value:
             value = first = base(state)
             for key in keys:
-                if type(value) is Map:
+                if type(value) is Document or type(value) is Map:
                     value = value.entries.get(key, ABSENT)
                 elif type(value) is DefaultMap:
                     value = value.entries.get(key, EMPTY_MAP)
@@ -134,7 +147,9 @@ class Chain:
             if optional:
                 if value.value is ABSENT:
                     return value
-                value = value.value
+                value = native(value.value)
+                if type(value) is Failure and selections:
+                    return value
             for selection in selections:
                 optional = optional or selection.optional
                 value = selection.find(state, value) if optional else selection.get(state, value)

@@ -228,11 +228,13 @@ class _Checker:
         return tuple(own.substitute(param) for param in overload.params), own.substitute(overload.result)
 
     def logic(self, node: Call, overload: Overload) -> Type:
-        wrong = [arg for arg in node.args if not self.mapping.assign(arg.type, BOOL)]
-        for arg in wrong:
-            self.mismatch(arg, BOOL, arg.type)
+        wrong = [index for index, arg in enumerate(node.args) if not self.mapping.assign(arg.type, BOOL)]
+        for index in wrong:
+            self.mismatch(node.args[index], BOOL, node.args[index].type)
         node.overloads = (overload,)
-        return ERROR if wrong else BOOL
+        # cel-go makes a balanced tree of a chain, in which only the outermost operator's own terms spoil the result.
+        outermost = {2: {0, 1}, 3: {2}}.get(len(node.args), set())
+        return ERROR if outermost.intersection(wrong) else BOOL
 
     def list_literal(self, node: ListNode) -> Type:
         items: Type | None = None
@@ -240,16 +242,16 @@ class _Checker:
             type_ = self.check(element)
             if index in node.optionals:
                 type_ = self._unwrapped(element, type_)
-            items = self.join(element, items, type_)
+            items = self.join(items, type_)
         return list_of(items or self.fresh())
 
     def map_literal(self, node: MapNode) -> Type:
         keys: Type | None = None
         values: Type | None = None
         for key, value, optional in node.entries:
-            keys = self.join(key, keys, self.check(key))
+            keys = self.join(keys, self.check(key))
             type_ = self.check(value)
-            values = self.join(value, values, self._unwrapped(value, type_) if optional else type_)
+            values = self.join(values, self._unwrapped(value, type_) if optional else type_)
         return map_of(keys or self.fresh(), values or self.fresh())
 
     def _unwrapped(self, node: Node, type_: Type) -> Type:
@@ -259,13 +261,14 @@ class _Checker:
             self.mismatch(node, optional_of(type_), type_)
         return type_
 
-    def join(self, node: Node, previous: Type | None, current: Type) -> Type:
+    def join(self, previous: Type | None, current: Type) -> Type:
         """The type of what a literal holds, with one more element."""
         if previous is None:
             return current
         if self.mapping.assign(previous, current):
             return most_general(previous, current)
-        return self.mismatch(node, previous, current)
+        # Mixed literals are refused once all types are known (``validators``).
+        return DYN
 
     def comprehension(self, node: Comprehension) -> Type:
         self.check(node.range)

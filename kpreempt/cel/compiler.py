@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from kpreempt.cel import CompileError, EvaluationError, libraries
 from kpreempt.cel.checker import Environment, check
 from kpreempt.cel.evaluation import COST_EXCEEDED, CostExceededError, Evaluate, State
-from kpreempt.cel.functions import FatalError
 from kpreempt.cel.parser import parse
 from kpreempt.cel.planner import plan
 from kpreempt.cel.source import Problems
-from kpreempt.cel.types import ANY, BOOL, DYN, TypeTooDeepError
+from kpreempt.cel.types import Type, TypeTooDeepError
 from kpreempt.cel.validators import validate
-from kpreempt.cel.values import TooLargeError, Value
+from kpreempt.cel.values import FatalError, TooLargeError, Value
 
 # What Kubernetes lets one selector cost (``resourceapi.CELSelectorExpressionMaxCost``), and its length in bytes.
 COST_LIMIT = 1_000_000
@@ -25,13 +24,13 @@ assert libraries
 class Program:
     """A compiled expression over variables in the order of the environment."""
 
-    def __init__(self, expression: str, environment: Environment) -> None:
-        """Raises ``CompileError``."""
+    def __init__(self, expression: str, environment: Environment, results: frozenset[Type]) -> None:
+        """``results`` are the types that it may have. Raises ``CompileError``."""
         length = len(expression.encode(errors="replace"))
         if length > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
-            self._run, self._slots = _compiled(expression, environment)
+            self._run, self._slots = _compiled(expression, environment, results)
         except (RecursionError, TypeTooDeepError):
             raise CompileError("compilation failed: the expression is nested too deeply") from None
         except (FatalError, TooLargeError) as error:
@@ -58,7 +57,7 @@ class Program:
         return value
 
 
-def _compiled(expression: str, environment: Environment) -> tuple[Evaluate, int]:
+def _compiled(expression: str, environment: Environment, results: frozenset[Type]) -> tuple[Evaluate, int]:
     problems = Problems(expression)
     tree = parse(expression, problems)
     problems.fail()
@@ -67,7 +66,7 @@ def _compiled(expression: str, environment: Environment) -> tuple[Evaluate, int]
     problems.fail()
     validate(tree, problems)
     problems.fail()
-    if tree.type not in (BOOL, ANY, DYN):
+    if tree.type not in results:
         raise CompileError(f"must evaluate to bool or the unknown type, not {tree.type.full_name}")
     return plan(tree, _numbers(environment))
 

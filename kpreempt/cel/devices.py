@@ -15,8 +15,8 @@ from kpreempt.cel.checker import Environment
 from kpreempt.cel.compiler import Program
 from kpreempt.cel.libraries.quantities import parse_quantity
 from kpreempt.cel.libraries.semvers import parse_semver
-from kpreempt.cel.types import BOOL, STRING, parse_type
-from kpreempt.cel.values import DefaultMap, Failure, Map, Value, type_name
+from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
+from kpreempt.cel.values import DefaultMap, Document, Failure, Value, type_name
 
 _DEVICE = "kubernetes.DRADevice"
 _ENVIRONMENT = Environment(
@@ -65,7 +65,7 @@ class DeviceSelector:
     def __init__(self, expression: str) -> None:
         """Raises ``CompileError``."""
         self.expression = expression
-        self._program = Program(expression, _ENVIRONMENT)
+        self._program = Program(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
 
     @property
     def cost(self) -> int:
@@ -112,7 +112,7 @@ _REASONS = {
 }
 
 
-def _device(device: DeviceView) -> Map:
+def _device(device: DeviceView) -> Document:
     attributes: dict[str, list[tuple[str, Value]]] = {}
     for name, attribute in device.attributes.items():
         domain, key = _qualified(name, device.driver)
@@ -121,12 +121,12 @@ def _device(device: DeviceView) -> Map:
     for name, amount in device.capacity.items():
         domain, key = _qualified(name, device.driver)
         capacity.setdefault(domain, []).append((key, _capacity(name, amount)))
-    return Map(
+    return Document(
         {
             "driver": device.driver,
             "allowMultipleAllocations": device.allow_multiple_allocations,
-            "attributes": DefaultMap((domain, Map(values)) for domain, values in attributes.items()),
-            "capacity": DefaultMap((domain, Map(values)) for domain, values in capacity.items()),
+            "attributes": DefaultMap((domain, Document(values)) for domain, values in attributes.items()),
+            "capacity": DefaultMap((domain, Document(values)) for domain, values in capacity.items()),
         }.items()
     )
 

@@ -10,7 +10,7 @@ from kpreempt.cel import EvaluationError
 from kpreempt.cel.checker import Environment
 from kpreempt.cel.compiler import Program
 from kpreempt.cel.devices import truth
-from kpreempt.cel.types import DYN
+from kpreempt.cel.types import BOOL, DYN
 from kpreempt.cel.values import TooLargeError, from_json
 
 
@@ -25,7 +25,7 @@ class Rule:
         """Raises ``CompileError``."""
         self.expression = expression
         self.variables = tuple(variables)
-        self._program = Program(expression, Environment(dict.fromkeys(self.variables, DYN), {}))
+        self._program = Program(expression, Environment(dict.fromkeys(self.variables, DYN), {}), frozenset({BOOL, DYN}))
 
     @property
     def cost(self) -> int:

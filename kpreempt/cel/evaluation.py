@@ -14,6 +14,7 @@ from kpreempt.cel.values import (
     Accumulator,
     Failure,
     List,
+    Opaque,
     TooLargeError,
     Uint,
     Value,
@@ -97,6 +98,21 @@ def missing(container: Value, key: Value) -> Failure:
 def bad_key(key: Value) -> Failure | None:
     """What is wrong with a value in brackets, whatever is before them."""
     return None if type(key) in _KEYS else Failure(f"invalid qualifier type: {go_name(key)}")
+
+
+def native(value: Value) -> Value:
+    """A value that was taken out of a variable that is optional: cel-go cannot take all of Kubernetes' types back."""
+    kind = _NATIVE.get(type_name(value)) if isinstance(value, Opaque) else None
+    return Failure(f"unsupported conversion to ref.Val: ({kind}){value}") if kind else value
+
+
+_NATIVE: Final = {
+    "kubernetes.Quantity": "*resource.Quantity",
+    "kubernetes.Semver": "semver.Version",
+    "kubernetes.URL": "*url.URL",
+    "net.IP": "netip.Addr",
+    "net.CIDR": "netip.Prefix",
+}
 
 
 def settled(value: Value) -> Value:

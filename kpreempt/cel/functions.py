@@ -21,10 +21,6 @@ TRAVERSAL = 0.1
 REGEX_LENGTH = 0.25
 
 
-class FatalError(Exception):
-    """An evaluation ends at once, whatever operators around would make of an error."""
-
-
 @dataclass(frozen=True, eq=False)
 class Overload:
     """A function for arguments of certain types; the first of ``params`` of a ``member`` is what it is called on."""

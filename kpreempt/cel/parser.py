@@ -269,6 +269,11 @@ class _Parser:
             return self.number()
         if token.kind in ("STRING", "BYTES"):
             return self.text()
+        if token.kind == "-":
+            following = self.tokens[self.place + 1]
+            text = "" if following.kind == "<EOF>" else following.text
+            self.problems.report(following.offset, f"Syntax error: no viable alternative at input '-{text}'")
+            raise _StopError
         return self.fail_start(*also)
 
     def number(self) -> Node:

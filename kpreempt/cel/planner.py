@@ -48,7 +48,7 @@ class Plan:
             return lambda _state: value
         resolve, cost = self.attribute.resolve(), self.attribute.cost
         if self.test_only:
-            return _tested(resolve)
+            return _tested(resolve, cost - 1)
         if not cost:
             return resolve
 
@@ -63,8 +63,11 @@ class Plan:
         return self.attribute if self.attribute is not None else Chain(self.evaluate())
 
 
-def _tested(resolve: Evaluate) -> Evaluate:
+def _tested(resolve: Evaluate, cost: int) -> Evaluate:
+    """``has``: it costs one less than what it asks about, even where that costs nothing."""
+
     def run(state: State) -> Value:
+        state.cost += cost
         value = resolve(state)
         return value.value is not ABSENT if type(value) is OptionalValue else value
 
@@ -220,7 +223,7 @@ class _Planner:
     def map_literal(self, node: MapNode) -> Plan:
         entries = [(self.plan(key), self.plan(value), optional) for key, value, optional in node.entries]
         if all(key.is_constant and value.is_constant and not optional for key, value, optional in entries):
-            return Plan(constant=Map((_key(key.constant), value.constant) for key, value, _ in entries))
+            return Plan(constant=Map((key.constant, value.constant) for key, value, _ in entries))
         runs = [(key.evaluate(), value.evaluate(), optional) for key, value, optional in entries]
 
         def run(state: State) -> Value:
@@ -241,7 +244,7 @@ class _Planner:
                         made.drop(key)
                         continue
                     value = value.value
-                made.put(_key(key), value)
+                made.put(key, value)
             return made
 
         return Plan(run)
@@ -279,15 +282,6 @@ class _Planner:
                 collects=isinstance(node.initial, ListNode),
             )
         )
-
-
-def _key(key: Value) -> Value:
-    """A key of a map that is made; bytes are none, on which cel-go ends."""
-    if type(key) is bytes:
-        from kpreempt.cel.functions import FatalError  # noqa: PLC0415
-
-        raise FatalError("internal error: runtime error: hash of unhashable type types.Bytes")
-    return key
 
 
 def _same_numbers(element: Value) -> list[Value]:

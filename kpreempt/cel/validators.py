@@ -8,7 +8,7 @@ from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.source import Problems
 from kpreempt.cel.syntax import Call, ListNode, Literal, MapNode, Node, walk
 from kpreempt.cel.types import DYN, Type, equivalent
-from kpreempt.cel.values import Failure
+from kpreempt.cel.values import Failure, FatalError
 
 _PLAIN = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "type", "null", "list", "map")
 _ALLOWED = {
@@ -72,7 +72,9 @@ def _mixed(nodes: list[Node], optionals: frozenset[int], problems: Problems, *, 
     for index, node in enumerate(nodes):
         given = node.type
         if index in optionals:
-            given = given.params[0] if given.params else DYN
+            if not given.params:
+                raise FatalError("runtime error: index out of range [0] with length 0")
+            given = given.params[0]
         if wanted is None:
             wanted = given
         elif not equivalent(wanted, given):

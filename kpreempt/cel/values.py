@@ -34,6 +34,10 @@ class TooLargeError(Exception):
     """A value, or the work on values, grows beyond what an evaluation may use; ``str`` is the message."""
 
 
+class FatalError(Exception):
+    """An evaluation ends at once, whatever operators around would make of an error."""
+
+
 class Failure:
     """An error of an evaluation, which goes where the value would have gone."""
 
@@ -131,7 +135,16 @@ class Map:
         return len(self.entries)
 
 
-class DefaultMap(Map):
+class Document(Map):
+    """A map that comes from outside: its keys are strings, and nothing else is looked for."""
+
+    __slots__ = ()
+
+    def find(self, key: Value) -> Value:
+        return self.entries.get(key, ABSENT) if type(key) is str else ABSENT
+
+
+class DefaultMap(Document):
     """A map in which every key is found, with an empty map where there is nothing; it contains no more for that."""
 
     __slots__ = ()
@@ -149,9 +162,9 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-_WEIGHED: Final = frozenset({List, Accumulator, Map, DefaultMap})
+_WEIGHED: Final = frozenset({List, Accumulator, Map, Document, DefaultMap})
 LISTS: Final = frozenset({List, Accumulator})
-MAPS: Final = frozenset({Map, DefaultMap})
+MAPS: Final = frozenset({Map, Document, DefaultMap})
 NUMBERS: Final = frozenset({int, Uint, float})
 
 
@@ -215,6 +228,7 @@ _TYPE_NAMES: Final = {
     List: "list",
     Accumulator: "list",
     Map: "map",
+    Document: "map",
     DefaultMap: "map",
     TypeValue: "type",
     Duration: "google.protobuf.Duration",
@@ -257,15 +271,21 @@ def go_name(value: Value) -> str:
 
 
 def hashed(key: Value) -> Value:
-    """What stands for ``key`` in a dict: equal for equal keys of one type alone, and never for others."""
+    """What stands for ``key`` in a dict: equal for equal keys of one type alone, and never for others.
+
+    Raises ``FatalError`` for what no key can be in Go, on which cel-go ends.
+    """
     if type(key) is str:
         return key
     if type(key) in _HASHABLE:
         return type(key), key
-    return None, key if isinstance(key, Opaque | OptionalValue) else id(key)
+    if type_name(key) in _UNHASHABLE:
+        raise FatalError(f"internal error: runtime error: hash of unhashable type {go_name(key)}")
+    return None, id(key)
 
 
-_HASHABLE: Final = frozenset({bool, int, Uint, float, bytes, type(None), Duration, Timestamp, TypeValue})
+_HASHABLE: Final = frozenset({bool, int, Uint, float, type(None), Duration, Timestamp, TypeValue})
+_UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
 
 
 def _other_numbers(number: int | float) -> Iterator[Value]:
@@ -311,8 +331,8 @@ def _equal_others(kind: type, left: Value, right: Value) -> bool | Failure:
         return equal(left.value, right.value)
     if type(right) is not kind:
         return False
-    if isinstance(left, Timestamp):
-        return bool(left.nanoseconds == right.nanoseconds)
+    if isinstance(left, Timestamp) and isinstance(right, Timestamp):
+        return left.nanoseconds == right.nanoseconds
     return bool(left == right)
 
 
@@ -363,7 +383,7 @@ def is_zero(value: Value) -> bool:
 def from_json(document: Value) -> Value:
     """A JSON document as values, with keys in the order in which they are written. Raises ``TooLargeError``."""
     if isinstance(document, dict):
-        return Map((str(key), from_json(value)) for key, value in document.items())
+        return Document((str(key), from_json(value)) for key, value in document.items())
     if isinstance(document, list | tuple):
         return List(from_json(item) for item in document)
     if isinstance(document, int) and not isinstance(document, bool) and not MIN_INT <= document <= MAX_INT:

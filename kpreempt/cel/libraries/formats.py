@@ -170,10 +170,10 @@ _FORMATS = {
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", 30, _prefix(_label_1035)),
     "labelValue": NamedFormat("LabelValue", 40, _label_value),
     "uri": NamedFormat("URI", 1103, _uri),
-    "uuid": NamedFormat("uuid", 78, _unless(_UUID.fullmatch, "does not match the UUID format")),
+    "uuid": NamedFormat("uuid", 70, _unless(_UUID.fullmatch, "does not match the UUID format")),
     "byte": NamedFormat("byte", 84, _unless(_is_base64, "invalid base64")),
-    "date": NamedFormat("date", 79, _unless(_is_date, "invalid date")),
-    "datetime": NamedFormat("datetime", 79, _unless(_is_datetime, "invalid datetime")),
+    "date": NamedFormat("date", 71, _unless(_is_date, "invalid date")),
+    "datetime": NamedFormat("datetime", 71, _unless(_is_datetime, "invalid datetime")),
 }
 
 

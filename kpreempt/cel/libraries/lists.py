@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 
-from kpreempt.cel.functions import TRAVERSAL, Cost, FatalError, declare, size_of
+from kpreempt.cel.functions import TRAVERSAL, Cost, declare, declare_operator, size_of
 from kpreempt.cel.libraries.costs import traversal
-from kpreempt.cel.libraries.operators import add
+from kpreempt.cel.libraries.operators import add, unsupported
 from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.values import (
     ABSENT,
@@ -16,6 +16,7 @@ from kpreempt.cel.values import (
     NONE,
     Duration,
     Failure,
+    FatalError,
     List,
     Map,
     OptionalValue,
@@ -120,11 +121,13 @@ def _distinct(items: List) -> Value:
     return List(found)
 
 
-def _sort(items: List) -> Value:
-    return _sort_by(items, items)
+def _sort(items: Value) -> Value:
+    return _sort_by(items, items, "sort")
 
 
-def _sort_by(items: List, keys: List) -> Value:
+def _sort_by(items: Value, keys: Value, name: str = "@sortByAssociatedKeys") -> Value:
+    if type(items) not in LISTS:
+        return unsupported(name, items)
     if len(items) != len(keys):
         return Failure(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
@@ -193,8 +196,10 @@ for _name in _COMPARABLE:
     declare("isSorted", f"list({_name}).() -> bool", _is_sorted, cost=traversal)
     declare("max", f"list({_name}).() -> {_name}", _extreme("max", -1), cost=traversal)
     declare("min", f"list({_name}).() -> {_name}", _extreme("min", 1), cost=traversal)
-    declare("sort", f"list({_name}).() -> list({_name})", _sort, overload_cost=_comparison_cost(0))
-    declare("@sortByAssociatedKeys", f"list(T).(list({_name})) -> list(T)", _sort_by, overload_cost=_comparison_cost(1))
+_SORTS = [f"list({_name}).() -> list({_name})" for _name in _COMPARABLE]
+_SORTS_BY = [f"list(T).(list({_name})) -> list(T)" for _name in _COMPARABLE]
+declare_operator("sort", _sort, *_SORTS, costs=dict.fromkeys(_SORTS, _comparison_cost(0)))
+declare_operator("@sortByAssociatedKeys", _sort_by, *_SORTS_BY, costs=dict.fromkeys(_SORTS_BY, _comparison_cost(1)))
 for _name, _zero in _ZEROS.items():
     declare("sum", f"list({_name}).() -> {_name}", _sum(_zero), cost=traversal)
 declare("indexOf", "list(A).(A) -> int", _index_of, cost=traversal)

@@ -7,15 +7,14 @@ from decimal import Decimal
 
 
 def float_text(number: float) -> str:
-    """A double as ``%g`` and ``%v`` have it: as few digits as tell it apart, an exponent from 21 digits on."""
+    """A double as ``%g`` and ``%v`` have it: as few digits as tell it apart, with an exponent from a million on."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
         return "+Inf" if number > 0 else "-Inf"
     digits, exponent = _digits(number)
     sign = "-" if math.copysign(1.0, number) < 0 else ""
-    # Go writes an exponent below -4, and from the number of digits on, which counts as at least 21.
-    if exponent < -4 or exponent >= 21:
+    if exponent < -4 or exponent >= 6:
         rest = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     return sign + _plain(digits, exponent)

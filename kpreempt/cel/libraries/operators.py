@@ -43,7 +43,8 @@ def checked_text(length: int) -> None:
         raise TooLargeError(f"a string is longer than {MAX_LENGTH} characters")
 
 
-def _unsupported(name: str, value: Value) -> Failure:
+def unsupported(name: str, value: Value) -> Failure:
+    """What an operator says of a type that it does not know."""
     return NO_SUCH_OVERLOAD if isinstance(value, _RECEIVERS) else Failure(f"no such overload: {name}")
 
 
@@ -82,7 +83,7 @@ def add(left: Value, right: Value) -> Value:
         return _checked_uint(int(left) + right) if type(right) is Uint else NO_SUCH_OVERLOAD
     if kind is Duration or kind is Timestamp:
         return _add_times(left, right)
-    return _unsupported("_+_", left)
+    return unsupported("_+_", left)
 
 
 def _joined(left: List, right: List) -> List:
@@ -121,13 +122,13 @@ def _subtract(left: Value, right: Value) -> Value:
         if type(right) is Duration:
             return _timestamp(left.nanoseconds - right.nanoseconds, left.offset)
         return _duration(left.nanoseconds - right.nanoseconds) if type(right) is Timestamp else NO_SUCH_OVERLOAD
-    return _unsupported("_-_", left)
+    return unsupported("_-_", left)
 
 
 def _multiply(left: Value, right: Value) -> Value:
     kind = type(left)
     if kind not in (int, Uint, float):
-        return _unsupported("_*_", left)
+        return unsupported("_*_", left)
     if type(right) is not kind:
         return NO_SUCH_OVERLOAD
     if kind is int:
@@ -138,7 +139,7 @@ def _multiply(left: Value, right: Value) -> Value:
 def _divide(left: Value, right: Value) -> Value:
     kind = type(left)
     if kind not in (int, Uint, float):
-        return _unsupported("_/_", left)
+        return unsupported("_/_", left)
     if type(right) is not kind:
         return NO_SUCH_OVERLOAD
     if kind is float:
@@ -160,7 +161,7 @@ def _divide_double(left: float, right: float) -> float:
 def _modulo(left: Value, right: Value) -> Value:
     kind = type(left)
     if kind not in (int, Uint):
-        return _unsupported("_%_", left)
+        return unsupported("_%_", left)
     if type(right) is not kind:
         return NO_SUCH_OVERLOAD
     if right == 0:
@@ -178,7 +179,7 @@ def _negate(value: Value) -> Value:
         return -value
     if type(value) is Duration:
         return _duration(-value.nanoseconds)
-    return NO_SUCH_OVERLOAD if type(value) is bool else _unsupported("-_", value)
+    return NO_SUCH_OVERLOAD if type(value) is bool else unsupported("-_", value)
 
 
 def _not(value: Value) -> Value:
@@ -195,7 +196,7 @@ def _ordering(name: str, holds: Callable[[int], bool]) -> Callable[[Value, Value
         order = compare(left, right)
         if type(order) is int:
             return holds(order)
-        return _unsupported(name, left) if order is None else order
+        return unsupported(name, left) if order is None else order
 
     return run
 
@@ -212,7 +213,7 @@ def contains(item: Value, container: Value) -> Value:
 def _size(value: Value) -> Value:
     if isinstance(value, str | bytes) or type(value) in LISTS or type(value) in MAPS:
         return len(value)
-    return _unsupported("size", value)
+    return unsupported("size", value)
 
 
 def _smaller(args: Sequence[Value], _result: Value) -> int:

@@ -6,8 +6,9 @@ import re
 from functools import lru_cache
 
 from kpreempt.cel.functions import declare, one, per_character
+from kpreempt.cel.libraries.numbers import plain_text
 from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, Opaque, Value
-from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, quantity
+from kpreempt.model.quantity import MAX_INT64, NANO_PER_UNIT, quantity, wrap_int64
 
 _WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_SUFFIX = "unable to parse quantity's suffix"
@@ -21,13 +22,17 @@ class QuantityValue(Opaque):
     ``sum`` is one that was added up: cel-go then has a pointer, which nothing is equal to on the right hand.
     """
 
-    __slots__ = ("nano", "scaled", "sum")
+    __slots__ = ("nano", "scaled", "sum", "text")
     type_name = "kubernetes.Quantity"
 
-    def __init__(self, nano: int, scaled: tuple[int, int] | None, *, sum_: bool = False) -> None:
+    def __init__(self, nano: int, scaled: tuple[int, int] | None, *, text: str = "", sum_: bool = False) -> None:
         self.nano = nano
         self.scaled = scaled
         self.sum = sum_
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text or plain_text(self.nano / NANO_PER_UNIT)
 
     def equals(self, other: Value) -> bool | Failure:
         if not isinstance(other, QuantityValue) or other.sum:
@@ -48,7 +53,7 @@ def parse_quantity(text: str) -> QuantityValue:
         found = quantity(text)
     except ValueError:
         raise ValueError(_WRONG_SUFFIX) from None
-    return QuantityValue(found.nano, found.scaled)
+    return QuantityValue(found.nano, found.scaled, text=text)
 
 
 def _quantity(text: str) -> Value:
@@ -70,7 +75,7 @@ def _integer(amount: QuantityValue) -> int | None:
     if scale < 0:
         return None
     number = value * 10**scale if scale <= _SCALED_DIGITS else value * 10**19
-    return number if abs(number) <= MAX_INT64 or number == 0 else None
+    return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None
 
 
 def _as_integer(amount: QuantityValue) -> Value:
@@ -86,24 +91,36 @@ def _as_float(amount: QuantityValue) -> float:
 
 
 def _added(left: QuantityValue, right: QuantityValue) -> QuantityValue:
-    return QuantityValue(left.nano + right.nano, _added_scaled(left.scaled, right.scaled), sum_=True)
+    return _total(left, right, 1)
 
 
-def _added_scaled(left: tuple[int, int] | None, right: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The sum as an int64 with a scale, as long as it is one on the way there."""
-    if left is None or right is None:
-        return None
+def _subtracted(left: QuantityValue, right: QuantityValue) -> QuantityValue:
+    return _total(left, right, -1)
+
+
+def _total(left: QuantityValue, right: QuantityValue, sign: int) -> QuantityValue:
+    """The sum, as an int64 with a scale as long as it is one on the way there."""
+    if left.scaled is not None and right.scaled is not None:
+        value, scale = right.scaled
+        # The least int64 has no negative: upstream goes on with itself.
+        scaled = _added_scaled(left.scaled, (wrap_int64(sign * value), scale))
+        if scaled is not None:
+            return QuantityValue(_nano(*scaled), scaled, sum_=True)
+    return QuantityValue(left.nano + sign * right.nano, None, sum_=True)
+
+
+def _nano(value: int, scale: int) -> int:
+    shift = scale + 9
+    return value * 10**shift if shift >= 0 else value // 10**-shift
+
+
+def _added_scaled(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:
     if right[0] == 0 or left[0] == 0:
         return left if right[0] == 0 else right
     scale = min(left[1], right[1])
     values = [value * 10 ** (own - scale) for value, own in (left, right)]
-    fits = all(abs(value) <= MAX_INT64 for value in (*values, sum(values)))
+    fits = all(-MAX_INT64 - 1 <= value <= MAX_INT64 for value in (*values, sum(values)))
     return (sum(values), scale) if fits else None
-
-
-def _negative(amount: QuantityValue) -> QuantityValue:
-    scaled = None if amount.scaled is None else (-amount.scaled[0], amount.scaled[1])
-    return QuantityValue(-amount.nano, scaled)
 
 
 def _of_int(number: int) -> QuantityValue:
@@ -128,5 +145,5 @@ declare("asInteger", f"{_OF}.() -> int", _as_integer, cost=one)
 declare("isInteger", f"{_OF}.() -> bool", lambda amount: _integer(amount) is not None, cost=one)
 declare("add", f"{_OF}.({_OF}) -> {_OF}", _added, cost=one)
 declare("add", f"{_OF}.(int) -> {_OF}", lambda amount, number: _added(amount, _of_int(number)))
-declare("sub", f"{_OF}.({_OF}) -> {_OF}", lambda left, right: _added(left, _negative(right)), cost=one)
-declare("sub", f"{_OF}.(int) -> {_OF}", lambda amount, number: _added(amount, _negative(_of_int(number))))
+declare("sub", f"{_OF}.({_OF}) -> {_OF}", _subtracted, cost=one)
+declare("sub", f"{_OF}.(int) -> {_OF}", lambda amount, number: _subtracted(amount, _of_int(number)))

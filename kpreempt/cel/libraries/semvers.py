@@ -95,7 +95,7 @@ def _normalized(text: str) -> str:
     """A version as people write it, made whole: without ``v`` and leading zeroes, with missing numbers."""
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
-        if len(part) > 1:
+        if len(part.encode(errors="surrogatepass")) > 1:
             stripped = part.lstrip("0")
             parts[index] = stripped if stripped and stripped[0] in _DIGITS else f"0{stripped}"
     if len(parts) < 3:

@@ -16,6 +16,9 @@ class URL(Opaque):
     def __init__(self, url: Url) -> None:
         self.url = url
 
+    def __str__(self) -> str:
+        return str(self.url)
+
     def equals(self, other: Value) -> bool | Failure:
         return str(self.url) == str(other.url) if isinstance(other, URL) else NO_SUCH_OVERLOAD
 
