@@ -91,7 +91,7 @@ class RuleId(StrEnum):
         return rule
 
     @classmethod
-    def of_expression(cls, name: str, expression: str) -> RuleId:
+    def of_expression(cls, name: str, expression: str, severity: RuleSeverity = RuleSeverity.ERROR) -> RuleId:
         """A rule of one's own, which asks for an expression to be true."""
         one_line = " ".join(expression.split())
         rule = str.__new__(cls, name)
@@ -105,6 +105,7 @@ class RuleId(StrEnum):
             is_overridable=False,
             about_input=True,
             gitlab="major",
+            severity=severity,
         )
         return rule
 

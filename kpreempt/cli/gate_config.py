@@ -123,10 +123,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         overrides=[_override(each) for each in table.tables("override")],
         forbidden=[_forbidden(each) for each in table.tables("forbid-victims")],
         waivers=[_waiver(each, custom) for each in table.tables("waive")],
-        severities={
-            **{each.rule: each.severity for each in rules},
-            **dict(_severities(table.table("severity"))),
-        },
+        severities=dict(_severities(table.table("severity"))),
         rules=rules,
         job_seconds=_job_seconds(table),
     )
@@ -239,16 +236,15 @@ def _rule(table: _Table) -> CustomRule:
     name, expression = table.text("name"), table.text("expression")
     if not _NAME.fullmatch(name):
         raise table.bad("name", f"{_shown(name)} is not lower-case letters, digits and dashes", "no-spot-nodes")
-    rule = RuleId.of_expression(name, expression)
     try:
-        severity = severity_named(rule, _short(table.text("severity") or RuleSeverity.ERROR), "")
+        # What any rule of one's own may count for.
+        severity = severity_named(RuleId.MAX_VICTIMS, _short(table.text("severity") or RuleSeverity.ERROR), "")
     except UsageError as error:
         raise table.bad("severity", error.message.removeprefix(": "), error.hint) from None
     return CustomRule(
-        rule=rule,
+        rule=RuleId.of_expression(name, expression, severity),
         expression=_compiled(table, expression),
         message=table.text("message"),
-        severity=severity,
     )
 
 
@@ -259,7 +255,7 @@ def _compiled(table: _Table, expression: str) -> Rule:
     try:
         return compile_rule(expression, VARIABLES)
     except CompileError as error:
-        raise table.bad("expression", f"is not an expression: {error}") from None
+        raise table.bad("expression", f"is not an expression: {str(error).partition(chr(10))[0]}") from None
 
 
 def _job_seconds(table: _Table) -> int | None:

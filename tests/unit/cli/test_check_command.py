@@ -621,3 +621,21 @@ def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str)
     (tmp_path / "kpreempt.toml").write_text(f'[check]\njob-duration = "{text}"\n')
     run = ask()
     assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)
+
+
+def test_rules_of_ones_own_shut_the_gate_and_are_named_by_options(ask: Ask, tmp_path: Path) -> None:
+    written(tmp_path / "small.json", [SMALL])
+    (tmp_path / "kpreempt.toml").write_text(
+        '[[check.rule]]\nname = "no-small"\nexpression = "result.changes.all(c, !c.object.endsWith(\'small\'))"\n'
+        'message = "nothing is called small"\n'
+    )
+    run = ask("-f", "small.json", change=False)
+    assert run.returncode == 1
+    assert "✗ no-small" in run.stdout
+    assert "nothing is called small" in run.stdout
+    for option in (["--waive", "no-small"], ["--severity", "no-small=warn"], ["--severity", "no-small=off"]):
+        assert ask("-f", "small.json", *option, change=False).returncode == 0
+    (tmp_path / "kpreempt.toml").write_text('[[check.rule]]\nname = "a"\nexpression = "1 +"\nmessage = "b"\n')
+    broken = ask("-f", "small.json", change=False)
+    assert (broken.returncode, broken.stdout) == (3, "")
+    assert "kpreempt.toml: check.rule[0].expression: is not an expression" in broken.stderr

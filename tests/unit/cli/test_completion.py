@@ -66,6 +66,17 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["batch", "-o", ""], ["jsonl"], id="the only format"),
         pytest.param(["check", "-o", "j"], ["json", "jsonl", "junit", "jsonpath="], id="a format of check"),
         pytest.param(["check", "--waive", "max-p"], ["max-pdb-violations", "max-pending"], id="a rule"),
+        pytest.param(["rules", "max-p"], ["max-pdb-violations", "max-pending"], id="a rule to be explained"),
+        pytest.param(
+            ["check", "--severity", "lost-pods="],
+            ["lost-pods=error", "lost-pods=warn", "lost-pods=off"],
+            id="a severity",
+        ),
+        pytest.param(
+            ["check", "--severity", "outcome-uncertain="],
+            ["outcome-uncertain=error", "outcome-uncertain=warn"],
+            id="a severity of a rule that is never off",
+        ),
         pytest.param(["explain", "--color", "a"], ["auto", "always"], id="when to colour"),
         pytest.param(["explain", "--preemption-policy", "N"], ["Never"], id="a preemption policy"),
         pytest.param(["explain", "--cpu", ""], [], id="nothing for an amount"),
@@ -270,3 +281,16 @@ def test_options_before_the_command_are_read() -> None:
 
 def test_help_is_completed_with_commands() -> None:
     assert offered("help", "ex")[0] == ["explain"]
+
+
+def test_rules_of_ones_own_are_offered_and_a_file_that_is_wrong_takes_none_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = '[[check.rule]]\nname = "max-own"\nexpression = "true"\nmessage = "m"\n'
+    (tmp_path / "kpreempt.toml").write_text(own)
+    for asked in (["check", "--waive", "max-o"], ["rules", "max-o"]):
+        assert offered(*asked)[0] == ["max-own"]
+    assert "max-own=warn" in offered("check", "--severity", "max-own=")[0]
+    (tmp_path / "kpreempt.toml").write_text("[check")
+    assert offered("check", "--waive", "max-v")[0] == ["max-victims", "max-victims-per-workload"]

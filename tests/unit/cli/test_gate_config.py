@@ -11,8 +11,8 @@ from kpreempt.analysis.check.gate import ForbiddenVictims, Override, Waiver
 from kpreempt.cli.gate_config import find_config, parse_config
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.verdict.check import RuleId
 
 WHOLE = """
 [check]
@@ -284,3 +284,41 @@ def test_outside_a_repository_only_the_folders_own_file_counts(tmp_path: Path) -
     (tmp_path / "kpreempt.toml").touch()
     assert find_config(tmp_path / "a") is None
     assert find_config(tmp_path) == (tmp_path / "kpreempt.toml", "kpreempt.toml")
+
+
+OWN = '[[check.rule]]\nname = "few-victims"\nexpression = "result.evictions.most < 3"\nmessage = "many are evicted"\n'
+
+
+def test_a_rule_of_ones_own_is_read_and_can_be_waived_and_warn() -> None:
+    text = f'{OWN}severity = "warn"\n[[check.waive]]\nrule = "few-victims"\nreason = "so be it"\n'
+    config = parse_config(text.encode(), "kpreempt.toml")
+    (rule,) = config.rules
+    assert (rule.rule, rule.message, rule.rule.row.severity) == ("few-victims", "many are evicted", RuleSeverity.WARN)
+    assert [each.rule for each in config.waivers] == [rule.rule]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(OWN.replace("< 3", "<"), "check.rule[0].expression: is not an expression: ", id="no expression"),
+        pytest.param(OWN.replace("result.", "cluster."), "check.rule[0].expression: ", id="a variable there is not"),
+        pytest.param(
+            OWN.replace("evictions.most < 3", "seed + 1"), "check.rule[0].expression: is not an", id="no truth"
+        ),
+        pytest.param(OWN.replace("few-victims", "Few Victims"), "check.rule[0].name: ", id="a name that is none"),
+        pytest.param(OWN.replace("few-victims", "max-victims"), "check.rule[0].name: there is a rule", id="taken"),
+        pytest.param(OWN + OWN, "check.rule[1].name: there is a rule", id="twice"),
+        pytest.param(OWN + 'severity = "bad"\n', "check.rule[0].severity: there is no severity", id="a severity"),
+        pytest.param(OWN + "limit = 3\n", "check.rule[0].limit: there is no such key", id="a key"),
+        pytest.param('[[check.rule]]\nname = "a"\n', "check.rule[0].expression: it is missing", id="nothing to ask"),
+        pytest.param("[check.rule]\n", "check.rule: a table is not an array", id="no array"),
+        pytest.param(
+            OWN.replace('"result.evictions.most < 3"', '"' + "(" * 5000 + '"'), "check.rule[0].expression: ", id="deep"
+        ),
+    ],
+)
+def test_a_rule_that_is_wrong_is_a_mistake_of_the_file(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_config(text.encode(), "kpreempt.toml")
+    assert f"kpreempt.toml: {message}" in str(caught.value)
+    assert "\n" not in caught.value.message

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kpreempt.gate_rules import RuleId
 
@@ -29,3 +32,18 @@ def test_a_rule_that_there_is_not_is_named_with_the_nearest(kpreempt: Kpreempt) 
     assert (run.returncode, run.stdout) == (2, "")
     assert 'there is no rule "max-victim"' in run.stderr
     assert "max-victims" in run.stderr
+
+
+def test_rules_of_ones_own_are_listed_and_explained(
+    kpreempt: Kpreempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kpreempt.toml").write_text(
+        '[[check.rule]]\nname = "few"\nexpression = "result.evictions.most < 3"\nmessage = "many"\nseverity = "warn"\n'
+    )
+    assert kpreempt("rules", "-o", "name").stdout.split() == [*RuleId, "few"]
+    assert {"name": "few", "severity": "warn"}.items() <= json.loads(kpreempt("rules", "-o", "json").stdout)["items"][
+        -1
+    ].items()
+    assert "result.evictions.most < 3" in kpreempt("rules", "few").stdout
+    assert kpreempt("rules", "few", "--config", "missing.toml").returncode == 3

@@ -11,7 +11,7 @@ from kpreempt.analysis.check.gate.case import CLUSTER, Measure, Part
 from kpreempt.analysis.check.gate.evaluate import judged_apart, passes
 from kpreempt.analysis.check.gate.excuses import Excuses
 from kpreempt.analysis.check.gate.rules import GateRules
-from kpreempt.gate_rules import RuleId, RuleSeverity
+from kpreempt.gate_rules import RuleId
 from kpreempt.verdict.check import Check
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
     rule: RuleId
     expression: Rule
     message: str
-    severity: RuleSeverity = RuleSeverity.ERROR
 
 
 def with_custom_rules(check: Check, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> Check:
@@ -59,9 +58,10 @@ def _measures(custom: Sequence[CustomRule], result: object, rules: GateRules) ->
         if not rules.is_on(each.rule):
             continue
         try:
-            if each.expression.evaluate({"result": result}):
+            is_true = each.expression.evaluate({"result": result})
+            if is_true and not each.expression.by_chance:
                 continue
-            detail = each.message
+            detail = f"{each.message}, or not: the order of a map decides" if is_true else each.message
         except EvaluationError as error:
             detail = f"{each.message}, or not: the expression cannot be evaluated: {error}"
         yield Measure(rule=each.rule, subject=CLUSTER, parts=[Part(amount=1)], is_broken=True, detail=detail)

@@ -100,7 +100,7 @@ def rule_named(name: str, where: str, custom: Sequence[RuleId] = ()) -> RuleId:
 
     Raises ``UsageError`` that begins with ``where``, with the nearest name as advice.
     """
-    known = {str(rule): rule for rule in (*RuleId, *custom)}
+    known: dict[str, RuleId] = {str(rule): rule for rule in (*RuleId, *custom)}
     if name not in known:
         raise UsageError(f'{where}: there is no rule "{name}"', hint=nearest(name, known))
     return known[name]
