@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 
+from kpreempt.analysis.check.gate import Excuses, GateRules, with_custom_rules
 from kpreempt.cli.gate_config import parse_config
 from kpreempt.gate_rules import RuleId, Takes
+from tests.checks import passed, whole_check
 
 _TEXT = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf-8")
+_EXAMPLES = re.findall(r"```toml\n(.*?)```", _TEXT, re.DOTALL)
 
 
 def test_the_last_four_rules_are_those_that_have_no_option() -> None:
@@ -17,6 +21,15 @@ def test_the_last_four_rules_are_those_that_have_no_option() -> None:
 
 
 def test_the_example_of_a_file_is_one() -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", _TEXT, re.DOTALL)
+    example, _ = _EXAMPLES
     config = parse_config(example.encode(), "docs/gate.md")
     assert [len(each) for each in (config.limits, config.overrides, config.forbidden, config.waivers)] == [4, 2, 2, 1]
+
+
+def test_the_rules_of_ones_own_can_be_asked() -> None:
+    _, example = _EXAMPLES
+    rules = parse_config(example.encode(), "docs/gate.md").rules
+    for check in (passed(), whole_check()):
+        asked = with_custom_rules(check, rules, GateRules(), Excuses(today=date(2026, 11, 21)))
+        assert asked.findings == check.findings
+        assert [str(each.rule) for each in asked.rules[-2:]] == ["monitoring-stays-up", "few-changes-at-once"]
