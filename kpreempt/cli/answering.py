@@ -106,6 +106,7 @@ class Run:
             with_cron_jobs=with_cron_jobs,
             wanted=wanted,
             unneeded=unneeded,
+            intake=self.request.intake,
         )
 
     def write(

@@ -31,6 +31,7 @@ from kpreempt.snapshot import decode_object, name_of, object_decoder
 
 if TYPE_CHECKING:
     from kpreempt.cli.check import CheckRequest
+    from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.connection import Connection
 
 
@@ -44,8 +45,8 @@ def run_check(request: CheckRequest) -> int:
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
-    documents = read_change(request.files)
-    base = read_change(request.base)
+    documents = read_change(request.files, request.intake)
+    base = read_change(request.base, request.intake)
     pruned = _pruned(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
     with_cron_jobs = wants_cron_jobs([*documents, *base], namespace, deletions)
@@ -57,6 +58,7 @@ def run_check(request: CheckRequest) -> int:
         keeps=wanted_by([*documents, *base], namespace, deletions),
         with_cron_jobs=with_cron_jobs,
         wanted=asked.wanted,
+        intake=request.intake,
     )
     configured = asked.on(loaded.cluster)
     decode = object_decoder(asked.wanted)
@@ -111,7 +113,7 @@ def run_check(request: CheckRequest) -> int:
     return 0 if answer.passed else EXIT_GATE
 
 
-def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
+def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:
     """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
 
     Raises ``InputError`` for what cannot be read, and where a path has no objects.
@@ -119,7 +121,7 @@ def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
     return [
         ManifestDocument(each.document, _from_here(each.source), each.line, each.origin)
         for path in paths
-        for each in manifest_objects(path)
+        for each in manifest_objects(path, intake)
     ]
 
 
