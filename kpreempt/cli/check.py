@@ -43,6 +43,21 @@ class CheckRequest(AnswerRequest, without=["all_namespaces", "selector", "strict
             help="What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
         ),
     ] = "current"
+    job_duration: Annotated[
+        str | None,
+        Option(
+            "--job-duration",
+            metavar="TIME",
+            help="How long each pod of a Job runs that has no activeDeadlineSeconds, until it ends well.  [10m]",
+        ),
+    ] = None
+    create_namespace: Annotated[
+        bool,
+        Option(
+            "--create-namespace",
+            help="Make namespaces first that the change needs and the cluster has not, as helm install does.",
+        ),
+    ] = False
     algorithm: AnyAlgorithm = None
     seed: Annotated[int, After("extensions"), Option(metavar="NUMBER", help="What chance starts from.")] = 0
     runs: Annotated[

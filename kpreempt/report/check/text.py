@@ -27,7 +27,7 @@ from kpreempt.report.quoting import name, names
 from kpreempt.report.screen import Block, fill, paragraph, titled
 from kpreempt.report.simulation_words import add_displaced, budget_phrase, clock, simulation_summary, tell_in_short
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding, NodeRoom, Range
-from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd, StepKind
+from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation, SimulationEnd, StepKind
 
 _INDENT = 2
 _BODY = 4
@@ -187,14 +187,16 @@ def _add_outcomes(page: Page, check: Check, options: RenderOptions) -> None:
 
 
 def _add_timeline(page: Page, simulation: Simulation, options: RenderOptions) -> None:
-    """``TIMELINE``: the steps by the clock; when a pod has stopped is only told with ``verbose``."""
+    """``TIMELINE``: the steps by the clock; when a pod has stopped that was told to go is told with ``verbose``."""
     page.blank()
     is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
     summary: Phrase = ("all at once",) if is_at_once else simulation_summary(simulation)
     page.labelled(Span("TIMELINE", "heading"), *summary, column=LABEL_COLUMN)
-    steps = (
-        simulation.steps if options.verbose else [step for step in simulation.steps if step.kind is not StepKind.GONE]
-    )
+    steps = [
+        step
+        for step in simulation.steps
+        if options.verbose or step.kind is not StepKind.GONE or step.reason == COMPLETED
+    ]
     lines = tell_in_short(steps)
     shown = lines if options.verbose else lines[:_LINES_SHOWN]
     for line in shown:
