@@ -72,7 +72,7 @@ def _comes_to(item: AuditedBudget, number: int) -> str:
     if not isinstance(amount, str):
         return _written(item)
     meant = -(-int(amount.removesuffix("%")) * number // 100)
-    return f"{_written(item)} of {count(number, 'pod')} comes to {meant:,}"
+    return f"{_written(item)} of {count(number, 'pod')} is {meant:,}"
 
 
 def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
@@ -153,7 +153,7 @@ def _near_miss(miss: NearMiss) -> str:
 def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
     return (
         "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
-        f" scheduler goes by the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
+        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
     )
 
 

@@ -221,7 +221,7 @@ def _outcomes(verdicts: Sequence[Verdict]) -> list[Count]:
 def _common(verdicts: Sequence[Verdict], options: RenderOptions) -> str:
     """What is the same for all."""
     if not verdicts:
-        return "no pod is asked about"
+        return "no pod matches"
     first = verdicts[0]
     return plain(cluster_facts(first, options))
 
