@@ -210,8 +210,12 @@ def place_of(record: Change | GateFinding) -> Place:
 
 def fingerprint_of(finding: GateFinding) -> str:
     """What the finding is known by from run to run; of one that has none, its rule, its subject and its change."""
-    text = "\0".join((finding.rule, finding.subject, finding.change))
-    return finding.fingerprint or sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+    return finding.fingerprint or digest(finding.rule, finding.subject, finding.change)
+
+
+def digest(*parts: str) -> str:
+    """A fingerprint that is the same as long as the parts are."""
+    return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:

@@ -7,6 +7,7 @@ more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
@@ -15,7 +16,7 @@ from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.layout import plain
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateFinding
+from kpreempt.verdict.check import Check
 
 _MOST = 10
 _TITLE = "kpreempt check"
@@ -28,45 +29,50 @@ def render(check: Check, options: RenderOptions) -> str:
     """
     facts = ", ".join(tally(check))
     lines = [
-        *_annotations("error", failing(check), facts, options),
-        *_annotations("warning", warning(check), facts, options),
+        line
+        for kind, findings in (("error", failing(check)), ("warning", warning(check)))
+        for line in commands(kind, [_annotation(each, options) for each in causes(findings)], _TITLE, facts)
     ]
     if not failing(check):
         kind = "notice" if check.passed else "error"
         said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
-        lines.append(_command(kind, {"title": _TITLE}, said))
+        lines.append(command(kind, {"title": _TITLE}, said))
     if check.since is not None:
         told = [since_phrase(check.since, check)]
         told += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MOST]]
-        lines.append(_command("notice", {"title": _TITLE}, "; ".join(map(plain, told))))
+        lines.append(command("notice", {"title": _TITLE}, "; ".join(map(plain, told))))
     return "\n".join(lines) + "\n"
 
 
-def _annotations(kind: str, findings: Sequence[GateFinding], facts: str, options: RenderOptions) -> list[str]:
-    found = causes(findings)
+class Annotation(NamedTuple):
+    """What an annotation says, of which rule, and the properties that place it."""
+
+    rule: str
+    properties: dict[str, str]
+    message: str
+
+
+def commands(kind: str, found: Sequence[Annotation], title: str, facts: str) -> list[str]:
+    """A command for each, as many as GitHub shows, and one that counts the rest."""
     shown = found if len(found) <= _MOST else found[: _MOST - 1]
-    lines = [_annotation(kind, cause, options) for cause in shown]
-    if rest := [finding for cause in found[len(shown) :] for finding in cause.findings]:
-        rules = ", ".join(dict.fromkeys(str(finding.rule) for finding in rest))
+    lines = [command(kind, {**each.properties, "title": f"{title}: {each.rule}"}, each.message) for each in shown]
+    if rest := found[len(shown) :]:
+        rules = ", ".join(dict.fromkeys(each.rule for each in rest))
         text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
-        lines.append(_command(kind, {"title": _TITLE}, text))
+        lines.append(command(kind, {"title": title}, text))
     return lines
 
 
-def _annotation(kind: str, cause: Cause, options: RenderOptions) -> str:
+def _annotation(cause: Cause, options: RenderOptions) -> Annotation:
     finding = cause.first
     place = place_of(finding)
-    properties = {
-        "file": place.path,
-        "line": str(place.line) if place.line else "",
-        "title": f"{_TITLE}: {finding.rule}",
-    }
+    properties = {"file": place.path, "line": str(place.line) if place.line else ""}
     stream = f" ({place.stream_text})" if place.stream else ""
     said = f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)} {options.page_of(finding.rule)}"
-    return _command(kind, properties, said.rstrip())
+    return Annotation(str(finding.rule), properties, said.rstrip())
 
 
-def _command(kind: str, properties: dict[str, str], message: str) -> str:
+def command(kind: str, properties: dict[str, str], message: str) -> str:
     """A command, of which no part can end early or begin another one."""
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
     return f"::{kind} {listed}::{_data(message)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kpreempt import __version__
@@ -19,7 +20,7 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, Since
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_FINGERPRINT = "kpreempt/v1"
+FINGERPRINT = "kpreempt/v1"
 _ROOT = "%SRCROOT%"
 # Of lists that are only there to be looked at.
 _ITEMS_SHOWN = 50
@@ -31,33 +32,33 @@ _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 def render(check: Check, options: RenderOptions) -> str:
     """One run; a finding that is excused is a note with a suppression that says why."""
     rules = [*RuleId, *(each.rule for each in check.rules if each.rule.is_custom)]
+    properties: dict[str, Any] = {
+        "passed": check.passed,
+        "algorithm": printable(check.algorithm),
+        "summary": ", ".join(tally(check)),
+        "runs": check.runs,
+        "failingRuns": check.failing_runs,
+        **({"since": [plain(each) for each in _told(check.since, check)]} if check.since else {}),
+    }
+    results = [_result(each, rules.index(each.rule), check, options.stream_name) for each in check.findings]
+    return log_of([_rule(rule, options) for rule in rules], results, check.assumptions, properties)
+
+
+def log_of(
+    rules: Sequence[dict[str, Any]],
+    results: Sequence[dict[str, Any]],
+    assumptions: Sequence[Assumption],
+    properties: dict[str, Any],
+) -> str:
+    """A log of one run, of kpreempt as it is."""
+    driver = {"name": "kpreempt", "version": __version__, "semanticVersion": __version__, "rules": rules}
+    notifications = [_notification(each) for each in assumptions[:_ASSUMPTIONS_SHOWN]]
     run = {
-        "tool": {
-            "driver": {
-                "name": "kpreempt",
-                "version": __version__,
-                "semanticVersion": __version__,
-                "rules": [_rule(rule, options) for rule in rules],
-            }
-        },
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "toolExecutionNotifications": [_notification(each) for each in check.assumptions[:_ASSUMPTIONS_SHOWN]],
-            }
-        ],
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}],
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder in which kpreempt ran."}}},
-        "results": [
-            _result(finding, rules.index(finding.rule), check, options.stream_name) for finding in check.findings
-        ],
-        "properties": {
-            "passed": check.passed,
-            "algorithm": printable(check.algorithm),
-            "summary": ", ".join(tally(check)),
-            "runs": check.runs,
-            "failingRuns": check.failing_runs,
-            **({"since": [plain(each) for each in _told(check.since, check)]} if check.since else {}),
-        },
+        "results": results,
+        "properties": properties,
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
@@ -95,7 +96,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     }
     if check.since is not None and finding.standing.counts:
         result["baselineState"] = _state(finding, check.since)
-    result["partialFingerprints"] = {_FINGERPRINT: fingerprint_of(finding)}
+    result["partialFingerprints"] = {FINGERPRINT: fingerprint_of(finding)}
     if not finding.standing.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
