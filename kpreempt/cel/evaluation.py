@@ -12,6 +12,7 @@ from kpreempt.cel.values import (
     MAX_INT,
     NUMBERS,
     Accumulator,
+    Document,
     Failure,
     List,
     Opaque,
@@ -52,14 +53,27 @@ class State:
             raise CostExceededError
 
     def weigh(self, args: Sequence[Value], *, walks: bool) -> None:
-        """Count what a call walks through that its cost does not. Raises ``TooLargeError``."""
+        """Count what a call does that its cost does not tell: long strings, and what it ``walks`` through.
+
+        Raises ``TooLargeError``.
+        """
         for arg in args:
             kind = type(arg)
             if kind is str:
                 if len(arg) > _LONG:
                     self.work += len(arg) >> 5
-            elif (kind in LISTS or kind in MAPS) and (walks or arg.weight > 2 * len(arg) + 2):
+            elif walks and (kind in LISTS or kind in MAPS):
                 self.work += arg.weight
+        self.check_work()
+
+    def weigh_sum(self, args: Sequence[Value]) -> None:
+        """As ``weigh``, for lists that are copied one after the other. Raises ``TooLargeError``."""
+        if type(args[0]) is List:
+            self.work += len(args[0]) + (len(args[1]) if type(args[1]) in LISTS else 0)
+            self.check_work()
+
+    def check_work(self) -> None:
+        """Raises ``TooLargeError``."""
         if self.work > _MAX_WORK:
             raise TooLargeError("the evaluation takes too long")
 
@@ -97,7 +111,10 @@ def missing(container: Value, key: Value) -> Failure:
 
 def bad_key(key: Value) -> Failure | None:
     """What is wrong with a value in brackets, whatever is before them."""
-    return None if type(key) in _KEYS else Failure(f"invalid qualifier type: {go_name(key)}")
+    if type(key) in _KEYS:
+        return None
+    kind = "map[string]interface {}" if isinstance(key, Document) else go_name(key)
+    return Failure(f"invalid qualifier type: {kind}")
 
 
 def native(value: Value) -> Value:

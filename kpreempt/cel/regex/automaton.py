@@ -63,17 +63,30 @@ class _Program:
     def repeat(self, tree: Repeat, after: int) -> int:
         if tree.most is None:
             loop = self.add((None, -1, -1))
-            body = self.emit(tree.part, loop)
+            start = body = self.emit(tree.part, loop)
             self.instructions[loop] = (None, body, after) if tree.greedy else (None, after, body)
-            start = loop
+            if not tree.least:
+                # What may be empty is tried once before it is left out, as in Go.
+                again = (None, body, after) if tree.greedy else (None, after, body)
+                start = self.add(again) if _may_be_empty(tree.part) else loop
         else:
             start = after
             for _ in range(tree.most - tree.least):
                 body = self.emit(tree.part, start)
                 start = self.add((None, body, after) if tree.greedy else (None, after, body))
-        for _ in range(tree.least):
+        for _ in range(tree.least - (tree.most is None)):
             start = self.emit(tree.part, start)
         return start
+
+
+def _may_be_empty(tree: Tree) -> bool:
+    if isinstance(tree, One):
+        return False
+    if isinstance(tree, Sequence):
+        return all(map(_may_be_empty, tree.parts))
+    if isinstance(tree, Choice):
+        return any(map(_may_be_empty, tree.parts))
+    return not isinstance(tree, Repeat) or tree.least == 0 or _may_be_empty(tree.part)
 
 
 class _Automaton:
