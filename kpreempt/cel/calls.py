@@ -85,11 +85,25 @@ LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
     "or": _or,
     "orValue": _or_value,
 }
+# Calls whose second argument is a regular expression.
+PATTERNS = frozenset({"matches", "find", "findAll"})
 # What a call costs by its result, which therefore has to be there.
 _BY_RESULT = frozenset({"join", "slice", "lists.range", "reverse"})
 # Functions that walk through all of their arguments, at all depths.
 _WALKING = frozenset(
-    ["format", "optional.unwrap", "unwrapOpt", "flatten", "distinct", "indexOf", "lastIndexOf", "sets.contains", "sets.equivalent", "sets.intersects", "@in"]
+    [
+        "format",
+        "optional.unwrap",
+        "unwrapOpt",
+        "flatten",
+        "distinct",
+        "indexOf",
+        "lastIndexOf",
+        "sets.contains",
+        "sets.equivalent",
+        "sets.intersects",
+        "@in",
+    ]
 )
 
 
@@ -135,6 +149,7 @@ def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
 
 def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | None, *, early: bool) -> Evaluate:
     walks, by_result, is_sum = name in _WALKING, name in _BY_RESULT, name == "_+_"
+    is_pattern = name in PATTERNS
     last = len(args) - 1
 
     def run(state: State) -> Value:
@@ -156,6 +171,8 @@ def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | 
             else:
                 state.weigh(values, walks=walks)
             result = method(*values)
+            if is_pattern and type(values[1]) is str:
+                state.weigh_search(values[1])
         else:
             result = failure
         if by_result:

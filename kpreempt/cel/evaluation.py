@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.values import (
     ABSENT,
     LISTS,
@@ -27,6 +28,7 @@ COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 # What may be done beyond what costs count: elements of nested values that are walked, and characters of long strings.
 _MAX_WORK: Final = 100_000_000
 _LONG: Final = 1000
+_SEARCH: Final = 20
 _KEYS: Final = frozenset({str, int, Uint, bool, float})
 
 
@@ -71,6 +73,14 @@ class State:
         if type(args[0]) is List:
             self.work += len(args[0]) + (len(args[1]) if type(args[1]) in LISTS else 0)
             self.check_work()
+
+    def weigh_search(self, pattern: Value) -> None:
+        """As ``weigh``, for a search for a regular expression that was made. Raises ``TooLargeError``."""
+        try:
+            self.work += _SEARCH * compile_regex(pattern).work()
+        except RegexError:
+            return
+        self.check_work()
 
     def check_work(self) -> None:
         """Raises ``TooLargeError``."""
