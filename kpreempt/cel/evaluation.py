@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kpreempt.cel.libraries.texts import shown
 from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.values import (
     ABSENT,
@@ -109,14 +110,14 @@ def _index(key: Value) -> Value:
     if type(key) in NUMBERS:
         if (not isinstance(key, float) or key.is_integer()) and abs(key) <= MAX_INT:
             return int(key)
-        return Failure(f"unsupported index value {_shown(key)} in list")
+        return Failure(f"unsupported index value {shown(key)} in list")
     return Failure(f"unsupported index type '{type_name(key)}' in list")
 
 
 def missing(container: Value, key: Value) -> Failure:
     """What is said where ``lookup`` finds nothing."""
     where = "index out of bounds" if type(container) in LISTS else "no such key"
-    return Failure(f"{where}: {_shown(key)}")
+    return Failure(f"{where}: {shown(key)}")
 
 
 def bad_key(key: Value) -> Failure | None:
@@ -150,9 +151,3 @@ def settled(value: Value) -> Value:
     made.extend(value)
     made.weight = value.weight
     return made
-
-
-def _shown(key: Value) -> str:
-    from kpreempt.cel.libraries.texts import shown  # noqa: PLC0415
-
-    return shown(key)
