@@ -44,7 +44,8 @@ def _compared(left: Evaluate, right: Evaluate, cost: Cost, result: Callable[[Val
         for arg in args:
             if type(arg) is Failure:
                 return arg
-        state.weigh(args, walks=False)
+        # What is nested in only one of them is not walked.
+        state.weigh(args[:1], walks=type(args[0]) is type(args[1]))
         return result(equal(*args))
 
     return run
@@ -84,10 +85,26 @@ LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
     "or": _or,
     "orValue": _or_value,
 }
+# Calls whose second argument is a regular expression.
+PATTERNS = frozenset({"matches", "find", "findAll"})
 # What a call costs by its result, which therefore has to be there.
 _BY_RESULT = frozenset({"join", "slice", "lists.range", "reverse"})
-# Functions that walk through all of their arguments at a cost of one.
-_WALKING = frozenset({"format", "optional.unwrap", "unwrapOpt", "_+_", "cel.@mapInsert", "flatten"})
+# Functions that walk through all of their arguments, at all depths.
+_WALKING = frozenset(
+    [
+        "format",
+        "optional.unwrap",
+        "unwrapOpt",
+        "flatten",
+        "distinct",
+        "indexOf",
+        "lastIndexOf",
+        "sets.contains",
+        "sets.equivalent",
+        "sets.intersects",
+        "@in",
+    ]
+)
 
 
 def ordinary(node: Call, args: list[Evaluate]) -> Evaluate:
@@ -131,7 +148,8 @@ def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
 
 
 def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | None, *, early: bool) -> Evaluate:
-    walks, by_result = name in _WALKING, name in _BY_RESULT
+    walks, by_result, is_sum = name in _WALKING, name in _BY_RESULT, name == "_+_"
+    is_pattern = name in PATTERNS
     last = len(args) - 1
 
     def run(state: State) -> Value:
@@ -148,8 +166,13 @@ def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | 
         if not by_result:
             _charge(state, cost, values, None)
         if failure is None:
-            state.weigh(values, walks=walks)
+            if is_sum:
+                state.weigh_sum(values)
+            else:
+                state.weigh(values, walks=walks)
             result = method(*values)
+            if is_pattern and type(values[1]) is str:
+                state.weigh_search(values[1])
         else:
             result = failure
         if by_result:

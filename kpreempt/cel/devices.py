@@ -16,7 +16,7 @@ from kpreempt.cel.compiler import Program
 from kpreempt.cel.libraries.quantities import parse_quantity
 from kpreempt.cel.libraries.semvers import parse_semver
 from kpreempt.cel.types import ANY, BOOL, STRING, parse_type
-from kpreempt.cel.values import DefaultMap, Document, Failure, Value, type_name
+from kpreempt.cel.values import ABSENT, DefaultMap, Document, Failure, OptionalValue, Value, type_name
 
 _DEVICE = "kubernetes.DRADevice"
 _ENVIRONMENT = Environment(
@@ -92,10 +92,19 @@ def truth(value: Value) -> bool:
         return value
     if type(value) is Failure:
         raise EvaluationError(value.message)
-    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {_reason(value)}")
+    inner = value
+    while type(inner) is OptionalValue:
+        inner = inner.value
+    if type(inner) is bool:
+        return inner
+    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {_reason(inner)}")
 
 
 def _reason(value: Value) -> str:
+    if value is ABSENT:
+        return "optional.none() dereference"
+    if type(value) is Failure:
+        return value.message
     kind = type_name(value)
     return _REASONS.get(kind, f"type conversion error from '{kind.rpartition('.')[2]}' to 'bool'")
 
@@ -109,6 +118,7 @@ _REASONS = {
     "list": "type conversion error from list to 'bool'",
     "map": "type conversion error from map to 'bool'",
     "type": "type conversion not supported for 'type'",
+    "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
 }
 
 

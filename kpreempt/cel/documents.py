@@ -42,8 +42,10 @@ class Rule:
         """
         try:
             documents = [from_json(values.get(name)) for name in self.variables]
-        except (TooLargeError, RecursionError) as error:
-            raise EvaluationError(str(error) or "values are nested too deeply") from None
+        except TooLargeError as error:
+            raise EvaluationError(str(error)) from None
+        except RecursionError:
+            raise EvaluationError("values are nested too deeply") from None
         return truth(self._program.evaluate(*documents))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kpreempt.cel.libraries.texts import shown
+from kpreempt.cel.regex import RegexError, compile_regex
 from kpreempt.cel.values import (
     ABSENT,
     LISTS,
@@ -12,6 +14,7 @@ from kpreempt.cel.values import (
     MAX_INT,
     NUMBERS,
     Accumulator,
+    Document,
     Failure,
     List,
     Opaque,
@@ -26,6 +29,7 @@ COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 # What may be done beyond what costs count: elements of nested values that are walked, and characters of long strings.
 _MAX_WORK: Final = 100_000_000
 _LONG: Final = 1000
+_SEARCH: Final = 20
 _KEYS: Final = frozenset({str, int, Uint, bool, float})
 
 
@@ -52,14 +56,35 @@ class State:
             raise CostExceededError
 
     def weigh(self, args: Sequence[Value], *, walks: bool) -> None:
-        """Count what a call walks through that its cost does not. Raises ``TooLargeError``."""
+        """Count what a call does that its cost does not tell: long strings, and what it ``walks`` through.
+
+        Raises ``TooLargeError``.
+        """
         for arg in args:
             kind = type(arg)
             if kind is str:
                 if len(arg) > _LONG:
                     self.work += len(arg) >> 5
-            elif (kind in LISTS or kind in MAPS) and (walks or arg.weight > 2 * len(arg) + 2):
+            elif walks and (kind in LISTS or kind in MAPS):
                 self.work += arg.weight
+        self.check_work()
+
+    def weigh_sum(self, args: Sequence[Value]) -> None:
+        """As ``weigh``, for lists that are copied one after the other. Raises ``TooLargeError``."""
+        if type(args[0]) is List:
+            self.work += len(args[0]) + (len(args[1]) if type(args[1]) in LISTS else 0)
+            self.check_work()
+
+    def weigh_search(self, pattern: Value) -> None:
+        """As ``weigh``, for a search for a regular expression that was made. Raises ``TooLargeError``."""
+        try:
+            self.work += _SEARCH * compile_regex(pattern).work()
+        except RegexError:
+            return
+        self.check_work()
+
+    def check_work(self) -> None:
+        """Raises ``TooLargeError``."""
         if self.work > _MAX_WORK:
             raise TooLargeError("the evaluation takes too long")
 
@@ -85,19 +110,22 @@ def _index(key: Value) -> Value:
     if type(key) in NUMBERS:
         if (not isinstance(key, float) or key.is_integer()) and abs(key) <= MAX_INT:
             return int(key)
-        return Failure(f"unsupported index value {_shown(key)} in list")
+        return Failure(f"unsupported index value {shown(key)} in list")
     return Failure(f"unsupported index type '{type_name(key)}' in list")
 
 
 def missing(container: Value, key: Value) -> Failure:
     """What is said where ``lookup`` finds nothing."""
     where = "index out of bounds" if type(container) in LISTS else "no such key"
-    return Failure(f"{where}: {_shown(key)}")
+    return Failure(f"{where}: {shown(key)}")
 
 
 def bad_key(key: Value) -> Failure | None:
     """What is wrong with a value in brackets, whatever is before them."""
-    return None if type(key) in _KEYS else Failure(f"invalid qualifier type: {go_name(key)}")
+    if type(key) in _KEYS:
+        return None
+    kind = "map[string]interface {}" if isinstance(key, Document) else go_name(key)
+    return Failure(f"invalid qualifier type: {kind}")
 
 
 def native(value: Value) -> Value:
@@ -123,9 +151,3 @@ def settled(value: Value) -> Value:
     made.extend(value)
     made.weight = value.weight
     return made
-
-
-def _shown(key: Value) -> str:
-    from kpreempt.cel.libraries.texts import shown  # noqa: PLC0415
-
-    return shown(key)

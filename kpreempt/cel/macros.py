@@ -17,7 +17,7 @@ ACCUMULATOR = "@result"
 _UNUSED = "#unused"
 _SORTED = "@__sortBy_input__"
 # Some macros write their target twice: a chain of those would double an expression with each of them.
-_MAX_COPIED = 100_000
+_MAX_COPIED = 10_000
 
 
 class _MacroError(Exception):

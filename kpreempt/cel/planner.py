@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kpreempt.cel import CompileError
 from kpreempt.cel.attributes import UNSET, Attribute, Chain, Conditional, Selection, bound, variable
-from kpreempt.cel.calls import LAZY_CALLS, logic, ordinary, pattern_call
+from kpreempt.cel.calls import LAZY_CALLS, PATTERNS, logic, ordinary, pattern_call
 from kpreempt.cel.checker import TYPE_NAMES
 from kpreempt.cel.comprehensions import fold
 from kpreempt.cel.evaluation import Evaluate, State, bad_key
@@ -151,7 +151,7 @@ class _Planner:
         runs = [arg.evaluate() for arg in args]
         if name in LAZY_CALLS:
             return Plan(LAZY_CALLS[name](*runs))
-        if name in ("matches", "find", "findAll") and args[1].is_constant and type(args[1].constant) is str:
+        if name in PATTERNS and args[1].is_constant and type(args[1].constant) is str:
             return Plan(pattern_call(node, runs, args[1].constant))
         return Plan(ordinary(node, runs))
 

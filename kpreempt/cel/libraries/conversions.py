@@ -17,12 +17,14 @@ from kpreempt.cel.values import (
     Duration,
     Failure,
     Timestamp,
+    TooLargeError,
     TypeValue,
     Uint,
     Value,
     type_name,
 )
 
+_MAX_LENGTH = 1000
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)",
@@ -41,8 +43,15 @@ def _impossible(kind: str) -> Failure:
     return Failure(f"type conversion error from 'string' to '{kind}'")
 
 
+def _check_length(text: str) -> None:
+    """Numbers that are written longer are not read: nothing says how often one would be. Raises ``TooLargeError``."""
+    if len(text) > _MAX_LENGTH:
+        raise TooLargeError(f"a number is written with more than {_MAX_LENGTH} characters")
+
+
 def _whole(text: str) -> int | None:
     """The number that digits state, as far as it can matter."""
+    _check_length(text)
     if not _WHOLE.fullmatch(text):
         return None
     digits = text.lstrip("+-").lstrip("0") or "0"
@@ -61,6 +70,7 @@ def _string_to_uint(text: str) -> Value:
 
 def string_to_double(text: str) -> Value:
     """The double that a text states, or a failure."""
+    _check_length(text)
     if _HEXADECIMAL.fullmatch(text):
         try:
             return float.fromhex(text)

@@ -195,10 +195,11 @@ def _scientific(value: Value, clause: Clause) -> str | None:
         return None
     checked_text(clause.precision)
     if not math.isfinite(number):
-        return _infinite(number)
-    mantissa, _, exponent = f"{number:.{clause.precision}e}".partition("e")
+        return _infinite(number).rjust(clause.precision)
+    # What is written as the precision is the width for cel-go, and the precision is always six.
+    mantissa, _, exponent = f"{number:.6e}".partition("e")
     superscript = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
-    return f"{mantissa}\u202f\u00d7\u202f10{exponent.removeprefix('+').translate(superscript)}"
+    return f"{mantissa}\u00d710{exponent.removeprefix('+').translate(superscript)}".rjust(clause.precision)
 
 
 def _infinite(number: float) -> str:

@@ -20,11 +20,13 @@ from kpreempt.cel.values import (
     List,
     Map,
     OptionalValue,
+    Timestamp,
     TooLargeError,
     Uint,
     Value,
     compare,
     equal,
+    go_name,
     type_name,
 )
 
@@ -32,7 +34,7 @@ _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string
 _ZEROS = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 _LIST_COST = 11
 _MAX_RANGE = 1_000_000
-_NO_LIST = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+_ADDERS = (int, Uint, float, str, bytes, Duration, Timestamp)
 
 
 def _is_sorted(items: List) -> Value:
@@ -183,7 +185,11 @@ def _comparison_cost(index: int) -> Cost:
     def cost(args: Sequence[Value], _result: Value) -> int:
         items = args[index]
         if type(items) not in LISTS:
-            raise FatalError(_NO_LIST)
+            kind = "*types.Err" if isinstance(items, Failure) else go_name(items)
+            lacking = "Contains" if type(items) in _ADDERS else "Add"
+            raise FatalError(
+                f"internal error: interface conversion: {kind} is not traits.Lister: missing method {lacking}"
+            )
         factor = 2.0
         if items and type(items[0]) in (str, bytes):
             factor += TRAVERSAL

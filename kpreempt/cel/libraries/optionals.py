@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kpreempt.cel.functions import declare
+from kpreempt.cel.libraries.operators import planned
 from kpreempt.cel.libraries.texts import shown
-from kpreempt.cel.values import ABSENT, NO_SUCH_OVERLOAD, NONE, Failure, List, OptionalValue, Value, is_zero
+from kpreempt.cel.values import ABSENT, NONE, Failure, List, OptionalValue, Value, is_zero
 
 
 def _of_non_zero(value: Value) -> OptionalValue:
@@ -22,17 +23,12 @@ def _unwrap(items: List) -> Value:
     return List(item.value for item in items if item.value is not ABSENT)
 
 
-def _planned(*_args: Value) -> Value:
-    """What the planner writes out, for the second argument is not always evaluated."""
-    return NO_SUCH_OVERLOAD
-
-
 declare("optional.of", "(V) -> optional_type(V)", OptionalValue)
 declare("optional.ofNonZeroValue", "(V) -> optional_type(V)", _of_non_zero)
 declare("optional.none", "() -> optional_type(V)", lambda: NONE)
 declare("value", "optional_type(V).() -> V", _value)
 declare("hasValue", "optional_type(V).() -> bool", lambda optional: optional.value is not ABSENT)
-declare("or", "optional_type(V).(optional_type(V)) -> optional_type(V)", _planned)
-declare("orValue", "optional_type(V).(V) -> V", _planned)
+declare("or", "optional_type(V).(optional_type(V)) -> optional_type(V)", planned)
+declare("orValue", "optional_type(V).(V) -> V", planned)
 declare("optional.unwrap", "(list(optional_type(V))) -> list(V)", _unwrap)
 declare("unwrapOpt", "list(optional_type(V)).() -> list(V)", _unwrap)

@@ -111,7 +111,7 @@ def _total(left: QuantityValue, right: QuantityValue, sign: int) -> QuantityValu
 
 def _nano(value: int, scale: int) -> int:
     shift = scale + 9
-    return value * 10**shift if shift >= 0 else value // 10**-shift
+    return int(value * 10**shift) if shift >= 0 else value // int(10**-shift)
 
 
 def _added_scaled(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:

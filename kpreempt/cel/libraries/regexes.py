@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from kpreempt.cel.functions import declare, declare_operator, regex_cost
-from kpreempt.cel.regex import RegexError, compile_regex
-from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, Value
+from kpreempt.cel.regex import Regex, RegexError, RegexWorkError, compile_regex
+from kpreempt.cel.values import NO_SUCH_OVERLOAD, Failure, List, TooLargeError, Value
+
+
+def _compiled(pattern: str) -> Regex:
+    regex = compile_regex(pattern)
+    # What was left over from elsewhere does not count.
+    regex.work()
+    return regex
 
 
 def _matches(text: Value, pattern: Value) -> Value:
@@ -13,24 +20,30 @@ def _matches(text: Value, pattern: Value) -> Value:
     if type(pattern) is not str:
         return NO_SUCH_OVERLOAD
     try:
-        return compile_regex(pattern).matches(text)
+        return _compiled(pattern).matches(text)
     except RegexError as error:
         return Failure(str(error))
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
 
 
 def _find(text: str, pattern: str) -> Value:
     try:
-        match = compile_regex(pattern).find(text)
+        match = _compiled(pattern).find(text)
     except RegexError as error:
         return Failure(f"Illegal regex: {error}")
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
     return text[match[0] : match[1]] if match else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> Value:
     try:
-        return List(compile_regex(pattern).find_all(text, limit))
+        return List(_compiled(pattern).find_all(text, limit))
     except RegexError as error:
         return Failure(f"Illegal regex: {error}")
+    except RegexWorkError as error:
+        raise TooLargeError(str(error)) from None
 
 
 declare_operator(

@@ -10,6 +10,8 @@ from kpreempt.cel.functions import declare
 from kpreempt.cel.libraries.time_texts import civil
 from kpreempt.cel.values import SECOND, Duration, Failure, Timestamp, Value
 
+# What a year is on average, over 400 of them.
+_YEAR = 146097 * 24 * 3600 * SECOND // 400
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 
 
@@ -50,14 +52,24 @@ def _part(of: Callable[[datetime], int]) -> Callable[..., Value]:
         if isinstance(found, Failure):
             return found
         try:
-            if isinstance(found, int):
-                return of(civil(moment, found))
-            utc = civil(moment, 0).replace(tzinfo=timezone.utc)  # noqa: UP017
-            return of(utc.astimezone(found))
+            return of(_clock(moment, found))
         except OverflowError:
-            return Failure("timestamp overflow")
+            # Python's clock ends with the year 9999, and begins with 1: the calendar is the same 400 years away.
+            away = -400 if moment.nanoseconds > 0 else 400
+            moved = Timestamp(moment.nanoseconds + away * _YEAR, moment.offset)
+            return of(_clock(moved, found)) - (away if of is _year else 0)
 
     return run
+
+
+def _clock(moment: Timestamp, zone: tzinfo | int) -> datetime:
+    if isinstance(zone, int):
+        return civil(moment, zone)
+    return civil(moment, 0).replace(tzinfo=timezone.utc).astimezone(zone)  # noqa: UP017
+
+
+def _year(clock: datetime) -> int:
+    return clock.year
 
 
 def _milliseconds(moment: Timestamp, zone: str = "") -> Value:
@@ -66,7 +78,7 @@ def _milliseconds(moment: Timestamp, zone: str = "") -> Value:
 
 
 _PARTS: dict[str, Callable[..., Value]] = {
-    "getFullYear": _part(lambda clock: clock.year),
+    "getFullYear": _part(_year),
     "getMonth": _part(lambda clock: clock.month - 1),
     "getDate": _part(lambda clock: clock.day),
     "getDayOfMonth": _part(lambda clock: clock.day - 1),

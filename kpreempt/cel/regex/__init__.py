@@ -5,7 +5,7 @@ in what spaces, ``$`` and other things mean. Here an expression becomes an autom
 up.
 """
 
-from kpreempt.cel.regex.automaton import Regex, compile_regex
+from kpreempt.cel.regex.automaton import Regex, RegexWorkError, compile_regex
 from kpreempt.cel.regex.syntax import RegexError
 
-__all__ = ["Regex", "RegexError", "compile_regex"]
+__all__ = ["Regex", "RegexError", "RegexWorkError", "compile_regex"]

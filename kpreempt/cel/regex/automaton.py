@@ -13,7 +13,8 @@ from kpreempt.cel.regex.classes import PERL, Chars
 from kpreempt.cel.regex.syntax import Assertion, Choice, Empty, One, RegexError, Repeat, Sequence, Tree, parse
 
 _MAX_INSTRUCTIONS: Final = 20_000
-_MAX_REMEMBERED: Final = 20_000
+_MAX_REMEMBERED: Final = 200_000
+_MAX_WORK: Final = 2_000_000
 _MIRROR: Final = {"A": "z", "z": "A", "^": "$", "$": "^", "b": "b", "B": "B"}
 
 # An instruction: a class with the next place, an assertion with the next, or two places to go on at; else a match.
@@ -21,6 +22,10 @@ _Instruction = tuple[Chars | str | None, int, int]
 _State = tuple[int, ...]
 _START, _LINE, _WORD, _OTHER = range(4)
 _SEARCHING: Final = -1
+
+
+class RegexWorkError(Exception):
+    """A search looks at more than it may; ``str`` is the message."""
 
 
 class _Program:
@@ -63,17 +68,30 @@ class _Program:
     def repeat(self, tree: Repeat, after: int) -> int:
         if tree.most is None:
             loop = self.add((None, -1, -1))
-            body = self.emit(tree.part, loop)
+            start = body = self.emit(tree.part, loop)
             self.instructions[loop] = (None, body, after) if tree.greedy else (None, after, body)
-            start = loop
+            if not tree.least:
+                # What may be empty is tried once before it is left out, as in Go.
+                again = (None, body, after) if tree.greedy else (None, after, body)
+                start = self.add(again) if _may_be_empty(tree.part) else loop
         else:
             start = after
             for _ in range(tree.most - tree.least):
                 body = self.emit(tree.part, start)
                 start = self.add((None, body, after) if tree.greedy else (None, after, body))
-        for _ in range(tree.least):
+        for _ in range(tree.least - (tree.most is None)):
             start = self.emit(tree.part, start)
         return start
+
+
+def _may_be_empty(tree: Tree) -> bool:
+    if isinstance(tree, One):
+        return False
+    if isinstance(tree, Sequence):
+        return all(map(_may_be_empty, tree.parts))
+    if isinstance(tree, Choice):
+        return any(map(_may_be_empty, tree.parts))
+    return not isinstance(tree, Repeat) or tree.least == 0 or _may_be_empty(tree.part)
 
 
 class _Automaton:
@@ -81,27 +99,34 @@ class _Automaton:
 
     def __init__(self, program: _Program, *, searching: bool, longest: bool) -> None:
         self._program = program
-        self._searching = searching
+        self._first: _State = (program.start, _SEARCHING) if searching else (program.start,)
         self._longest = longest
-        self._steps: dict[tuple[_State, int, str], tuple[bool, _State]] = {}
+        # States by their numbers, and for each the steps that were made from it.
+        self._states: dict[_State, int] = {}
+        self._members: list[_State] = []
+        self._steps: list[dict[tuple[int, str], tuple[bool, int]]] = []
+        self._remembered = 0
+        # Instructions that were looked at since somebody asked.
+        self.work = 0
 
     def end(self, text: str, start: int, stop: int, *, shortest: bool = False) -> int | None:
-        """Where the preferred match from ``start`` to ``stop`` ends; with ``shortest`` any end will do."""
-        state: _State = (self._program.start, _SEARCHING) if self._searching else (self._program.start,)
+        """Where the preferred match from ``start`` to ``stop`` ends; with ``shortest`` any end will do.
+
+        Raises ``RegexWorkError``.
+        """
+        state = self._number(self._first)
         before = self._before(text, start)
         found = None
         asserts = self._program.asserts
-        steps = self._steps
         for place in range(start, stop + 1):
             # Past the end there is no character, which no class has.
             char = text[place] if place < len(text) else ""
-            step = steps.get((state, before, char)) or self._step(state, before, char)
-            matched, state = step
+            matched, state = self._steps[state].get((before, char)) or self._step(state, before, char)
             if matched:
                 found = place
                 if shortest:
                     return found
-            if not state:
+            if state < 0:
                 break
             if asserts:
                 before = _kind(char)
@@ -112,8 +137,18 @@ class _Automaton:
             return _OTHER
         return _kind(text[start - 1]) if start else _START
 
-    def _step(self, state: _State, before: int, char: str) -> tuple[bool, _State]:
-        """Whether there is a match before ``char``, and the state after it."""
+    def _number(self, state: _State) -> int:
+        """The number of a state, which it keeps until all are forgotten."""
+        number = self._states.get(state)
+        if number is None:
+            number = self._states[state] = len(self._members)
+            self._members.append(state)
+            self._steps.append({})
+        return number
+
+    def _step(self, number: int, before: int, char: str) -> tuple[bool, int]:
+        """Whether there is a match before ``char``, and the number of the state after it, or less than none."""
+        state = self._members[number]
         code = ord(char) if char else -1
         threads: dict[int, None] = {}
         # Matches that start further on are looked for until there is one.
@@ -128,11 +163,22 @@ class _Automaton:
         if searching and not matched and char:
             following[self._program.start] = None
             following[_SEARCHING] = None
-        if len(self._steps) > _MAX_REMEMBERED:
-            self._steps.clear()
-        step = (matched, tuple(following))
-        self._steps[state, before, char] = step
+        self.work += len(state) + len(threads) + len(following) + 1
+        if self.work > _MAX_WORK:
+            raise RegexWorkError("a regular expression takes too long")
+        self._remembered += len(following) + 1
+        if self._remembered > _MAX_REMEMBERED:
+            self._forget()
+            return matched, self._number(tuple(following)) if following else -1
+        step = (matched, self._number(tuple(following)) if following else -1)
+        self._steps[number][before, char] = step
         return step
+
+    def _forget(self) -> None:
+        self._states.clear()
+        self._members.clear()
+        self._steps.clear()
+        self._remembered = 0
 
     def _follow(self, state: _State, before: int, char: str, threads: dict[int, None]) -> bool:
         """The threads that wait for a character, in order; whether one matches, after which others are of no use."""
@@ -189,6 +235,15 @@ class Regex:
         self._search = _Automaton(program, searching=True, longest=False)
         self._tree = tree
         self._back: _Automaton | None = None
+
+    def work(self) -> int:
+        """How many instructions were looked at since this was asked last."""
+        done = 0
+        for automaton in (self._search, self._back):
+            if automaton is not None:
+                done += automaton.work
+                automaton.work = 0
+        return done
 
     def matches(self, text: str) -> bool:
         """Whether it matches somewhere in the text."""

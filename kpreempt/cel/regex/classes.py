@@ -127,18 +127,27 @@ _CATEGORIES = frozenset(
 @lru_cache(maxsize=64)
 def unicode_class(name: str) -> Chars | None:
     """The characters of a general category of Unicode, or none for another name; scripts are not known here."""
-    import unicodedata  # noqa: PLC0415
-
     if name == "Any":
         return PERL["any"]
     if name not in _CATEGORIES:
         return None
-    wanted = [
-        code
-        for code in range(_LAST + 1)
-        if (category := unicodedata.category(chr(code))).startswith(name) and category != "Cn"
-    ]
-    return Chars.of((code, code) for code in wanted)
+    return Chars.of(run for category, runs in _categories().items() if category.startswith(name) for run in runs)
+
+
+@lru_cache(maxsize=1)
+def _categories() -> dict[str, list[tuple[int, int]]]:
+    """The ranges of each category, but those of code points that stand for nothing."""
+    from unicodedata import category  # noqa: PLC0415
+
+    found: dict[str, list[tuple[int, int]]] = {}
+    start, current = 0, category(chr(0))
+    for code in range(1, _LAST + 2):
+        following = category(chr(code)) if code <= _LAST else ""
+        if following != current:
+            if current != "Cn":
+                found.setdefault(current, []).append((start, code - 1))
+            start, current = code, following
+    return found
 
 
 def folded(chars: Chars) -> Chars:

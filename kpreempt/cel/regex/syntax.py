@@ -13,6 +13,8 @@ _MAX_DEPTH = 150
 _REPEAT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}", re.ASCII)
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])", re.ASCII)
 _GROUP_NAME = re.compile(r"\(\?P?<([A-Za-z0-9_]*)>", re.ASCII)
+# Up to the character at which flags turn out to be none.
+_PERL = re.compile(r"\(\?[imsU]*(?:-[imsU]*)?.", re.ASCII | re.DOTALL)
 _CONTROL = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
 
@@ -89,7 +91,6 @@ class _Parser:
         self.pattern = pattern
         self.place = 0
         self.depth = 0
-        self.names: set[str] = set()
 
     def fail(self, code: str, where: str) -> NoReturn:
         raise RegexError(f"error parsing regexp: {code}: `{where}`")
@@ -104,82 +105,89 @@ class _Parser:
             self.fail("expression nests too deeply", self.pattern)
         found: list[Tree] = []
         parts: list[Tree] = []
+        repeated = ""
         while (char := self.peek()) and char != ")":
             if char == "|":
                 self.place += 1
                 found.append(_sequence(parts))
                 parts = []
-                continue
-            if (match := _FLAGS.match(self.pattern, self.place)) and match[3] == ")":
+            elif (match := _FLAGS.match(self.pattern, self.place)) and match[3] == ")":
                 flags = self.changed(flags, match)
                 self.place = match.end()
+            elif char in "*+?" or (char == "{" and _REPEAT.match(self.pattern, self.place)):
+                repeated = self.repeat(parts, repeated, flags)
                 continue
-            start = self.place
-            part = self.atom(flags)
-            if part is not None:
-                parts.append(self.repeated(part, start, flags))
+            else:
+                parts.extend(self.atom(flags))
+            repeated = ""
         self.depth -= 1
         found.append(_sequence(parts))
         return found[0] if len(found) == 1 else Choice(tuple(found))
 
     def changed(self, flags: _Flags, match: re.Match[str]) -> _Flags:
-        if not match[1] and not match[2] and match[3] == ")":
-            self.fail("missing argument to repetition operator", "?")
         for letters, value in ((match[1], True), (match[2] or "", False)):
             for letter in letters:
                 name = {"i": "fold", "m": "lines", "s": "dot_all", "U": "lazy"}[letter]
                 flags = replace(flags, **{name: value})
         return flags
 
-    def atom(self, flags: _Flags) -> Tree | None:
+    def repeat(self, parts: list[Tree], previous: str, flags: _Flags) -> str:
+        """Repeat the last part; gives the operator, ``previous`` is one that stands right before it."""
+        start = self.place
+        least, most = self.counts()
+        greedy = not flags.lazy
+        if self.peek() == "?":
+            self.place += 1
+            greedy = not greedy
+        this = self.pattern[start : self.place]
+        if previous:
+            self.fail("invalid nested repetition operator", previous + this)
+        if not parts:
+            self.fail("missing argument to repetition operator", this)
+        parts[-1] = Repeat(parts[-1], least, most, greedy)
+        if _repeats(parts[-1]) > MAX_REPEAT:
+            self.fail("invalid repeat count", this)
+        return this
+
+    def counts(self) -> tuple[int, int | None]:
+        """How often at least and at most, as the operator that stands here says."""
+        if match := _REPEAT.match(self.pattern, self.place):
+            self.place = match.end()
+            least = int(match[1][:9])
+            most = (int(match[3][:9]) if match[3] else None) if match[2] else least
+            if least > MAX_REPEAT or (most is not None and (most > MAX_REPEAT or most < least)):
+                self.fail("invalid repeat count", match[0])
+            return least, most
+        self.place += 1
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[self.pattern[self.place - 1]]
+
+    def atom(self, flags: _Flags) -> list[Tree]:
+        """The parts that stand here, of which a repetition means the last."""
         char = self.peek()
         if char == "(":
-            return self.group(flags)
+            return [self.group(flags)]
         if char == "[":
-            return One(self.bracket(flags))
-        if char in "*+?":
-            self.fail("missing argument to repetition operator", char)
-        if char == "{" and (match := _REPEAT.match(self.pattern, self.place)):
-            self.fail("missing argument to repetition operator", match[0])
+            return [One(self.bracket(flags))]
         if char == "\\":
             return self.escape(flags)
         self.place += 1
         if char == ".":
-            return One(PERL["any"] if flags.dot_all else PERL["dot"])
+            return [One(PERL["any"] if flags.dot_all else PERL["dot"])]
         if char == "^":
-            return Assertion("^" if flags.lines else "A")
+            return [Assertion("^" if flags.lines else "A")]
         if char == "$":
-            return Assertion("$" if flags.lines else "z")
-        return One(self.single(char, flags))
+            return [Assertion("$" if flags.lines else "z")]
+        return [One(self.single(char, flags))]
 
     def single(self, char: str, flags: _Flags) -> Chars:
-        chars = Chars(((ord(char), ord(char)),))
-        return folded(chars) if flags.fold else chars
+        return _cased(Chars(((ord(char), ord(char)),)), flags)
 
     def group(self, flags: _Flags) -> Tree:
-        start = self.place
         if match := _FLAGS.match(self.pattern, self.place):
             flags = self.changed(flags, match)
             self.place = match.end()
         elif self.pattern.startswith("(?", self.place):
-            match = _GROUP_NAME.match(self.pattern, self.place)
-            if match is None:
-                end = self.place + 3 if len(self.pattern) > self.place + 2 else len(self.pattern)
-                if (
-                    self.pattern.startswith(("(?P<", "(?<"), self.place)
-                    and self.pattern[self.place + 3 : self.place + 4] not in "=!"
-                ):
-                    self.fail("invalid named capture", self.pattern[start:])
-                missing = len(self.pattern) <= self.place + 2
-                self.fail(
-                    "missing argument to repetition operator" if missing else "invalid or unsupported Perl syntax",
-                    "?" if missing else self.pattern[start : end + (1 if self.pattern[end - 1] in "<P" else 0)],
-                )
-            if not match[1] or match[1] in self.names:
-                code = "duplicate capture group name" if match[1] else "invalid named capture"
-                self.fail(code, match[1] or match[0])
-            self.names.add(match[1])
-            self.place = match.end()
+            self.group_name()
         else:
             self.place += 1
         inner = self.alternatives(flags)
@@ -188,59 +196,41 @@ class _Parser:
         self.place += 1
         return inner
 
-    def repeated(self, part: Tree, start: int, flags: _Flags) -> Tree:
-        """The part with the repetition after it, if there is one."""
-        previous = ""
-        while char := self.peek():
-            begin = self.place
-            if char in "*+?":
-                self.place += 1
-                least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
-            elif char == "{" and (match := _REPEAT.match(self.pattern, self.place)):
-                self.place = match.end()
-                least = int(match[1][:9])
-                most = (int(match[3][:9]) if match[3] else None) if match[2] else least
-                if least > MAX_REPEAT or (most is not None and (most > MAX_REPEAT or most < least)):
-                    self.fail("invalid repeat count", match[0])
-            else:
-                break
-            greedy = not flags.lazy
-            if self.peek() == "?":
-                self.place += 1
-                greedy = not greedy
-            this = self.pattern[begin : self.place]
-            if previous:
-                self.fail("invalid nested repetition operator", previous + this)
-            previous = this
-            part = Repeat(part, least, most, greedy)
-            if _repeats(part) > MAX_REPEAT:
-                self.fail("invalid repeat count", this)
-        return part
+    def group_name(self) -> None:
+        rest = self.pattern[self.place :]
+        if not rest.startswith(("(?P<", "(?<")):
+            bad = _PERL.match(rest)
+            self.fail("invalid or unsupported Perl syntax", bad[0] if bad else rest)
+        match = _GROUP_NAME.match(rest)
+        if match is None or not match[1]:
+            end = rest.find(">") + 1
+            self.fail("invalid named capture", rest[:end] if end else rest)
+        self.place += match.end()
 
-    def escape(self, flags: _Flags) -> Tree | None:
+    def escape(self, flags: _Flags) -> list[Tree]:
         """What a backslash starts, outside of brackets."""
         letter = self.pattern[self.place + 1 : self.place + 2]
         if letter == "Q":
             end = self.pattern.find("\\E", self.place + 2)
             text = self.pattern[self.place + 2 : end if end >= 0 else len(self.pattern)]
             self.place = end + 2 if end >= 0 else len(self.pattern)
-            return _sequence([One(self.single(char, flags)) for char in text]) if text else None
+            return [One(self.single(char, flags)) for char in text]
         if letter == "E":
             self.place += 2
-            return None
+            return []
         if letter and letter in "AzbB":
             self.place += 2
-            return Assertion(letter)
+            return [Assertion(letter)]
         if chars := self.perl_class(flags):
-            return One(chars)
-        return One(self.single(self.escaped_char(), flags))
+            return [One(chars)]
+        return [One(self.single(self.escaped_char(), flags))]
 
     def perl_class(self, flags: _Flags) -> Chars | None:
         """A class that a letter after a backslash names; nothing where something else stands."""
         letter = self.pattern[self.place + 1 : self.place + 2]
         if letter and letter in "dDsSwW":
             self.place += 2
-            chars = PERL[letter.lower()]
+            chars = _cased(PERL[letter.lower()], flags)
             return chars.negated() if letter.isupper() else chars
         if not letter or letter not in "pP":
             return None
@@ -256,7 +246,10 @@ class _Parser:
         negative = (letter == "P") != name.startswith("^")
         found = unicode_class(name.removeprefix("^"))
         if found is None:
-            self.fail("invalid character class range", self.pattern[start : self.place])
+            known = len(name.removeprefix("^")) > 2 and name.removeprefix("^")[0].isupper()
+            code = "scripts of Unicode are not supported here" if known else "invalid character class range"
+            self.fail(code, self.pattern[start : self.place])
+        found = _cased(found, flags)
         return found.negated() if negative else found
 
     def escaped_char(self) -> str:
@@ -300,7 +293,7 @@ class _Parser:
                 if following:
                     self.fail("invalid character class range", "-" + following)
             first = False
-            if named := self.named_class():
+            if named := self.named_class(flags):
                 ranges.extend(named.ranges)
                 continue
             if self.peek() == "\\" and (perl := self.perl_class(flags)):
@@ -308,11 +301,10 @@ class _Parser:
                 continue
             ranges.append(self.range(start))
         self.place += 1
-        chars = Chars.of(ranges)
-        chars = folded(chars) if flags.fold else chars
+        chars = _cased(Chars.of(ranges), flags)
         return chars.negated() if negative else chars
 
-    def named_class(self) -> Chars | None:
+    def named_class(self, flags: _Flags) -> Chars | None:
         """``[:alpha:]``, inside of brackets."""
         if not self.pattern.startswith("[:", self.place):
             return None
@@ -325,6 +317,7 @@ class _Parser:
         if chars is None:
             self.fail("invalid character class range", text)
         self.place = end + 2
+        chars = _cased(chars, flags)
         return chars.negated() if name.startswith("^") else chars
 
     def range(self, start: int) -> tuple[int, int]:
@@ -345,6 +338,10 @@ class _Parser:
             return ord(self.escaped_char())
         self.place += 1
         return ord(self.pattern[self.place - 1])
+
+
+def _cased(chars: Chars, flags: _Flags) -> Chars:
+    return folded(chars) if flags.fold else chars
 
 
 def _sequence(parts: list[Tree]) -> Tree:
