@@ -7,7 +7,7 @@ from math import ceil
 
 from kpreempt.analysis.check.gate.case import CLUSTER, Case, Measure, Part, grouped, parts_of
 from kpreempt.analysis.check.naming import some_of
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
@@ -52,12 +52,19 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     }
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.refused if each.left}
+    kept = _kept_back(case)
+    # What is the cause of another finding, and of nothing else, is not told twice.
+    told = {*kept, *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
+        if not pods and workload in told and workload not in held:
+            continue
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
         details = messages[:1]
         if reason := case.facts.unbound.get(workload):
+            details.append(reason)
+        if reason := kept.get(workload):
             details.append(reason)
         if never := held.get(workload):
             details.append(f"never applied: {some_of(never)}")
@@ -74,6 +81,20 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
             since=min((since.get(each.pod, 0.0) for each in pods), default=simulation.seconds),
             detail="; ".join(details),
         )
+
+
+def _fails_for_quota(case: Case, workload: str) -> bool:
+    """Whether any pod of a workload that a quota refuses shuts the gate."""
+    rule = RuleId.QUOTA_REFUSALS
+    is_error = case.rules.severity_of(rule) is RuleSeverity.ERROR
+    return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
+
+
+def _kept_back(case: Case) -> dict[str, str]:
+    """Why workloads keep pods of the old template, where that is a finding."""
+    rule = RuleId.ROLLOUT_STUCK
+    is_told = case.rules.is_on(rule)
+    return {each.subject: each.detail for each in case.facts.objections if is_told and each.rule is rule}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
@@ -202,7 +223,10 @@ def _least_ready(case: Case) -> Iterator[Measure]:
 
 def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
+    unscheduled = {each.subject for each in _unscheduled(case)} if case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE) else ()
     for each in case.facts.objections:
+        if each.rule is RuleId.ROLLOUT_STUCK and each.subject in unscheduled:
+            continue
         change = each.change or case.change_of(each.subject)
         yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
 
