@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -65,16 +65,17 @@ def load_cluster(
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
-    with_cron_jobs: bool = False,
+    compared: Collection[str] = (),
     wanted: Wanted = NOTHING_WANTED,
     completes: bool = True,
     unneeded: Container[str] = (),
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
-    A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
-    there anyway, as are kinds that the question does not need (``unneeded``, by name). ``keeps`` is told the kind and
-    the record of each object, and says whether its document is wanted. What plugins have ``wanted`` is in the cluster.
+    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
+    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
+    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
+    have ``wanted`` is in the cluster.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
     have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
@@ -89,7 +90,7 @@ def load_cluster(
             with_events=with_events,
             skip_bad_objects=skip_bad_objects,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )
@@ -135,7 +136,7 @@ def _read(
     with_events: bool,
     skip_bad_objects: bool,
     keeps: Keeps | None,
-    with_cron_jobs: bool,
+    compared: Collection[str],
     wanted: Wanted,
     unneeded: Container[str],
 ) -> Reading:
@@ -152,7 +153,7 @@ def _read(
             progress=progress,
             phases=phases,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )

@@ -1,4 +1,6 @@
-"""What there is to object to objects of a change: APIs that go, budgets that block drains, rollouts that get stuck.
+"""What there is to object to objects of a change.
+
+APIs that go, budgets that block drains, sizes that autoscalers set, rollouts that get stuck.
 
 The versions in which APIs went are those of Kubernetes' deprecated API migration guide, as of 1.36; beta versions of
 kinds that never became stable are not in it.
@@ -13,7 +15,7 @@ from typing import Any
 from kpreempt.analysis.budgets.audit import blocking
 from kpreempt.analysis.check.gate import Objection
 from kpreempt.analysis.check.naming import some_of
-from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
@@ -71,6 +73,7 @@ def objections(
         *_of_removed_apis(apis, minor),
         *_of_namespaces(plan.missing_namespaces),
         *_of_budgets(plan.changes, after),
+        *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
     ]
 
@@ -100,6 +103,19 @@ def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[O
         yield Objection(
             RuleId.BLOCKED_DRAINS, subject, f"it allows no disruption with {found.number} of its pods{would}"
         )
+
+
+def _of_reset(reset: Reset) -> Objection:
+    count = abs(reset.current - reset.written)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    them = "it" if count == 1 else "them"
+    done = (
+        f"deletes {pods} until the autoscaler makes {them} again"
+        if reset.written < reset.current
+        else f"makes {pods} more until the autoscaler deletes {them} again"
+    )
+    detail = f"{reset.autoscaler} has set {reset.current} and the manifest says {reset.written}, so the apply {done}"
+    return Objection(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 
 def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:

@@ -32,7 +32,7 @@ from kpreempt.analysis.questions import Decode
 from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
-from kpreempt.analysis.unread import unread_of_changed
+from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
@@ -218,7 +218,9 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
 def _of_changed(question: CheckQuestion) -> list[Assumption]:
     """That objects as they are now could not be read of kinds that the change has; they count as new."""
     kinds = dict.fromkeys(each.object.partition(" ")[0] for each in question.plan.changes)
-    return unread_of_changed(question.cluster, kinds)
+    makers = {each.kind for each in question.plan.workloads if each.after is not None}
+    makers |= {"Pod"} if question.plan.pods else set()
+    return [*unread_of_changed(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
 
 
 def _not_all(simulations: int) -> Assumption:

@@ -242,6 +242,7 @@ _SENTENCES: dict[RuleId, Callable[[GateFinding], Phrase]] = {
     RuleId.APPLY_REFUSED: _apply_refused,
     RuleId.REMOVED_API: _about("is of an API version that goes"),
     RuleId.BLOCKED_DRAINS: _about("blocks all drains"),
+    RuleId.AUTOSCALED_REPLICAS: _about("has its replicas reset"),
     RuleId.ROLLOUT_STUCK: _about("keeps old pods"),
     RuleId.MAX_SNAPSHOT_AGE: _snapshot,
     RuleId.BUDGETS_UNREADABLE: _unknown("could not be read", "budgets could not be read"),

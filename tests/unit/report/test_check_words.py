@@ -111,6 +111,10 @@ FINDINGS = {
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
         "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
     ),
+    "a size that is taken from an autoscaler": (
+        finding(RuleId.AUTOSCALED_REPLICAS, WORKLOAD, detail="the apply deletes 2 pods"),
+        "Deployment batch/worker has its replicas reset: the apply deletes 2 pods",
+    ),
     "a rollout that leaves old pods": (
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
         "Deployment batch/worker keeps old pods: it is paused",

@@ -197,12 +197,12 @@ def _least_ready(case: Case) -> Iterator[Measure]:
     }
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     for each in case.simulation.workloads:
-        if each.ready_before < _MANY or not each.wanted_after or each.workload.startswith(_ALWAYS_WITH_GAPS):
+        if each.ready_before < _MANY or each.wanted_after is None or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
-        # Of those that are to be, where the change makes them fewer.
-        whole = min(each.ready_before, each.wanted_after)
+        # Of those that are to be, where the change makes them fewer; none at all is a gap, meant or not.
+        whole = min(each.ready_before, each.wanted_after or each.ready_before)
         if limit is None or each.workload in told or each.ready_least * 100 > limit * whole:
             continue
         yield Measure(
@@ -217,7 +217,8 @@ def _least_ready(case: Case) -> Iterator[Measure]:
             group=group,
             is_broken=True,
             since=each.least_at,
-            detail=f"{each.ready_least:,} of {each.ready_before:,} ready",
+            detail=f"{each.ready_least:,} of {each.ready_before:,} ready"
+            + (", scaled to 0" if each.wanted_after == 0 else ""),
         )
 
 

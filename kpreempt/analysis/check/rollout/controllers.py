@@ -25,6 +25,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     with_injected,
 )
 from kpreempt.analysis.check.rollout.endings import endings_of
+from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.object_quotas import exceeded_quotas
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
@@ -242,7 +243,7 @@ class _Starter:
         ordered = sorted(documents.items(), key=lambda each: (text(each[1], "metadata", "creationTimestamp"), each[0]))
         for name, each in ordered:
             template = part(each, "spec", "template")
-            if isinstance(template, dict) and same_template(document["spec"]["template"], template):
+            if isinstance(template, dict) and same_template(alike(document, each)["spec"]["template"], template):
                 return name
         if not workload.is_same_template:
             return ""

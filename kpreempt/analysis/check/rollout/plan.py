@@ -23,7 +23,7 @@ from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
-from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload
+from kpreempt.analysis.check.rollout.records import ManifestDocument, MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.check.rollout.shape import Prepared, error_at, prepared
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_workload, size_in_cluster
 from kpreempt.analysis.document_reader import describe
@@ -126,9 +126,10 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
-        self._others = OtherObjects(live, cluster.skipped)
+        self._others = OtherObjects(live, cluster)
         self._autoscalers = autoscalers
         self._given_workloads: set[tuple[str, str, str]] = set()
+        self._resets: list[Reset] = []
         self._new_pods = 0
         self._pods_by_workload: dict[str, list[str]] | None = None
 
@@ -202,6 +203,7 @@ class _Planner:
                 ),
             ],
             notes=[*ready.notes, *self._notes],
+            resets=self._resets,
         )
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
@@ -217,6 +219,8 @@ class _Planner:
         kind, metadata = given.document["kind"], given.document["metadata"]
         self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
+        reset = self._autoscalers.reset(given, current)
+        self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
         self._changes.append(planned.change)

@@ -77,6 +77,15 @@ class MissingNamespaces(msgspec.Struct, frozen=True):
         )
 
 
+class Reset(msgspec.Struct, frozen=True):
+    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
+
+    workload: str
+    autoscaler: str
+    current: int
+    written: int
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -87,6 +96,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
     ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
     ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``.
+    ``resets`` are the sizes that the apply takes away from autoscalers.
     """
 
     changes: list[Change]
@@ -100,3 +110,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     order: Order = Order()
     missing_namespaces: MissingNamespaces = MissingNamespaces()
     job_seconds: int | None = None
+    resets: list[Reset] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, wanted_by, wants_cron_jobs
+from kpreempt.analysis.check.rollout.cluster_documents import ALWAYS_KEPT, LiveDocuments, compared_kinds, wanted_by
 from kpreempt.analysis.check.rollout.differences import LAST_APPLIED
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
@@ -375,9 +375,11 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
         ("StatefulSet", "shop", "gone"),
         ("Deployment", "shop", "api"),
     ]
-    assert not wants_cron_jobs(documents, "shop")
-    assert wants_cron_jobs([ManifestDocument(workload("CronJob"))], "shop")
-    assert wants_cron_jobs(documents, "shop", ["cj/x"])
+    assert compared_kinds(documents, "shop") == [*ALWAYS_KEPT]
+    assert compared_kinds([ManifestDocument(workload("CronJob"))], "shop") == ["CronJob", *ALWAYS_KEPT]
+    assert compared_kinds([], "shop", ["cj/x"]) == ["CronJob"]
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
+    assert compared_kinds([ManifestDocument(scaler)], "shop") == ["HorizontalPodAutoscaler"]
 
 
 def deep(levels: int) -> Any:
