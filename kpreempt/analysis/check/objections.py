@@ -59,6 +59,8 @@ _REMOVED: dict[str, Mapping[str, int]] = {
 }
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
+# What the scheduler says of a node whose pods keep a new one away.
+_APART = ("free ports", "anti-affinity")
 
 
 def objections(
@@ -123,11 +125,16 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
     for each in workloads:
         if each.before is None or each.after is None or each.is_same_template:
             continue
+        name = each.change.object
         detail = _kept_by(each.kind, mapping_in(each.after, "spec"))
-        if not detail and each.change.object in stuck and _keeps_apart(each.after):
-            detail = "its new pods must not be on a node with old ones, and no other node takes them"
         if detail:
-            yield Objection(RuleId.ROLLOUT_STUCK, each.change.object, detail)
+            yield Objection(RuleId.ROLLOUT_STUCK, name, detail)
+        elif name in stuck and _keeps_apart(each.after):
+            own = (waiting for waiting in simulation.waiting if waiting.workload == name)
+            messages = [waiting.message for waiting in own if waiting.message]
+            if not messages or any(words in messages[0] for words in _APART):
+                detail = "its new pods must not be on a node with old ones, and no other node takes them"
+                yield Objection(RuleId.ROLLOUT_STUCK, name, "; ".join([detail, *messages[:1]]), is_grave=True)
 
 
 def _kept_by(kind: str, spec: Document) -> str:

@@ -57,14 +57,12 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     told = {*kept, *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
-        if not pods and workload in told and workload not in held:
+        if workload not in held and (kept.get(workload) or (not pods and workload in told)):
             continue
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
         details = messages[:1]
         if reason := case.facts.unbound.get(workload):
-            details.append(reason)
-        if reason := kept.get(workload):
             details.append(reason)
         if never := held.get(workload):
             details.append(f"never applied: {some_of(never)}")
@@ -90,11 +88,12 @@ def _fails_for_quota(case: Case, workload: str) -> bool:
     return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
 
 
-def _kept_back(case: Case) -> dict[str, str]:
-    """Why workloads keep pods of the old template, where that is a finding."""
+def _kept_back(case: Case) -> dict[str, bool]:
+    """The workloads of which another finding says why they keep pods of the old template, and whether new ones wait."""
     rule = RuleId.ROLLOUT_STUCK
-    is_told = case.rules.is_on(rule)
-    return {each.subject: each.detail for each in case.facts.objections if is_told and each.rule is rule}
+    is_told, shuts = case.rules.is_on(rule), rule not in case.rules.severities
+    own = (each for each in case.facts.objections if is_told and each.rule is rule)
+    return {each.subject: each.is_grave and shuts for each in own}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
@@ -224,12 +223,15 @@ def _least_ready(case: Case) -> Iterator[Measure]:
 
 def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
-    unscheduled = {each.subject for each in _unscheduled(case)} if case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE) else ()
     for each in case.facts.objections:
-        if each.rule is RuleId.ROLLOUT_STUCK and each.subject in unscheduled:
-            continue
         change = each.change or case.change_of(each.subject)
-        yield Measure(rule=each.rule, subject=each.subject, parts=[Part(change=change, amount=1)], detail=each.detail)
+        yield Measure(
+            rule=each.rule,
+            subject=each.subject,
+            parts=[Part(change=change, amount=1)],
+            detail=each.detail,
+            is_grave=each.is_grave and case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE),
+        )
 
 
 def _snapshot_age(case: Case) -> Iterator[Measure]:
