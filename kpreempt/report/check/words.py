@@ -197,8 +197,8 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
 def _apply_refused(finding: GateFinding) -> Phrase:
     if finding.detail.startswith(_REFUSED_PODS):
         return (*_subject(finding, "the change"), *_detail(finding))
-    # Of a namespace it is what is in it that is refused.
-    is_missing = finding.subject.startswith("Namespace ")
+    # Of a namespace it is what is in it that is refused, of a class who names it.
+    is_missing = finding.subject.startswith(("Namespace ", "PriorityClass "))
     return _about("is not there" if is_missing else "cannot be applied")(finding)
 
 

@@ -471,9 +471,8 @@ def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorith
 def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any], *, hint: bool) -> None:
     change = [workload("Deployment", name, replicas=2, pod={"priorityClassName": "nope"}) for name in ("a", "b")]
     found = checked([*nodes(4), *classes], change)
-    assert [(each.rule, each.subject) for each in found.findings] == [
-        (RuleId.FIELDS_NOT_MODELLED, "PriorityClass nope")
-    ]
+    rule = RuleId.FIELDS_NOT_MODELLED if hint else RuleId.APPLY_REFUSED
+    assert [(each.rule, each.subject) for each in found.findings] == [(rule, "PriorityClass nope")]
     assert not found.passed
     assert "the API server refuses the pods that name it" in found.findings[0].detail
     assert ("kubectl get priorityclasses" in found.findings[0].detail) is hint

@@ -22,6 +22,8 @@ _MANY = 2
 _BUDGETS = "PodDisruptionBudget"
 # How the plan tells of a field that the API server does not let anyone change.
 _REFUSED = "cannot be changed in the API"
+# And of a PriorityClass; where the dump has none at all, it says which kubectl command adds them.
+_NO_CLASS = "is neither in the cluster nor in the change"
 _RULE_ABOUT = {
     AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
     # Objects that could not be read are left out as bad ones are.
@@ -284,7 +286,7 @@ def _rule_about(assumption: Assumption) -> RuleId | None:
     """
     if assumption.kind is AssumptionKind.TOLD:
         return None
-    if assumption.message.startswith(_REFUSED):
+    if assumption.message.startswith((_REFUSED, _NO_CLASS)) and "kubectl get" not in assumption.message:
         return RuleId.APPLY_REFUSED
     is_kind = assumption.subject == _BUDGETS and assumption.field in ("", "list")
     if is_kind or (assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS):
