@@ -11,13 +11,14 @@ from kpreempt.admission.cluster_defaults import (
     fill_priorities,
 )
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import Admission
+from kpreempt.admission.records import Admission, PodRefusedError
 from kpreempt.admission.rules import USUAL, ApiServerRules
 
 __all__ = [
     "USUAL",
     "Admission",
     "ApiServerRules",
+    "PodRefusedError",
     "admit",
     "admit_claim",
     "admit_priority",

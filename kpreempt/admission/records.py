@@ -9,6 +9,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Admitted, Assumption
 
 REASON_API_DEFAULT = "default of the API"
+_REFUSES = "the API server refuses the pod: "
 
 
 class Admission(msgspec.Struct, frozen=True, rename="camel"):
@@ -19,6 +20,15 @@ class Admission(msgspec.Struct, frozen=True, rename="camel"):
     assumptions: list[Assumption] = []
 
 
-def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> InputError:
+class PodRefusedError(InputError):
+    """A pod that the API server would refuse to create."""
+
+    @property
+    def reason(self) -> str:
+        """The API server's reason alone."""
+        return self.problem.removeprefix(_REFUSES)
+
+
+def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRefusedError:
     """The error for a pod that the API server would refuse to create, with the API server's reason."""
-    return InputError(f"the API server refuses the pod: {reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
+    return PodRefusedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)

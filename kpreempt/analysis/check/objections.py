@@ -65,6 +65,8 @@ _MAKE_ROOM = {
     kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first."
     for kind, field in (("Deployment", "strategy"), ("DaemonSet", "updateStrategy"))
 }
+# What the scheduler says of a node whose pods keep a new one away.
+_APART = ("free ports", "anti-affinity")
 
 
 def objections(
@@ -129,12 +131,17 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
     for each in workloads:
         if each.before is None or each.after is None or each.is_same_template:
             continue
+        name = each.change.object
         detail, fix = _kept_by(each, mapping_in(each.after, "spec"))
-        if not detail and each.change.object in stuck and _keeps_apart(each.after):
-            detail = "its new pods must not be on a node with old ones, and no other node takes them"
-            fix = _MAKE_ROOM.get(each.kind, "")
         if detail:
-            yield Objection(RuleId.ROLLOUT_STUCK, each.change.object, detail, fix)
+            yield Objection(RuleId.ROLLOUT_STUCK, name, detail, fix)
+        elif name in stuck and _keeps_apart(each.after):
+            own = (waiting for waiting in simulation.waiting if waiting.workload == name)
+            messages = [waiting.message for waiting in own if waiting.message]
+            if not messages or any(words in messages[0] for words in _APART):
+                detail = "its new pods must not be on a node with old ones, and no other node takes them"
+                detail = "; ".join([detail, *messages[:1]])
+                yield Objection(RuleId.ROLLOUT_STUCK, name, detail, _MAKE_ROOM.get(each.kind, ""), is_grave=True)
 
 
 def _kept_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from kpreempt.analysis.check.gate import (
     Facts,
     GateRules,
     Judged,
+    Objection,
     PodFacts,
     evaluate,
     least,
@@ -32,6 +33,7 @@ from kpreempt.analysis.simulation.outcomes import Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.analysis.simulation.workloads import Workloads
 from kpreempt.analysis.unread import unread_beside_workloads, unread_of_changed
+from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, ClusterSummary
@@ -92,8 +94,13 @@ def check_rollout(
         found = _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
+        refused = (Objection(RuleId.APPLY_REFUSED, *each) for each in simulated.refused.items())
         unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
-        return msgspec.structs.replace(found, objections=[*against, *unbound.objections], unbound=unbound.workloads)
+        full = (
+            Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
+        )
+        against += [*refused, *full, *unbound.objections]
+        return msgspec.structs.replace(found, objections=against, unbound=unbound.workloads)
 
     excuses = question.excuses
     if question.base is not None:

@@ -46,6 +46,8 @@ class Simulated(msgspec.Struct, frozen=True):
     ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
     some choice has more branches than were told. ``unbound`` are the claims of the change that nothing can be bound to,
     by key, with the reason; ``waiting_claims`` those of them that would be bound with a pod.
+    ``refused`` says of workloads why the API server refuses their pods, and ``exceeded`` of quotas for which other
+    objects of the change they have no room.
     """
 
     seed: int
@@ -60,6 +62,8 @@ class Simulated(msgspec.Struct, frozen=True):
     decisions: int = 0
     unbound: Mapping[str, str] = {}
     waiting_claims: Mapping[str, str] = {}
+    refused: Mapping[str, str] = {}
+    exceeded: Mapping[str, str] = {}
 
 
 class Simulations:
@@ -182,6 +186,8 @@ class Simulations:
             widths=tuple(choices.widths),
             has_others=choices.has_others,
             unbound=made.claims.unbound,
+            refused=made.refused,
+            exceeded=made.exceeded,
             waiting_claims=made.claims.waiting,
             decisions=sum(step.kind in _DECIDED for step in simulation.steps),
         )

@@ -20,6 +20,8 @@ _LINKS_SHOWN = 5
 _ROUNDING = 0.005
 # The subject of what is about no single object.
 _CLUSTER = "cluster"
+# How the gate begins to tell of objects that are taken, and whose pods are not.
+_REFUSED_PODS = "its pods are refused"
 # How the links of a chain are written: a victim, and what takes its place.
 _BECOMES = " → "
 
@@ -177,6 +179,8 @@ def _deletion(finding: GateFinding) -> Phrase:
 
 
 def _refused(finding: GateFinding) -> Phrase:
+    if finding.subject.startswith("ResourceQuota "):
+        return (*_subject(finding, ""), " is exceeded", *_detail(finding))
     pods = f": {count(finding.amount, 'pod')} of it {agree(finding.amount, 'is')} refused{_limit(finding)}"
     return (*_subject(finding, "the change"), pods, *_detail(finding, "; "))
 
@@ -191,8 +195,10 @@ def _about(words: str) -> Callable[[GateFinding], Phrase]:
 
 
 def _apply_refused(finding: GateFinding) -> Phrase:
-    # Of a namespace it is what is in it that is refused.
-    is_missing = finding.subject.startswith("Namespace ")
+    if finding.detail.startswith(_REFUSED_PODS):
+        return (*_subject(finding, "the change"), *_detail(finding))
+    # Of a namespace it is what is in it that is refused, of a class who names it.
+    is_missing = finding.subject.startswith(("Namespace ", "PriorityClass "))
     return _about("is not there" if is_missing else "cannot be applied")(finding)
 
 

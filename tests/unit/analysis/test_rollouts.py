@@ -471,9 +471,8 @@ def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorith
 def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any], *, hint: bool) -> None:
     change = [workload("Deployment", name, replicas=2, pod={"priorityClassName": "nope"}) for name in ("a", "b")]
     found = checked([*nodes(4), *classes], change)
-    assert [(each.rule, each.subject) for each in found.findings] == [
-        (RuleId.FIELDS_NOT_MODELLED, "PriorityClass nope")
-    ]
+    rule = RuleId.FIELDS_NOT_MODELLED if hint else RuleId.APPLY_REFUSED
+    assert [(each.rule, each.subject) for each in found.findings] == [(rule, "PriorityClass nope")]
     assert not found.passed
     assert "the API server refuses the pods that name it" in found.findings[0].detail
     assert ("kubectl get priorityclasses" in found.findings[0].detail) is hint
@@ -482,3 +481,65 @@ def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any], *, 
 def test_a_priority_class_of_the_change_is_no_finding() -> None:
     change = [workload("Deployment", "a", pod={"priorityClassName": "mine"}), priority_class("mine", 5)]
     assert checked(nodes(2), change).passed
+
+
+LIMITS = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "small", "namespace": "shop"},
+    "spec": {"limits": [{"type": "Container", "max": {"cpu": "500m"}, "defaultRequest": {"cpu": "100m"}}]},
+}
+
+
+def test_pods_that_a_limit_range_refuses_are_a_finding_with_its_words() -> None:
+    found = checked([*nodes(1), LIMITS], [workload("Deployment", "api", replicas=1)])
+    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REFUSED, "Deployment shop/api")]
+    assert found.findings[0].detail == (
+        "its pods are refused: LimitRange shop/small: maximum cpu usage per Container is 500m, but request is 1"
+    )
+
+
+def test_a_limit_range_of_the_change_gives_its_pods_what_they_request() -> None:
+    api = workload("Deployment", "api", replicas=1)
+    del api["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert checked(nodes(1, "100m"), [LIMITS, api]).passed
+    assert not checked(nodes(1, "50m"), [LIMITS, api]).passed
+
+
+@pytest.mark.parametrize(
+    ("spec", "pod", "rules"),
+    [
+        pytest.param({"paused": True}, {}, [RuleId.ROLLOUT_STUCK], id="a pause"),
+        pytest.param({}, {"hostPort": 80}, [RuleId.ROLLOUT_STUCK], id="a port that the old pod has"),
+        pytest.param({"paused": True}, {"hostPort": 80}, [RuleId.ROLLOUT_STUCK], id="both"),
+    ],
+)
+def test_a_rollout_that_does_not_complete_is_told_once(
+    spec: dict[str, Any], pod: dict[str, Any], rules: list[RuleId]
+) -> None:
+    def api(image: str) -> Document:
+        document = workload("Deployment", "api", replicas=1, image=image, **SURGE, **spec)
+        if pod:
+            ports = [{"containerPort": 80, **pod, "protocol": "TCP"}]
+            document["spec"]["template"]["spec"]["containers"][0]["ports"] = ports
+        return document
+
+    found = checked([*nodes(1), *running(api("one"), ["n1"])], [api("two")])
+    assert [each.rule for each in found.findings] == rules
+    assert found.passed is bool(spec)
+
+
+def test_pods_that_a_quota_refuses_are_told_once_with_the_numbers() -> None:
+    hard, used = {"requests.cpu": "2"}, {"requests.cpu": "1500m"}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "shop"},
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": used},
+    }
+    (finding,) = checked([*nodes(2), quota], [workload("Deployment", "api", replicas=1)]).findings
+    assert (finding.rule, finding.subject) == (RuleId.QUOTA_REFUSALS, "Deployment shop/api")
+    assert finding.detail == (
+        "exceeded quota: team, requested: requests.cpu=1, used: requests.cpu=1500m, limited: requests.cpu=2"
+    )

@@ -30,7 +30,8 @@ class PodFacts(msgspec.Struct, frozen=True):
 class Objection(msgspec.Struct, frozen=True):
     """What a rule has against an object of the change, whatever the simulation comes to.
 
-    ``fix`` is what mends it, and ``change`` the object that it leads back to, where that is not the subject.
+    ``fix`` is what mends it, and ``change`` the object that it leads back to, where that is not the subject. One that
+    ``is_grave`` shuts the gate though its rule warns, unless somebody says that it is to.
     """
 
     rule: RuleId
@@ -38,6 +39,7 @@ class Objection(msgspec.Struct, frozen=True):
     detail: str
     fix: str = ""
     change: str = ""
+    is_grave: bool = False
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """A subject under a rule.
 
     ``group`` is the override that sets the limit, -1 for none. ``is_broken`` where it is too much whatever the limit
-    is. ``aspect`` tells apart what is of one subject.
+    is, ``is_grave`` as of an objection. ``aspect`` tells apart what is of one subject.
     """
 
     rule: RuleId
@@ -81,6 +83,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[Part]
     group: int = -1
     is_broken: bool = False
+    is_grave: bool = False
     aspect: str = ""
     chain: list[str] = []
     since: float = 0.0

@@ -7,7 +7,7 @@ from math import ceil
 
 from kpreempt.analysis.check.gate.case import CLUSTER, Case, Measure, Part, grouped, parts_of
 from kpreempt.analysis.check.naming import some_of
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
@@ -22,6 +22,8 @@ _MANY = 2
 _BUDGETS = "PodDisruptionBudget"
 # How the plan tells of a field that the API server does not let anyone change.
 _REFUSED = "cannot be changed in the API"
+# And of a PriorityClass; where the dump has none at all, it says which kubectl command adds them.
+_NO_CLASS = "is neither in the cluster nor in the change"
 _RULE_ABOUT = {
     AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
     # Objects that could not be read are left out as bad ones are.
@@ -52,8 +54,13 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     }
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.refused if each.left}
+    kept = _kept_back(case)
+    # What is the cause of another finding, and of nothing else, is not told twice.
+    told = {*kept, *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
+        if workload not in held and (kept.get(workload) or (not pods and workload in told)):
+            continue
         messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
         details = messages[:1]
@@ -74,6 +81,21 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
             since=min((since.get(each.pod, 0.0) for each in pods), default=simulation.seconds),
             detail="; ".join(details),
         )
+
+
+def _fails_for_quota(case: Case, workload: str) -> bool:
+    """Whether any pod of a workload that a quota refuses shuts the gate."""
+    rule = RuleId.QUOTA_REFUSALS
+    is_error = case.rules.severity_of(rule) is RuleSeverity.ERROR
+    return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
+
+
+def _kept_back(case: Case) -> dict[str, bool]:
+    """The workloads of which another finding says why they keep pods of the old template, and whether new ones wait."""
+    rule = RuleId.ROLLOUT_STUCK
+    is_told, shuts = case.rules.is_on(rule), rule not in case.rules.severities
+    own = (each for each in case.facts.objections if is_told and each.rule is rule)
+    return {each.subject: each.is_grave and shuts for each in own}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
@@ -205,8 +227,14 @@ def _objections(case: Case) -> Iterator[Measure]:
     """What there is to object to objects of the change themselves."""
     for each in case.facts.objections:
         change = each.change or case.change_of(each.subject)
-        parts = [Part(change=change, amount=1)]
-        yield Measure(rule=each.rule, subject=each.subject, parts=parts, detail=each.detail, fix=each.fix)
+        yield Measure(
+            rule=each.rule,
+            subject=each.subject,
+            parts=[Part(change=change, amount=1)],
+            detail=each.detail,
+            fix=each.fix,
+            is_grave=each.is_grave and case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE),
+        )
 
 
 def _snapshot_age(case: Case) -> Iterator[Measure]:
@@ -259,7 +287,7 @@ def _rule_about(assumption: Assumption) -> RuleId | None:
     """
     if assumption.kind is AssumptionKind.TOLD:
         return None
-    if assumption.message.startswith(_REFUSED):
+    if assumption.message.startswith((_REFUSED, _NO_CLASS)) and "kubectl get" not in assumption.message:
         return RuleId.APPLY_REFUSED
     is_kind = assumption.subject == _BUDGETS and assumption.field in ("", "list")
     if is_kind or (assumption.kind is AssumptionKind.UNREADABLE and assumption.subject == _BUDGETS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -53,7 +53,8 @@ def evaluate(
         rule = pool[0].rule
         amounts[rule] = max(amounts.get(rule, 0), sum(measure.amount for measure in pool))
         findings += _broken(pool, rules, excuses, written)
-    findings = [_by_severity(each, rules) for each in _worst_chains(findings)]
+    grave = {each.fingerprint for pool in pools.values() for each in pool if each.is_grave}
+    findings = [_by_severity(each, rules, grave) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
     return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in RuleId], findings
 
@@ -62,12 +63,14 @@ def judged_apart(
     asked: Sequence[RuleId], broken: Sequence[Measure], rules: GateRules, excuses: Excuses
 ) -> tuple[list[RuleResult], list[GateFinding]]:
     """Rules that are asked about the answer as a whole, with how they fare, and what breaks one, in their order."""
-    findings = [_by_severity(each, rules) for measure in broken for each in _broken([measure], rules, excuses, {})]
+    findings = [_by_severity(each, rules, ()) for measure in broken for each in _broken([measure], rules, excuses, {})]
     return [_result(rule, rules, sum(each.rule == rule for each in broken), findings) for rule in asked], findings
 
 
-def _by_severity(finding: GateFinding, rules: GateRules) -> GateFinding:
-    """The same where its rule shuts the gate; of one that warns, what would fail is a warning."""
+def _by_severity(finding: GateFinding, rules: GateRules, grave: Collection[str]) -> GateFinding:
+    """The same where its rule shuts the gate or it is ``grave``; of one that warns, what would fail is a warning."""
+    if finding.fingerprint in grave and finding.rule not in rules.severities:
+        return finding
     if finding.standing is not GateStanding.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
         return finding
     return msgspec.structs.replace(finding, standing=GateStanding.WARNS)

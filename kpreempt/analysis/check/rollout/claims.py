@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kpreempt.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import (
     ObjectReference,

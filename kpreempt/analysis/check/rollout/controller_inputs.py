@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission import admit, admit_claim
+from kpreempt.admission import PodRefusedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.controller_documents import stateful_claims
 from kpreempt.analysis.document_reader import Document, DocumentReader
@@ -28,6 +28,7 @@ from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.settings import Settings
 from kpreempt.verdict import Assumption
 
+_REFUSED_PODS = "its pods are refused: "
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
 
@@ -159,13 +160,17 @@ def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
 
 
 class Prototypes:
-    """Makes typed, admitted pods of documents, in a cluster that it may add claims to."""
+    """Makes typed, admitted pods of documents, in a cluster that it may add claims to.
+
+    ``refused`` says of whom the API server refuses the pods, and why; ``new_claims`` are the keys of those added.
+    """
 
     def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
         self.cluster = cluster
         self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
         self.new_claims: list[str] = []
+        self.refused: dict[str, str] = {}
         self._decode = decode
         self._now = now
 
@@ -175,7 +180,7 @@ class Prototypes:
         return self.of_template(template)
 
     def of_template(self, template: PodTemplate) -> Pod:
-        """The pod as the API server would store it; one that it refuses for its priority class is taken without it.
+        """The pod as the API server would store it; one that it refuses is taken without what it is refused for.
 
         Raises ``NotFoundError`` for a class where classes could not be read.
         """
@@ -185,6 +190,11 @@ class Prototypes:
             pod = self._without_class(pod)
         try:
             admission = admit(pod, self.cluster, self._api_server)
+        except PodRefusedError as error:
+            self.refused[template.origin or f"Pod {pod.key}"] = f"{_REFUSED_PODS}{error.reason}"
+            bare = msgspec.structs.replace(pod.spec, runtime_class_name="", overhead={})
+            within = msgspec.structs.replace(self.cluster, limit_ranges=[])
+            admission = admit(msgspec.structs.replace(pod, spec=bare), within, self._api_server)
         except NotFoundError as error:
             # The pod is not there yet: its workload's manifest is what its author knows.
             where = f"{template.source}:{template.line}: " if template.source else ""

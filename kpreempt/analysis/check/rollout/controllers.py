@@ -26,6 +26,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
 )
 from kpreempt.analysis.check.rollout.endings import endings_of
 from kpreempt.analysis.check.rollout.kept_documents import alike
+from kpreempt.analysis.check.rollout.object_quotas import exceeded_quotas
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
 from kpreempt.analysis.questions import Decode
@@ -74,6 +75,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     """Who acts in a simulation, and the plain pods that come, by stages; and the cluster in which it begins.
 
     ``run_times`` are of the pods that end, ``claims`` what became of the claims that the change brings.
+    ``refused`` says of workloads why the API server refuses their pods, ``exceeded`` of quotas (``shop/compute``) which
+    other objects these have no room for; all are simulated all the same.
     """
 
     cluster: ClusterSnapshot
@@ -81,6 +84,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     run_times: dict[OwnerKey, RunTime]
     assumptions: list[Assumption]
     claims: Bound
+    refused: dict[str, str]
+    exceeded: dict[str, str]
 
 
 def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Settings) -> Started:
@@ -104,15 +109,18 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     made = (each.object for each in plan.changes if each.kind is ChangeKind.CREATED and each.object.startswith(_CLAIM))
     new = [*(each.removeprefix(_CLAIM) for each in made), *starter.prototypes.new_claims]
     claims = bind_claims(starter.prototypes.cluster, new, settings)
+    exceeded = exceeded_quotas(plan.changes, claims.cluster, new)
     return Started(
         cluster=claims.cluster,
+        exceeded=exceeded.quotas,
         claims=claims,
+        refused=starter.prototypes.refused,
         stages=[
             Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
             for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
         ],
         run_times=endings.run_times,
-        assumptions=[*starter.prototypes.assumptions, *endings.assumptions, *claims.assumptions],
+        assumptions=[*starter.prototypes.assumptions, *endings.assumptions, *claims.assumptions, *exceeded.assumptions],
     )
 
 

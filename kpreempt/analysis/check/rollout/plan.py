@@ -20,7 +20,6 @@ from kpreempt.analysis.check.rollout.kinds import (
     what_is_not_known,
 )
 from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
-from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
 from kpreempt.analysis.check.rollout.pods import plan_pod
@@ -202,7 +201,6 @@ class _Planner:
                     self._labels_where_pods_come(cluster),
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
-                *exceeded_counts(self._changes, cluster),
             ],
             notes=[*ready.notes, *self._notes],
             resets=self._resets,

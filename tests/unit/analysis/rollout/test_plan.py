@@ -174,17 +174,6 @@ def test_what_makes_no_pods_for_sure_is_passed_over() -> None:
     ]
 
 
-def test_a_quota_of_objects_for_which_there_are_too_many_is_an_assumption() -> None:
-    hard = {"count/deployments.apps": "3", "services": "1", "pods": "100"}
-    used = {"count/deployments.apps": "2", "services": "1"}
-    quota = make("ResourceQuota", "q", spec={"hard": hard}, status={"hard": hard, "used": used})
-    plan = plan_of([workload(), make("Service", "s")], quota)
-    assert [(each.subject, each.field) for each in plan.assumptions] == [("ResourceQuota shop/q", "spec.hard.services")]
-    assert [each.field for each in plan_of([workload(), workload(name="b")], quota).assumptions] == [
-        "spec.hard.count/deployments.apps"
-    ]
-
-
 def test_of_the_same_object_twice_the_later_counts() -> None:
     plan = plan_of([workload(replicas=1), workload(name="b"), workload(replicas=3)])
     assert [(each.object, each.replicas) for each in plan.changes] == [
