@@ -18,6 +18,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     makes_no_pods,
     what_is_not_known,
 )
+from kpreempt.analysis.check.rollout.lacking import lacking_kinds, lacking_workloads
 from kpreempt.analysis.check.rollout.object_quotas import exceeded_counts
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
@@ -181,10 +182,24 @@ class _Planner:
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
                 *exceeded_counts(self._changes, cluster),
+                *lacking_workloads(self._cluster, self._orphans()),
+                *lacking_kinds(cluster, self._workloads, self._pods),
             ],
             notes=[*ready.notes, *self._notes],
             resets=self._resets,
         )
+
+    def _orphans(self) -> list[tuple[str, str]]:
+        """The workloads of the change that seem to be new, and have pods in the cluster, or Jobs."""
+        new = [each for each in self._workloads if each.change.kind is ChangeKind.CREATED]
+        found = []
+        for each in new:
+            kind, _, name = each.change.object.partition(" ")
+            namespace, _, own = name.partition("/")
+            jobs = kind == "CronJob" and self._objects.owned("Job", namespace, own, owner_kind=kind)
+            if jobs or each.change.object in self._running():
+                found.append((kind, name))
+        return found
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
         """The labels of the namespaces in which pods are made; ``None`` where they are not known."""
