@@ -127,11 +127,13 @@ class Run:
         unlengthened = RenderOptions(width=terminal_width(), height=height, now=at, occupancy=occupancy)
         if stream_name := getattr(self.request, "stream_name", ""):
             unlengthened = msgspec.structs.replace(unlengthened, stream_name=stream_name)
-        options = self.request.lengthened(unlengthened)
+        options = self.request.lengthened_for_log(unlengthened)
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
                     stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
+        if sys.stdout is not None and sys.stdout.isatty():
+            options = self.request.lengthened(unlengthened)
         on_stdout = msgspec.structs.replace(options, colour=self._colour)
         texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(to_stdout(text) for text in texts)

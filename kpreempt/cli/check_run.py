@@ -27,6 +27,7 @@ from kpreempt.analysis.simulation.outcomes import Branch, Choose
 from kpreempt.analysis.simulation.pace import AT_ONCE, Pace
 from kpreempt.cli.answering import Run
 from kpreempt.cli.clusters import LoadedCluster, load_cluster, single_use_of_stdin, usual_namespace
+from kpreempt.cli.gate_config import job_seconds_in
 from kpreempt.cli.gate_settings import gate_settings
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.schedulers import AskedScheduler
@@ -48,6 +49,7 @@ def run_check(request: CheckRequest) -> int:
     run = Run(request, CHECK_FORMATS)
     stopwatch, now = run.stopwatch, run.now()
     gate = gate_settings(request.gate, now)
+    job_seconds = gate.job_seconds if request.job_duration is None else _job_seconds(request.job_duration)
     live = run.connect()
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
@@ -82,9 +84,20 @@ def run_check(request: CheckRequest) -> int:
             deleted=request.deletions,
             pruned=pruned,
             autoscaled_at_most=at_most,
+            job_seconds=job_seconds,
+            creates_namespaces=request.create_namespace,
         )
         base_plan = (
-            plan_change(loaded.cluster, base, live_documents, decode, namespace=namespace, autoscaled_at_most=at_most)
+            plan_change(
+                loaded.cluster,
+                base,
+                live_documents,
+                decode,
+                namespace=namespace,
+                autoscaled_at_most=at_most,
+                job_seconds=job_seconds,
+                creates_namespaces=request.create_namespace,
+            )
             if base
             else None
         )
@@ -175,6 +188,13 @@ def _refuse_contradictions(request: CheckRequest) -> None:
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     single_use_of_stdin({"-f": request.files, "--base": request.base, "--snapshot": request.snapshots})
+
+
+def _job_seconds(text: str) -> int:
+    seconds = job_seconds_in(text)
+    if seconds is None:
+        raise UsageError(f"--job-duration {text}: this is not a time from 1s to 168h", hint="10m, 2h")
+    return seconds
 
 
 def _scheduler(request: CheckRequest, run: Run, live: Connection | None) -> AskedScheduler:

@@ -54,7 +54,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--feature-gates",
             "--plugin",
         ),
-        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled"),
+        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled", "--job-duration", "--create-namespace"),
     ),
     _OTHER: (),
     "Connection": (

@@ -66,9 +66,7 @@ def test_every_command_ends_as_the_document_says(
     assert "accepted" in ended[-1].stdout
 
 
-def test_a_snapshot_is_as_good_as_the_dump_that_it_is_made_of(
-    checkout: Path, job: dict[str, str]
-) -> None:
+def test_a_snapshot_is_as_good_as_the_dump_that_it_is_made_of(checkout: Path, job: dict[str, str]) -> None:
     script = (
         "kpreempt snapshot --snapshot cluster.json --to less.json; kpreempt check -f manifests --snapshot less.json"
     )

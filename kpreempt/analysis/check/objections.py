@@ -14,7 +14,8 @@ from typing import Any
 
 from kpreempt.analysis.budgets.audit import blocking
 from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload, Reset
+from kpreempt.analysis.check.naming import some_of
+from kpreempt.analysis.check.rollout.records import MissingNamespaces, Plan, PlannedWorkload, Reset
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
@@ -70,6 +71,7 @@ def objections(
     minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
     return [
         *_of_removed_apis(apis, minor),
+        *_of_namespaces(plan.missing_namespaces),
         *_of_budgets(plan.changes, after),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
@@ -82,6 +84,12 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Obj
         removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
         if removed is not None and minor is not None and removed <= minor + 1:
             yield Objection(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
+
+
+def _of_namespaces(missing: MissingNamespaces) -> Iterator[Objection]:
+    names = [*missing.absent, *missing.late]
+    if names:
+        yield Objection(RuleId.APPLY_REFUSED, f"Namespace {some_of(names)}", missing.detail, missing.objects[0])
 
 
 def _of_budgets(changes: Sequence[Change], after: ClusterSnapshot) -> Iterator[Objection]:

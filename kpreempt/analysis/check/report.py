@@ -24,6 +24,7 @@ from kpreempt.analysis.check.objections import objections
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.rollout.room import changed_nodes, spare
 from kpreempt.analysis.check.simulations import Simulated, Simulations, badness, share_of, shares
+from kpreempt.analysis.check.unbound import unbound_claims
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.pending.verdicts import Spread, one_by_one
 from kpreempt.analysis.questions import Decode
@@ -91,7 +92,8 @@ def check_rollout(
         found = _facts(simulated, [*general, *plan.assumptions, *simulated.assumptions, *more], question, summary)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation)
-        return msgspec.structs.replace(found, objections=against)
+        unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
+        return msgspec.structs.replace(found, objections=[*against, *unbound.objections], unbound=unbound.workloads)
 
     excuses = question.excuses
     if question.base is not None:
@@ -191,11 +193,12 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     found: list[Assumption] = []
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
-    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+    if makes_pods and not question.is_live and not plan.cluster.listed and not plan.cluster.resource_quotas:
         # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
         # it does not for budgets. A live cluster that does not let them be read does.
         message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"
         found.append(Assumption("ResourceQuota", "", message, AssumptionKind.TOLD))
+    found += plan.missing_namespaces.assumptions
     if algorithm == VOLCANO:
         message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))

@@ -50,6 +50,12 @@ class LiveDocuments:
                 for owner in _owners(document):
                     self._replica_sets.setdefault((namespace, owner), []).append(document)
 
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces that they are in."""
+        identities = (*self._documents, *(identity for _, identity in self._others))
+        return {namespace for _, namespace, _ in identities}
+
     def find(self, kind: str, namespace: str, name: str) -> Document | None:
         """The document of an object, or ``None`` where it was not kept."""
         return self._documents.get((kind, namespace, name))
@@ -156,6 +162,12 @@ class ClusterObjects:
     def node_count(self) -> int:
         """How many nodes there are."""
         return len(self._cluster.nodes)
+
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces that they are in."""
+        identities = (*self._documents, *(identity for _, identity in self._others))
+        return {namespace for _, namespace, _ in identities}
 
     def find(self, kind: str, namespace: str, name: str) -> Any | None:
         """The record, or ``None`` where there is none of that name, or of that kind."""

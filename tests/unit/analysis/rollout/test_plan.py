@@ -185,20 +185,6 @@ def test_a_quota_of_objects_for_which_there_are_too_many_is_an_assumption() -> N
     ]
 
 
-def test_a_namespace_that_is_nowhere_is_noted() -> None:
-    there = make("Namespace", "shop", namespace="")
-    documents = [
-        workload(),
-        workload(namespace="mine"),
-        make("Namespace", "mine", namespace=""),
-        workload(namespace="x"),
-    ]
-    assert plan_of(documents, there).notes == [
-        "namespace x is neither in the cluster nor in the change; assumed to be there"
-    ]
-    assert plan_of(documents).notes == []
-
-
 def test_of_the_same_object_twice_the_later_counts() -> None:
     plan = plan_of([workload(replicas=1), workload(name="b"), workload(replicas=3)])
     assert [(each.object, each.replicas) for each in plan.changes] == [
