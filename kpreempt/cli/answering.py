@@ -106,6 +106,7 @@ class Run:
             compared=compared,
             wanted=wanted,
             unneeded=unneeded,
+            intake=self.request.intake,
         )
         unread = unread_of(loaded.cluster, compared)
         return msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded

@@ -40,6 +40,7 @@ from kpreempt.snapshot import decode_object, name_of, object_decoder
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.cluster_documents import WantedObject
     from kpreempt.cli.check import CheckRequest
+    from kpreempt.snapshot.archives import Intake
     from kpreempt.snapshot.live.connection import Connection
 
 
@@ -54,8 +55,8 @@ def run_check(request: CheckRequest) -> int:
     asked = _scheduler(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
-    documents = read_change(request.files)
-    base = read_change(request.base)
+    documents = read_change(request.files, request.intake)
+    base = read_change(request.base, request.intake)
     pruned = _pruned(base, documents, namespace) if request.prune else []
     deletions = [*request.deletions, *pruned]
     loaded = load_cluster(
@@ -66,6 +67,7 @@ def run_check(request: CheckRequest) -> int:
         keeps=wanted_by([*documents, *base], namespace, deletions),
         compared=compared_kinds([*documents, *base], namespace, deletions),
         wanted=asked.wanted,
+        intake=request.intake,
     )
     others = wanted_objects([*documents, *base], namespace)
     if live is not None and others:
@@ -152,7 +154,7 @@ def _with_objects(loaded: LoadedCluster, live: Connection, wanted: Sequence[Want
     return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
-def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
+def read_change(paths: Sequence[str], intake: Intake) -> list[ManifestDocument]:
     """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
 
     Raises ``InputError`` for what cannot be read, and where a path has no objects.
@@ -160,7 +162,7 @@ def read_change(paths: Sequence[str]) -> list[ManifestDocument]:
     return [
         ManifestDocument(each.document, _from_here(each.source), each.line, each.origin)
         for path in paths
-        for each in manifest_objects(path)
+        for each in manifest_objects(path, intake)
     ]
 
 

@@ -18,6 +18,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot import Keeps, Loaded, load_snapshot, merge_clusters
+from kpreempt.snapshot.archives import Intake
 from kpreempt.verdict import Assumption, AssumptionKind
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def load_cluster(
     wanted: Wanted = NOTHING_WANTED,
     completes: bool = True,
     unneeded: Container[str] = (),
+    intake: Intake | None = None,
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
@@ -76,13 +78,14 @@ def load_cluster(
     name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
     ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
     have ``wanted`` is in the cluster.
+    ``intake`` bounds what the inputs unpack to.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
     have it (``complete_cluster``), unless ``completes`` is false. Raises ``InputError``.
     """
     loaded: Loaded | Reading
     if live is None:
-        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+        loaded = _load(paths, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
     else:
         loaded = _read(
             live,
@@ -98,7 +101,7 @@ def load_cluster(
     documents = loaded.documents
     created: set[str] = set()
     if additions:
-        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted)
+        added = _load(additions, phases, skip_bad_objects=skip_bad_objects, keeps=keeps, wanted=wanted, intake=intake)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
@@ -111,7 +114,13 @@ def load_cluster(
 
 
 def _load(
-    paths: Sequence[str], phases: Phases, *, skip_bad_objects: bool, keeps: Keeps | None, wanted: Wanted
+    paths: Sequence[str],
+    phases: Phases,
+    *,
+    skip_bad_objects: bool,
+    keeps: Keeps | None,
+    wanted: Wanted,
+    intake: Intake | None,
 ) -> Loaded:
     progress = Progress()
     try:
@@ -124,6 +133,7 @@ def _load(
             phases=phases,
             keeps=keeps,
             wanted=wanted,
+            intake=intake,
         )
     finally:
         progress.close()

@@ -26,7 +26,15 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--filename", "--kustomize", "--select", "--namespace", "--all-namespaces", "--selector"),
         *("--cpu", "--memory", "--resource", "--batch", "--replicas", "--workloads", "--delete", "--base", "--prune"),
     ),
-    "The cluster": ("--snapshot", "--before", "--events", "--skip-bad-objects", "--now"),
+    "The cluster": (
+        "--snapshot",
+        "--before",
+        "--events",
+        "--skip-bad-objects",
+        "--follow-links",
+        "--max-unpacked",
+        "--now",
+    ),
     "What if": (
         *("--priority", "--priority-class", "--preemption-policy", "--set", "--without", "--with"),
         *("--cordon", "--uncordon", "--budget"),

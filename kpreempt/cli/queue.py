@@ -82,7 +82,7 @@ def queue(request: QueueRequest) -> int:
         loaded.cluster,
         question,
         # Read after the cluster, whose time is that of a first event which says none.
-        read_events(request.events, at) if request.events else [],
+        read_events(request.events, at, request.intake) if request.events else [],
         object_decoder(scheduler.wanted),
         assumptions=[*configured.assumptions, *loaded.assumptions],
         spread=Spread(run.stopwatch, request.jobs),

@@ -49,7 +49,8 @@ def run_snapshot(request: SnapshotRequest) -> int:
     _check(request)
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
-    templates = picked(read_subjects(request.files, usual_namespace(live)).templates, (), request.namespace)
+    subjects = read_subjects(request.files, usual_namespace(live), request.intake)
+    templates = picked(subjects.templates, (), request.namespace)
     # Who reads the dump completes it, and says so.
     loaded = load_cluster(
         request.snapshots,
@@ -60,6 +61,7 @@ def run_snapshot(request: SnapshotRequest) -> int:
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
         completes=False,
+        intake=request.intake,
     )
     cluster, asked = _with_pods(loaded.cluster, templates)
     redaction = Redaction(cluster) if request.redact else None

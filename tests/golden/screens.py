@@ -15,6 +15,7 @@ from unittest import mock
 from kpreempt.cli import process
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.pending import PendingRequest, pending
+from kpreempt.snapshot.archives import Intake
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.golden.answers import FIXTURES
 from tests.golden.cases import NOW
@@ -98,8 +99,8 @@ def _watch(path: Path) -> None:
 
     path.write_text(_FORTY.read_text(encoding="utf-8"), encoding="utf-8")
     request = PendingRequest(
-        snapshots=[str(path)], connection=ConnectionFlags(), extensions=Extensions(), watch=True, now=NOW, jobs=1,
-        algorithm="kube-1.36",
+        snapshots=[str(path)], intake=Intake(), connection=ConnectionFlags(), extensions=Extensions(), watch=True,
+        now=NOW, jobs=1, algorithm="kube-1.36",
     )  # fmt: skip
     try:
         pending(request, wait=wait)

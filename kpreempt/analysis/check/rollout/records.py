@@ -49,15 +49,6 @@ class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
-class Reset(msgspec.Struct, frozen=True):
-    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
-
-    workload: str
-    autoscaler: str
-    current: int
-    written: int
-
-
 class MissingNamespaces(msgspec.Struct, frozen=True):
     """The objects that have no namespace when they are applied, by its name: ``absent`` there is none at all.
 
@@ -86,6 +77,15 @@ class MissingNamespaces(msgspec.Struct, frozen=True):
         )
 
 
+class Reset(msgspec.Struct, frozen=True):
+    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
+
+    workload: str
+    autoscaler: str
+    current: int
+    written: int
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
@@ -94,9 +94,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
     ``deleted_nodes`` go with the pods on them.
     ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
-    ``resets`` are the sizes that the apply takes away from autoscalers.
     ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
     ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``.
+    ``resets`` are the sizes that the apply takes away from autoscalers.
     """
 
     changes: list[Change]
@@ -107,7 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSnapshot
     assumptions: list[Assumption] = []
     notes: list[str] = []
-    resets: list[Reset] = []
     order: Order = Order()
     missing_namespaces: MissingNamespaces = MissingNamespaces()
     job_seconds: int | None = None
+    resets: list[Reset] = []
