@@ -163,12 +163,6 @@ class ClusterObjects:
         """How many nodes there are."""
         return len(self._cluster.nodes)
 
-    @property
-    def namespaces(self) -> set[str]:
-        """The namespaces that they are in."""
-        identities = (*self._documents, *(identity for _, identity in self._others))
-        return {namespace for _, namespace, _ in identities}
-
     def find(self, kind: str, namespace: str, name: str) -> Any | None:
         """The record, or ``None`` where there is none of that name, or of that kind."""
         return self._of_kind(kind).get((namespace, name))

@@ -90,4 +90,4 @@ def _in_use(cluster: ClusterSnapshot, names: Set[str]) -> set[str]:
             if kind.is_namespaced:
                 yield from (record.metadata.namespace for record in getattr(cluster, kind.field))
 
-    return names & set(used())
+    return set(names) & set(used())
