@@ -236,7 +236,8 @@ class _Planner:
         kind, metadata = given.document["kind"], given.document["metadata"]
         self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
-        reset = self._autoscalers.reset(given, current)
+        before = self._live.find(kind, metadata["namespace"], metadata["name"])
+        reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)
