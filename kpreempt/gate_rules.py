@@ -270,7 +270,8 @@ class RuleId(StrEnum):
         promise="autoscalers keep their sizes",
         meaning="Workloads of the change whose manifests set `replicas` back from what a HorizontalPodAutoscaler has"
         " set: their pods are deleted, or made, until the autoscaler sets it again.",
-        advice="Leave replicas out of the manifest.",
+        advice="Leave replicas out of the manifest, and out of what was applied last (kubectl apply"
+        " edit-last-applied).",
         option="No manifest may set back what an autoscaler has set.",
         takes=Takes.SWITCH,
         is_overridable=False,

@@ -158,19 +158,24 @@ def test_a_snapshot_has_all_that_the_role_may_list(
 ) -> None:
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     listed = {
-        resource
+        ".".join(filter(None, (resource, *rule["apiGroups"])))
         for rule in role["rules"]
         if "scheduling.volcano.sh" not in rule.get("apiGroups", [])
         for resource in rule.get("resources", [])
     }
-    noting(programs, "kubectl", tmp_path / "calls", 'cat "$2" > seen; echo "{}"')
+    # A server that does not serve all of them, and more.
+    served = {*listed, "widgets.example.com"} - {each for each in listed if each.endswith("resource.k8s.io")}
+    (tmp_path / "served").write_text("\n".join(sorted(served)) + "\n", encoding="utf-8")
+    answer = f'cat "$KUBECONFIG" > seen; if [ "$1" = get ]; then echo "{{}}"; else cat "{tmp_path}/served"; fi'
+    noting(programs, "kubectl", tmp_path / "calls", answer)
     steps = SNAPSHOT["jobs"]["snapshot"]["steps"]
     secret = "clusters: []\nuser: $(touch x)"
     contexts = {"secrets": {"KUBECONFIG": secret}}
     step = actions.step(steps, "What the schedulers look at")
     assert actions.run_step(step, contexts, tmp_path, temporary, job).code == 0
-    (call,) = noted(tmp_path / "calls")
-    assert set(call[call.index("get") + 1].split(",")) == listed - {"events"}
+    asked, call = noted(tmp_path / "calls")
+    assert asked == ["api-resources", "--verbs=list", "--output", "name"]
+    assert set(call[call.index("get") + 1].split(",")) == served - {"events", "widgets.example.com"}
     assert "--all-namespaces" in call
     assert (tmp_path / "seen").read_text(encoding="utf-8") == f"{secret}\n"
     written = temporary / "snapshot" / "cluster.json"

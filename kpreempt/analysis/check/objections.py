@@ -122,7 +122,7 @@ def _of_reset(reset: Reset) -> Objection:
         if reset.written < reset.current
         else f"makes {pods} more until the autoscaler deletes {them} again"
     )
-    detail = f"{reset.autoscaler} has set {reset.current} and the manifest says {reset.written}, so the apply {done}"
+    detail = f"{reset.autoscaler} has set {reset.current} and the apply sets {reset.written}, which {done}"
     return Objection(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 

@@ -200,7 +200,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     found: list[Assumption] = []
     plan = question.plan
     makes_pods = any(each.after is not None for each in plan.workloads) or plan.pods
-    if makes_pods and not question.is_live and not plan.cluster.resource_quotas:
+    if makes_pods and not question.is_live and not plan.cluster.listed and not plan.cluster.resource_quotas:
         # Most clusters have none, and a dump does not show whether it was asked for them: that alone shuts no gate, as
         # it does not for budgets. A live cluster that does not let them be read does.
         message = "there is none in the snapshot: assumed to be none in the cluster, and no pod to be refused"

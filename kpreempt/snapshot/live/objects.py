@@ -24,10 +24,14 @@ _API_VERSION = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-
 class Named(Protocol):
     """An object by its names; those of kinds without namespaces may say one."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 class Objects(msgspec.Struct, frozen=True):

@@ -111,12 +111,12 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
 @pytest.mark.parametrize(
     ("current", "written", "words"),
     [
-        (4, 2, "has set 4 and the manifest says 2, so the apply deletes 2 pods until the autoscaler makes them again"),
-        (2, 1, "has set 2 and the manifest says 1, so the apply deletes 1 pod until the autoscaler makes it again"),
+        (4, 2, "has set 4 and the apply sets 2, which deletes 2 pods until the autoscaler makes them again"),
+        (2, 1, "has set 2 and the apply sets 1, which deletes 1 pod until the autoscaler makes it again"),
         (
             2,
             5,
-            "has set 2 and the manifest says 5, so the apply makes 3 pods more until the autoscaler deletes them again",
+            "has set 2 and the apply sets 5, which makes 3 pods more until the autoscaler deletes them again",
         ),
     ],
     ids=["fewer", "one fewer", "more"],

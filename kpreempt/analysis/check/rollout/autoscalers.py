@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kpreempt.analysis.check.rollout.differences import last_applied
 from kpreempt.analysis.check.rollout.kinds import group_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
@@ -89,14 +90,17 @@ class Autoscalers:
         sized = {**document, "spec": {**spec, "replicas": size}}
         return msgspec.structs.replace(given, document=sized), told
 
-    def reset(self, given: ManifestDocument, current: int | None) -> Reset | None:
+    def reset(self, given: ManifestDocument, current: int | None, before: Document | None) -> Reset | None:
         """What the apply itself does to the size of a workload, before its autoscaler sets it again.
 
-        ``None`` where that is nothing. ``current`` is as in ``sized``.
+        ``None`` where that is nothing. ``current`` is as in ``sized``, ``before`` what the cluster has. A size that was
+        applied and is said no more is taken away, so that the API server's default comes in its place.
         """
         document, metadata = given.document, given.document["metadata"]
         found = self._by_target.get((document["kind"], metadata.get("namespace", ""), metadata["name"]), [])
         written = mapping_in(document, "spec").get("replicas")
+        if written is None and before is not None and "replicas" in mapping_in(last_applied(before) or {}, "spec"):
+            written = 1
         if len(found) != 1 or not current or type(written) is not int or written in (0, current):
             return None
         return Reset(describe(document), found[0].name, current, written)

@@ -227,9 +227,6 @@ class _Starter:
             record: Any = self._decode("ReplicaSet", owner, source=template.source, line=template.line)
             cluster = self.prototypes.cluster
             self.prototypes.cluster = msgspec.structs.replace(cluster, replica_sets=[*cluster.replica_sets, record])
-        if workload.before is None and old:
-            message = "the input has its pods, and not itself; how it was before is told from them"
-            self.prototypes.assumptions[Assumption(f"Deployment {workload.key}", "spec", message)] = None
         return DeploymentActor(workload.namespace, workload.name, deployment_state(document), new, old)
 
     def _names_of_sets(self, workload: PlannedWorkload) -> list[str]:

@@ -56,7 +56,10 @@ _DEFAULTS = frozenset(
 )
 _OF_CONTROLLERS = "deployment.kubernetes.io/"
 _OF_STATUS = ("currentRevision", "updateRevision", "completedIndexes", "startTime")
-_READ_ANNOTATIONS = frozenset(each.encode_name for each in msgspec.structs.fields(PodAnnotations))
+# Of pods, and the one by which claims say their class.
+_READ_ANNOTATIONS = frozenset(
+    ("volume.beta.kubernetes.io/storage-class", *(each.encode_name for each in msgspec.structs.fields(PodAnnotations)))
+)
 _METADATA = frozenset(each.encode_name for each in msgspec.structs.fields(ObjectMeta))
 
 Hide = Callable[[Any], str]

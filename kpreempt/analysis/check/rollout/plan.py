@@ -19,6 +19,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     makes_no_pods,
     what_is_not_known,
 )
+from kpreempt.analysis.check.rollout.lacking import lacking_kinds, lacking_workloads
 from kpreempt.analysis.check.rollout.namespaces import missing_namespaces
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects
 from kpreempt.analysis.check.rollout.overlay import Overlay
@@ -201,10 +202,24 @@ class _Planner:
                     self._labels_where_pods_come(cluster),
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
+                *lacking_workloads(self._cluster, self._orphans()),
+                *lacking_kinds(self._cluster, cluster, self._workloads, self._pods),
             ],
             notes=[*ready.notes, *self._notes],
             resets=self._resets,
         )
+
+    def _orphans(self) -> list[tuple[str, str]]:
+        """The workloads of the change that seem to be new, and have pods in the cluster, or Jobs."""
+        new = [each for each in self._workloads if each.change.kind is ChangeKind.CREATED]
+        found = []
+        for each in new:
+            kind, _, name = each.change.object.partition(" ")
+            namespace, _, own = name.partition("/")
+            jobs = kind == "CronJob" and self._objects.owned("Job", namespace, own, owner_kind=kind)
+            if jobs or each.change.object in self._running():
+                found.append((kind, name))
+        return found
 
     def _labels_where_pods_come(self, cluster: ClusterSnapshot) -> list[dict[str, str] | None]:
         """The labels of the namespaces in which pods are made; ``None`` where they are not known."""
@@ -219,7 +234,8 @@ class _Planner:
         kind, metadata = given.document["kind"], given.document["metadata"]
         self._given_workloads.add((kind, metadata["namespace"], metadata["name"]))
         current = size_in_cluster(kind, metadata["namespace"], metadata["name"], self._objects, self._live)
-        reset = self._autoscalers.reset(given, current)
+        before = self._live.find(kind, metadata["namespace"], metadata["name"])
+        reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
         given, told = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode)

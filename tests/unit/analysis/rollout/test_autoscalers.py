@@ -91,6 +91,16 @@ def test_a_manifest_that_resets_the_size(
     assert [(each.current, each.written) for each in plan.resets] == sizes
 
 
+@pytest.mark.parametrize(("was", "sizes"), [({"replicas": 4}, [(4, 1)]), ({}, [])], ids=["a size", "none"])
+def test_a_size_that_is_said_no_more_is_taken_away_where_it_was_applied(
+    was: Document, sizes: list[tuple[int, int]]
+) -> None:
+    applied = {LAST_APPLIED: json.dumps(workload(**was))}
+    there = changed(served(workload(replicas=4)), "metadata.annotations", applied)
+    plan = planned([workload()], there, stored(autoscaler()))
+    assert [(each.current, each.written) for each in plan.resets] == sizes
+
+
 def test_a_size_that_an_autoscaler_has_set_just_so_is_told() -> None:
     plan = planned([workload(replicas=4)], served(workload(replicas=4)), stored(autoscaler()))
     assert [each.message for each in plan.assumptions] == [

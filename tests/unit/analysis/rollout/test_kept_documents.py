@@ -129,6 +129,15 @@ def test_each_kind_of_workload_is_compared(kind: str) -> None:
     assert [each.kind.value for each in other.changes] != ["Unchanged"]
 
 
+def test_the_class_of_a_claim_is_kept_as_it_is() -> None:
+    annotations = {"volume.beta.kubernetes.io/storage-class": "fast", "note": "note-to-self"}
+    claims = [{"metadata": {"name": "data", "annotations": annotations}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    live = kept_one(served(workload("StatefulSet", volumeClaimTemplates=claims)))
+    found = live["spec"]["volumeClaimTemplates"][0]["metadata"]["annotations"]
+    assert found["volume.beta.kubernetes.io/storage-class"] == "fast"
+    assert "note-to-self" not in found["note"]
+
+
 def test_a_plain_pod_is_compared() -> None:
     pod = {
         "apiVersion": "v1",
