@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -21,6 +22,8 @@ from kpreempt.cli.terminal import (
 )
 from kpreempt.errors import KpreemptError
 
+# How the system says it where Python has no MemoryError for it: of libraries, threads and maps.
+_OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
 _COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
@@ -42,13 +45,19 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except MemoryError:
-        complain("there is not enough memory for this input")
-        return EXIT_INPUT
+        return _out_of_memory()
     except Exception as error:
+        if any(words in str(error) for words in _OUT_OF_MEMORY):
+            return _out_of_memory()
         write_to_stderr(bug_report(error))
         return EXIT_BUG
     finally:
         ACTIVITY.hide()
+
+
+def _out_of_memory() -> int:
+    complain("there is not enough memory for this input")
+    return EXIT_INPUT
 
 
 def _run_command(arguments: Sequence[str], program: str) -> int:
@@ -57,6 +66,9 @@ def _run_command(arguments: Sequence[str], program: str) -> int:
     # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
     # them again and again.
     gc.set_threshold(*_COLLECTION_THRESHOLDS)
+    # NumPy's columns need no threads; where there is no memory for them, OpenBLAS would end the process with a code of
+    # its own, which is that of a gate that failed.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal or locale without the character gets its code instead of a failure.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few
 
 # The API's times always say their offset; one without could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -38,8 +38,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     uid: str = ""
     resource_version: str = ""
     labels: dict[str, str] = NO_ENTRIES
-    owner_references: list[OwnerReference] = NO_ITEMS
-    finalizers: list[str] = NO_ITEMS
+    owner_references: Few[OwnerReference] = NO_ITEMS
+    finalizers: Few[str] = NO_ITEMS
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
