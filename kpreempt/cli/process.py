@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 
 import typer
@@ -32,10 +35,13 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
 
     ``program`` is what help and messages call the program.
 
-    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted.
+    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted, 129 and 143 told to end.
     """
     try:
-        return _run_command(arguments, program)
+        with _ended_in_order():
+            return _run_command(arguments, program)
+    except _ToldToEndError as error:
+        return 128 + error.number
     except KpreemptError as error:
         complain(error.message, error.hint)
         return error.exit_code
@@ -53,6 +59,38 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         return EXIT_BUG
     finally:
         ACTIVITY.hide()
+
+
+class _ToldToEndError(BaseException):
+    """The signal ``number`` has come."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have signals that end the process raise, so that no half-written file with a cluster in it is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise _ToldToEndError(number)
+
+    # Under nohup it is ignored, and stays so.
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.SIG_DFL for each in numbers if signal.getsignal(each) is signal.SIG_DFL}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _out_of_memory() -> int:

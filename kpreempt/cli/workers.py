@@ -196,6 +196,7 @@ class _Workers(Generic[Item, Result]):
 def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[tuple[Connection, Connection]]) -> None:
     """The life of a worker: until the other end of the connection is closed, by whatever death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for own, theirs in pairs:
         own.close()
         if theirs is not connection:

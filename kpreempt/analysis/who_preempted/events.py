@@ -9,7 +9,6 @@ group ``podgroup``, and for a victim that was not bound yet ``... (in kube-sched
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,18 +16,13 @@ from kpreempt.analysis.pending.states import was_preempted
 from kpreempt.analysis.unread import unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.event import PREEMPTED, Event, ObjectReference
+from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
 from kpreempt.verdict.unread import why_unread
 
 _NAMES_OFFERED = 3
-
-_MESSAGE = re.compile(
-    r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>\S+)|(?P<anonymous>a pod)|(?P<namespace>[^/\s]+)/(?P<name>\S+)"
-    r"|(?P<bare_uid>\S+)) on node (?P<node>\S+?)(?: \(in kube-scheduler memory\)\.)?$"
-)
 
 
 def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
@@ -220,7 +214,7 @@ class PreemptedBy(NamedTuple):
 
 def read_preempted(event: Event) -> PreemptedBy:
     """What the event says; what it says in other words is not understood, and left empty."""
-    match = _MESSAGE.match(event.text.strip())
+    match = PREEMPTED_TEXT.fullmatch(event.text.strip())
     said = match.groupdict() if match else {}
     related = event.related
     found = PreemptedBy(
