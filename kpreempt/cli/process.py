@@ -52,6 +52,12 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         return EXIT_INTERRUPTED
     except MemoryError:
         return _out_of_memory()
+    except OverflowError as error:
+        if "date value out of range" not in str(error):
+            write_to_stderr(bug_report(error))
+            return EXIT_BUG
+        complain("a time of the input, or one to reckon with, is before the year 1 or after the year 9999 in UTC")
+        return EXIT_INPUT
     except Exception as error:
         if any(words in str(error) for words in _OUT_OF_MEMORY):
             return _out_of_memory()

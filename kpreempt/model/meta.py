@@ -30,12 +30,16 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     controller: bool = False
 
 
+# The API server has 253 characters at most. Reports repeat names, and would be as long as one that has no bound.
+Name = Annotated[str, msgspec.Meta(max_length=100_000)]
+
+
 class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Metadata without annotations: of pods, of which there are many, and of what needs none."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
+    name: Name = ""
+    namespace: Name = ""
+    uid: Name = ""
     resource_version: str = ""
     labels: dict[str, str] = NO_ENTRIES
     owner_references: Few[OwnerReference] = NO_ITEMS
