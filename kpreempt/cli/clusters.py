@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -66,7 +66,7 @@ def load_cluster(
     skip_bad_objects: bool = False,
     phases: Phases = NO_PHASES,
     keeps: Keeps | None = None,
-    with_cron_jobs: bool = False,
+    compared: Collection[str] = (),
     wanted: Wanted = NOTHING_WANTED,
     completes: bool = True,
     unneeded: Container[str] = (),
@@ -74,9 +74,10 @@ def load_cluster(
 ) -> LoadedCluster:
     """Read and merge ``paths`` (``-`` is standard input), or the ``live`` cluster, and lay ``additions`` over it.
 
-    A live cluster's events are read only ``with_events``, and its CronJobs ``with_cron_jobs``; those of a dump are
-    there anyway, as are kinds that the question does not need (``unneeded``, by name). ``keeps`` is told the kind and
-    the record of each object, and says whether its document is wanted. What plugins have ``wanted`` is in the cluster.
+    A live cluster's events are read only ``with_events``, and kinds without records where they are ``compared``, by
+    name; those of a dump are there anyway, as are kinds that the question does not need (``unneeded``, by name).
+    ``keeps`` is told the kind and the record of each object, and says whether its document is wanted. What plugins
+    have ``wanted`` is in the cluster.
     ``intake`` bounds what the inputs unpack to.
 
     Objects that are set aside are listed on standard error. The cluster is as an API server and its controllers would
@@ -92,7 +93,7 @@ def load_cluster(
             with_events=with_events,
             skip_bad_objects=skip_bad_objects,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )
@@ -145,7 +146,7 @@ def _read(
     with_events: bool,
     skip_bad_objects: bool,
     keeps: Keeps | None,
-    with_cron_jobs: bool,
+    compared: Collection[str],
     wanted: Wanted,
     unneeded: Container[str],
 ) -> Reading:
@@ -162,7 +163,7 @@ def _read(
             progress=progress,
             phases=phases,
             keeps=keeps,
-            with_cron_jobs=with_cron_jobs,
+            compared=compared,
             wanted=wanted,
             unneeded=unneeded,
         )
@@ -175,7 +176,7 @@ def single_use_of_stdin(paths: Mapping[str, Sequence[str]]) -> None:
     """Raise ``UsageError`` where ``-`` is among the paths of two options, or twice among those of one."""
     users = [option for option, given in paths.items() for path in given if path == "-"]
     if len(users) > 1:
-        raise UsageError(f"standard input is asked for twice: by {users[0]} and by {users[1]}")
+        raise UsageError(f"standard input is given twice: for {users[0]} and {users[1]}")
 
 
 def standard_input() -> BinaryIO:

@@ -43,7 +43,8 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         *("--config", "--max-pdb-violations", "--max-victims", "--max-victims-per-workload", "--forbid-victims"),
         *("--require-schedulable", "--max-cascade-depth", "--max-pending", "--max-stranded", "--lost-pods"),
         *("--max-deletions", "--quota-refusals", "--forbid-loops", "--min-ready"),
-        *("--apply-refused", "--removed-api", "--blocked-drains", "--rollout-stuck", "--max-snapshot-age"),
+        *("--apply-refused", "--removed-api", "--blocked-drains", "--autoscaled-replicas", "--rollout-stuck"),
+        *("--max-snapshot-age",),
         *("--severity", "--report-only", "--waive", "--baseline"),
         *("--write-baseline", "--expires", "--fail-on", "--fail-on-difference", "--exit-code", "--strict"),
     ),
@@ -61,7 +62,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
             "--feature-gates",
             "--plugin",
         ),
-        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled"),
+        *("--call-extenders", "--worst-case", "--max-plays", "--autoscaled", "--job-duration", "--create-namespace"),
     ),
     _OTHER: (),
     "Connection": (

@@ -76,7 +76,7 @@ def run_explain(request: ExplainRequest) -> int:
         additions=request.additions,
         with_events=False,
         keeps=named.is_of if named is not None else None,
-        with_cron_jobs=named is not None and named.kind == "CronJob",
+        compared=[named.kind] if named is not None and named.kind == "CronJob" else [],
         unneeded=_unneeded(request, templates, asked),
     )
     configured = asked.on(loaded.cluster)

@@ -297,7 +297,14 @@ class AnswerRequest(ClusterRequest):
         """The options with how much the answer is to tell."""
         import msgspec
 
-        return msgspec.structs.replace(options, verbose=self.verbose)
+        from kpreempt.report.options import Extent
+
+        extent = Extent.REPORT if self.verbose else Extent.SCREEN
+        return msgspec.structs.replace(options, verbose=self.verbose, extent=extent)
+
+    def lengthened_for_log(self, options: RenderOptions) -> RenderOptions:
+        """The same for a file, or a reader that is no terminal."""
+        return self.lengthened(options)
 
 
 def with_options(command: Callable[[Any], int]) -> Command:

@@ -39,6 +39,8 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
 def queue(request: QueueRequest) -> int:
     """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
 
+    One screen; -v has every pod with the events that would move it, and with --events the queue after each.
+
     With --events, and neither --snapshot nor an option that names a live cluster, the cluster is empty at first. An
     event: {"time": "+5s", "event": "addPod", "pod": {...}}. The time is one of a clock, or counts from the event
     before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what

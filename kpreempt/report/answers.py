@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.errors import UsageError, nearest
 from kpreempt.report.document import encode_json, indented
 from kpreempt.report.escape import printable
-from kpreempt.report.options import RenderOptions
+from kpreempt.report.options import Extent, RenderOptions
 
 # A record that has a row.
 Answer = msgspec.Struct
@@ -35,6 +35,13 @@ _CHECK = {
     "github": "check.github:render",
     "gitlab": "check.gitlab:render",
 }
+_BUDGETS = {
+    "text": "budgets.text:render",
+    "junit": "budgets.systems:render_junit",
+    "sarif": "budgets.systems:render_sarif",
+    "github": "budgets.systems:render_github",
+    "gitlab": "budgets.systems:render_gitlab",
+}
 _VERDICT = {
     "text": "explain.screen:render",
     "name": "explain.summary:render_names",
@@ -43,6 +50,7 @@ _VERDICT = {
     "html": "explain.html:render",
 }
 CHECK_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_CHECK)))
+BUDGET_FORMATS = tuple(dict.fromkeys((*ANSWER_FORMATS, *_BUDGETS)))
 VERDICT_FORMATS = ("text", "json", "yaml", "jsonl", "name", "wide", "markdown", "html")
 
 
@@ -127,10 +135,11 @@ ROWS = (
     # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
     Row(
         "verdict.budgets:BudgetAudit",
-        {"text": "budgets.text:render"},
+        _BUDGETS,
         _worth_saying,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
+        BUDGET_FORMATS,
     ),
     Row(
         "verdict.contexts:PendingPodsOfContexts",
@@ -244,7 +253,8 @@ def _names(row: Row, answer: Answer, _options: RenderOptions) -> str:
 def _block(row: Row, answer: Answer, options: RenderOptions) -> str:
     from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
 
-    return fenced_report(row.write(answer, "text", msgspec.structs.replace(options, colour=False))) + "\n"
+    whole = msgspec.structs.replace(options, colour=False, extent=Extent.REPORT)
+    return fenced_report(row.write(answer, "text", whole)) + "\n"
 
 
 # What every answer can be written as, and how, without a renderer of its own.

@@ -126,7 +126,7 @@ def _affinity(detail: AffinityConflict) -> str:
     where = f"{detail.topology_key}={detail.topology_value}" if detail.topology_value else detail.topology_key
     if detail.rule == "affinity":
         if not detail.topology_value:
-            return f"the node has no label {detail.topology_key}, which the pod's affinity goes by"
+            return f"the node has no label {detail.topology_key}, the topology key of the pod's affinity"
         return f"no pod that its affinity wants ({detail.selector}) in {where}"
     holders = join_names(detail.holders)
     if detail.rule == "antiAffinity":
@@ -189,7 +189,7 @@ class _Words(NamedTuple):
 _WORDS = {
     "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
     "NodeName": _Words("is not the one it names", NodeNameMismatch, _node_name),
-    "TaintToleration": _Words("has a taint that it does not tolerate", UntoleratedTaint, _taint),
+    "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
     "NodeAffinity": _Words("does not match its node affinity", NodeAffinityMismatch, _node_affinity),
     "NodePorts": _Words("has a host port taken", PortConflict, _port),
     "NodeResourcesFit": _Words("is too full", InsufficientResources, _resources, hopeless="is too small"),
