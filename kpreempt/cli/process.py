@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 
 import typer
@@ -21,6 +25,8 @@ from kpreempt.cli.terminal import (
 )
 from kpreempt.errors import KpreemptError
 
+# How the system says it where Python has no MemoryError for it: of libraries, threads and maps.
+_OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
 _COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
@@ -29,10 +35,13 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
 
     ``program`` is what help and messages call the program.
 
-    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted.
+    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted, 129 and 143 told to end.
     """
     try:
-        return _run_command(arguments, program)
+        with _ended_in_order():
+            return _run_command(arguments, program)
+    except _ToldToEndError as error:
+        return 128 + error.number
     except KpreemptError as error:
         complain(error.message, error.hint)
         return error.exit_code
@@ -42,13 +51,57 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except MemoryError:
-        complain("there is not enough memory for this input")
+        return _out_of_memory()
+    except OverflowError as error:
+        if "date value out of range" not in str(error):
+            write_to_stderr(bug_report(error))
+            return EXIT_BUG
+        complain("a time of the input, or one to reckon with, is before the year 1 or after the year 9999 in UTC")
         return EXIT_INPUT
     except Exception as error:
+        if any(words in str(error) for words in _OUT_OF_MEMORY):
+            return _out_of_memory()
         write_to_stderr(bug_report(error))
         return EXIT_BUG
     finally:
         ACTIVITY.hide()
+
+
+class _ToldToEndError(BaseException):
+    """The signal ``number`` has come."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have signals that end the process raise, so that no half-written file with a cluster in it is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise _ToldToEndError(number)
+
+    # Under nohup it is ignored, and stays so.
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.SIG_DFL for each in numbers if signal.getsignal(each) is signal.SIG_DFL}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _out_of_memory() -> int:
+    complain("there is not enough memory for this input")
+    return EXIT_INPUT
 
 
 def _run_command(arguments: Sequence[str], program: str) -> int:
@@ -57,6 +110,9 @@ def _run_command(arguments: Sequence[str], program: str) -> int:
     # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
     # them again and again.
     gc.set_threshold(*_COLLECTION_THRESHOLDS)
+    # NumPy's columns need no threads; where there is no memory for them, OpenBLAS would end the process with a code of
+    # its own, which is that of a gate that failed.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal or locale without the character gets its code instead of a failure.
         sys.stdout.reconfigure(errors="backslashreplace")

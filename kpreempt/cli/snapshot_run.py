@@ -146,7 +146,9 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
             file.buffer.write(msgspec.json.encode(names) + b"\n")
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
-        dump = stack.enter_context(whole_file(request.to))
+        # Without redaction it tells all about the cluster.
+        mode = None if request.redact else _OWNER_ONLY
+        dump = stack.enter_context(whole_file(request.to, mode=mode))
         return sum(map(dump.buffer.write, pieces))
 
 

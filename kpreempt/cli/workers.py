@@ -22,6 +22,7 @@ Result = TypeVar("Result")
 
 # Forking pays once there is more to do than this process alone did in so many seconds.
 PATIENCE_SECONDS = 0.5
+_HINT = "there may not be enough memory for so many: --jobs 1"
 # How many results per worker may wait for an earlier one.
 _MOST_WAITING = 4
 
@@ -38,7 +39,8 @@ def in_order(
 
     This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``). Then it forks, so that ``jobs`` workers
     share what it has loaded and prepared by then. ``items`` are not read far ahead; items and results must be
-    picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed.
+    picklable. Raises what ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed, cannot be
+    started, or does not have enough memory.
     """
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
@@ -103,8 +105,12 @@ class _Workers(Generic[Item, Result]):
     def results(self) -> Iterator[Result]:
         """All results in order. The processes are gone when this ends, in whatever way."""
         with ExitStack() as stack:
-            for connection in self._fork(stack):
-                threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
+            try:
+                for connection in self._fork(stack):
+                    threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
+            except (OSError, RuntimeError) as error:
+                # Too little memory, or too many processes, files or threads.
+                raise KpreemptError(f"no worker process can be started: {error}", hint=_HINT) from None
             stack.callback(self._stop)
             while (found := self._await_next()) is not None:
                 result = found[0]
@@ -138,18 +144,22 @@ class _Workers(Generic[Item, Result]):
         return self._next == self._end
 
     def _feed(self, connection: Connection) -> None:
-        while (item := self._take()) is not None:
-            index, value = item
-            try:
+        """Hand on items and results until there are no more. Whatever goes wrong is told, for it is waited for."""
+        index = 0
+        try:
+            while (item := self._take()) is not None:
+                index, value = item
                 connection.send(value)
                 is_done, result = connection.recv()
-            except (OSError, EOFError):
-                hint = "there may not be enough memory for so many: --jobs 1"
-                self._finish(index, KpreemptError("a worker process was killed", hint=hint))
-                return
-            with self._changed:
-                self._results[index] = result if is_done else _Failed(value)
-                self._changed.notify_all()
+                with self._changed:
+                    self._results[index] = result if is_done else _Failed(value)
+                    self._changed.notify_all()
+        except (OSError, EOFError):
+            self._finish(index, KpreemptError("a worker process was killed", hint=_HINT))
+        except MemoryError:
+            self._finish(index, KpreemptError("there is not enough memory for so many workers", hint=_HINT))
+        except BaseException as error:
+            self._finish(index, error)
 
     def _take(self) -> tuple[int, Item] | None:
         """The next item, when it is near enough to be worked at."""
@@ -186,6 +196,7 @@ class _Workers(Generic[Item, Result]):
 def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[tuple[Connection, Connection]]) -> None:
     """The life of a worker: until the other end of the connection is closed, by whatever death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for own, theirs in pairs:
         own.close()
         if theirs is not connection:
@@ -193,8 +204,8 @@ def _serve(connection: Connection, work: Callable[[Item], Result], pairs: list[t
     try:
         while True:
             connection.send(_attempt(work, connection.recv()))
-    except (EOFError, OSError):
-        # Without a look at the records of the cluster one by one.
+    finally:
+        # Without a look at the records of the cluster one by one, and without a word: the other end tells that it died.
         os._exit(0)
 
 

@@ -20,6 +20,8 @@ from kpreempt.controllers.pods import ControlledPod
 from kpreempt.controllers.rules import USUAL, ControllerRules
 
 BURST = 500
+# Upstream reads ordinals as int32.
+MAX_ORDINAL = 2**31 - 1
 _MOST_DIGITS = 10
 
 
@@ -81,7 +83,7 @@ def ordinal_of(name: str) -> int:
     if digits == name or len(digits) > _MOST_DIGITS or not (digits.isascii() and digits.isdecimal()):
         return -1
     ordinal = int(digits)
-    return ordinal if ordinal < 2**31 else -1
+    return ordinal if ordinal <= MAX_ORDINAL else -1
 
 
 class _Members:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kpreempt.model.empty import NO_ITEMS
+from kpreempt.model.empty import NO_ITEMS, Few, Many
 from kpreempt.model.labels import (
     LabelSelector,
     NodeSelectorRequirement,
@@ -25,8 +25,8 @@ METADATA_NAME_FIELD = "metadata.name"
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Expressions over labels and fields that must all hold. A term without any matches no node."""
 
-    match_expressions: list[NodeSelectorRequirement] = NO_ITEMS
-    match_fields: list[NodeSelectorRequirement] = NO_ITEMS
+    match_expressions: Few[NodeSelectorRequirement] = NO_ITEMS
+    match_fields: Few[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node satisfies the term; an empty or invalid term matches nothing."""
@@ -69,7 +69,7 @@ def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:
 class NodeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Terms of which one must match."""
 
-    node_selector_terms: list[NodeSelectorTerm] = NO_ITEMS
+    node_selector_terms: Many[NodeSelectorTerm] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Whether any term matches the node. Without terms nothing matches."""
@@ -87,7 +87,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """What a pod requires and prefers of its node."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
-    preferred: list[PreferredSchedulingTerm] = msgspec.field(
+    preferred: Few[PreferredSchedulingTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -97,10 +97,10 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
-    namespaces: list[str] = NO_ITEMS
+    namespaces: Few[str] = NO_ITEMS
     namespace_selector: LabelSelector | None = None
-    match_label_keys: list[str] = NO_ITEMS
-    mismatch_label_keys: list[str] = NO_ITEMS
+    match_label_keys: Few[str] = NO_ITEMS
+    mismatch_label_keys: Few[str] = NO_ITEMS
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -113,10 +113,10 @@ class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod wants beside it."""
 
-    required: list[PodAffinityTerm] = msgspec.field(
+    required: Few[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 
@@ -124,10 +124,10 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class PodAntiAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a pod refuses beside it."""
 
-    required: list[PodAffinityTerm] = msgspec.field(
+    required: Few[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
-    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+    preferred: Few[WeightedPodAffinityTerm] = msgspec.field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
     )
 

@@ -1,14 +1,23 @@
-"""The empty list and the empty map that all records share where a field is missing.
+"""What lists of records are: the empty one that all share where a field is missing, and how long one may be.
 
 A plain ``[]`` as default is made anew for every record, which for the pods of a big cluster is a million lists. Records
-are frozen, and so are these.
+are frozen, and so are these. Schedulers hold lists of a pod against those of nodes and of other pods, each entry
+against each; an object whose list is longer than any in earnest is refused where it is read.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from kpreempt.model.frozen import FrozenDict, FrozenList
+
+_Entry = TypeVar("_Entry")
+
+Few = Annotated[list[_Entry], msgspec.Meta(max_length=500)]
+# Those of values, ports and images, which programs write.
+Many = Annotated[list[_Entry], msgspec.Meta(max_length=5000)]
 
 
 class _EmptyList(FrozenList):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import msgspec
@@ -10,6 +11,12 @@ from kpreempt.model.meta import ObjectMeta, Time
 
 PREEMPTED = "Preempted"
 FAILED_SCHEDULING = "FailedScheduling"
+# What the scheduler says in the events of victims (``analysis/who_preempted/events.py`` tells the shapes).
+PREEMPTED_TEXT = re.compile(
+    r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>[\w.-]{1,253})|(?P<anonymous>a pod)"
+    r"|(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})|(?P<bare_uid>[\w.-]{1,253}))"
+    r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
+)
 # All others are let go when a snapshot is read.
 KEPT_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
 

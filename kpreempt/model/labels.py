@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
@@ -25,14 +25,14 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit
 
     key: str
     operator: LabelSelectorOperator
-    values: list[str] = NO_ITEMS
+    values: Many[str] = NO_ITEMS
 
 
 class LabelSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A selector over labels; all parts must hold. The empty one matches everything."""
 
     match_labels: dict[str, str] = NO_ENTRIES
-    match_expressions: list[LabelSelectorRequirement] = NO_ITEMS
+    match_expressions: Few[LabelSelectorRequirement] = NO_ITEMS
 
     def is_empty(self) -> bool:
         """Whether the selector has no part at all, and so matches everything."""
@@ -71,7 +71,7 @@ class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit_
 
     key: str
     operator: NodeSelectorOperator
-    values: list[str] = NO_ITEMS
+    values: Many[str] = NO_ITEMS
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few
 
 # The API's times always say their offset; one without could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -30,16 +30,20 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     controller: bool = False
 
 
+# The API server has 253 characters at most. Reports repeat names, and would be as long as one that has no bound.
+Name = Annotated[str, msgspec.Meta(max_length=100_000)]
+
+
 class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Metadata without annotations: of pods, of which there are many, and of what needs none."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
+    name: Name = ""
+    namespace: Name = ""
+    uid: Name = ""
     resource_version: str = ""
     labels: dict[str, str] = NO_ENTRIES
-    owner_references: list[OwnerReference] = NO_ITEMS
-    finalizers: list[str] = NO_ITEMS
+    owner_references: Few[OwnerReference] = NO_ITEMS
+    finalizers: Few[str] = NO_ITEMS
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None

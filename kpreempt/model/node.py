@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
@@ -14,13 +14,13 @@ class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What is decided about a node."""
 
     unschedulable: bool = False
-    taints: list[Taint] = NO_ITEMS
+    taints: Few[Taint] = NO_ITEMS
 
 
 class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An image on a node: all its names, and its size in bytes."""
 
-    names: list[str] = NO_ITEMS
+    names: Many[str] = NO_ITEMS
     size_bytes: int = 0
 
 
@@ -44,8 +44,8 @@ class NodeStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     allocatable: ResourceList = NO_ENTRIES
     capacity: ResourceList = NO_ENTRIES
     conditions: list[NodeCondition] = NO_ITEMS
-    images: list[ContainerImage] = NO_ITEMS
-    declared_features: list[str] = NO_ITEMS
+    images: Many[ContainerImage] = NO_ITEMS
+    declared_features: Few[str] = NO_ITEMS
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 

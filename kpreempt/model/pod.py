@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from kpreempt.model.affinity import Affinity
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import LAST_APPLIED, ObjectMeta, Time
 from kpreempt.model.quantity import Quantity
@@ -44,7 +44,7 @@ class ResourceRequirements(msgspec.Struct, frozen=True, rename="camel", omit_def
 
     requests: ResourceList = NO_ENTRIES
     limits: ResourceList = NO_ENTRIES
-    claims: list[ResourceClaimUse] = NO_ITEMS
+    claims: Few[ResourceClaimUse] = NO_ITEMS
 
 
 class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -68,9 +68,9 @@ class Container(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
-    ports: list[ContainerPort] = NO_ITEMS
+    ports: Many[ContainerPort] = NO_ITEMS
     restart_policy: str = ""
-    restart_policy_rules: list[ContainerRestartRule] = NO_ITEMS
+    restart_policy_rules: Few[ContainerRestartRule] = NO_ITEMS
 
 
 class PersistentVolumeClaimVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -104,7 +104,7 @@ class ISCSIVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class RBDVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A Ceph block device. The API's fields for monitors and image are ``monitors`` and ``image``."""
 
-    monitors: list[str] = NO_ITEMS
+    monitors: Few[str] = NO_ITEMS
     image: str = ""
     pool: str = DEFAULT_RBD_POOL
     read_only: bool = False
@@ -138,7 +138,7 @@ class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaul
     """What an ephemeral volume's claim asks for."""
 
     storage_class_name: str | None = None
-    access_modes: list[str] = NO_ITEMS
+    access_modes: Few[str] = NO_ITEMS
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -199,7 +199,7 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", omit
     min_domains: int | None = None
     node_affinity_policy: Literal["Honor", "Ignore"] | None = None
     node_taints_policy: Literal["Honor", "Ignore"] | None = None
-    match_label_keys: list[str] = NO_ITEMS
+    match_label_keys: Few[str] = NO_ITEMS
 
 
 class PodResourceClaim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -226,8 +226,8 @@ class PodWorkloadReference(msgspec.Struct, frozen=True, rename="camel", omit_def
 class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
 
-    containers: list[Container] = NO_ITEMS
-    init_containers: list[Container] = NO_ITEMS
+    containers: Few[Container] = NO_ITEMS
+    init_containers: Few[Container] = NO_ITEMS
     node_name: str = ""
     priority: Int32 | None = None
     priority_class_name: str = ""
@@ -235,13 +235,13 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
     node_selector: dict[str, str] = NO_ENTRIES
     affinity: Affinity | None = None
-    tolerations: list[Toleration] = NO_ITEMS
-    topology_spread_constraints: list[TopologySpreadConstraint] = NO_ITEMS
-    scheduling_gates: list[PodSchedulingGate] = NO_ITEMS
+    tolerations: Few[Toleration] = NO_ITEMS
+    topology_spread_constraints: Few[TopologySpreadConstraint] = NO_ITEMS
+    scheduling_gates: Few[PodSchedulingGate] = NO_ITEMS
     overhead: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
-    volumes: list[Volume] = NO_ITEMS
-    resource_claims: list[PodResourceClaim] = NO_ITEMS
+    volumes: Few[Volume] = NO_ITEMS
+    resource_claims: Few[PodResourceClaim] = NO_ITEMS
     runtime_class_name: str = ""
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
@@ -302,11 +302,11 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     start_time: Time | None = None
     nominated_node_name: str = ""
     conditions: list[PodCondition] = NO_ITEMS
-    container_statuses: list[ContainerStatus] = NO_ITEMS
-    init_container_statuses: list[ContainerStatus] = NO_ITEMS
+    container_statuses: Few[ContainerStatus] = NO_ITEMS
+    init_container_statuses: Few[ContainerStatus] = NO_ITEMS
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = NO_ENTRIES
-    resource_claim_statuses: list[ResourceClaimStatus] = NO_ITEMS
+    resource_claim_statuses: Few[ResourceClaimStatus] = NO_ITEMS
     resize: str = ""
 
 

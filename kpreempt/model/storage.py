@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.model.affinity import NodeSelector
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import (
@@ -31,7 +31,7 @@ class VolumeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a claim asks for, and the volume it is bound to. ``storage_class_name`` None means the default class."""
 
-    access_modes: list[str] = NO_ITEMS
+    access_modes: Few[str] = NO_ITEMS
     storage_class_name: str | None = None
     volume_name: str = ""
     volume_mode: str | None = None
@@ -82,7 +82,7 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel", omit_def
     """What a volume offers and to which claim it belongs."""
 
     capacity: ResourceList = NO_ENTRIES
-    access_modes: list[str] = NO_ITEMS
+    access_modes: Few[str] = NO_ITEMS
     storage_class_name: str = ""
     volume_mode: str | None = None
     claim_ref: ObjectReference | None = None
@@ -111,13 +111,13 @@ class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, rename="came
     """A node label and the values it may have."""
 
     key: str
-    values: list[str] = NO_ITEMS
+    values: Many[str] = NO_ITEMS
 
 
 class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Label requirements that must all hold."""
 
-    match_label_expressions: list[TopologySelectorLabelRequirement] = NO_ITEMS
+    match_label_expressions: Few[TopologySelectorLabelRequirement] = NO_ITEMS
 
 
 class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -126,7 +126,7 @@ class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     metadata: AnnotatedMeta = AnnotatedMeta()
     provisioner: str = ""
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = "Immediate"
-    allowed_topologies: list[TopologySelectorTerm] = NO_ITEMS
+    allowed_topologies: Few[TopologySelectorTerm] = NO_ITEMS
 
 
 class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -141,13 +141,13 @@ class CSINodeDriver(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     name: str
     node_id: str = msgspec.field(name="nodeID", default="")
     allocatable: VolumeNodeResources | None = None
-    topology_keys: list[str] = NO_ITEMS
+    topology_keys: Few[str] = NO_ITEMS
 
 
 class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The CSI drivers of a node."""
 
-    drivers: list[CSINodeDriver] = NO_ITEMS
+    drivers: Few[CSINodeDriver] = NO_ITEMS
 
 
 class CSINode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

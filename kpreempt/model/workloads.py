@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS
+from kpreempt.model.empty import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import ResourceList
@@ -29,7 +29,7 @@ class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel", omit_d
     """Where pods of a runtime class can run."""
 
     node_selector: dict[str, str] = NO_ENTRIES
-    tolerations: list[Toleration] = NO_ITEMS
+    tolerations: Few[Toleration] = NO_ITEMS
 
 
 class RuntimeClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -55,7 +55,7 @@ class LimitRangeItem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 class LimitRangeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The items of a limit range."""
 
-    limits: list[LimitRangeItem] = NO_ITEMS
+    limits: Few[LimitRangeItem] = NO_ITEMS
 
 
 class LimitRange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -70,20 +70,20 @@ class ScopeRequirement(msgspec.Struct, frozen=True, rename="camel", omit_default
 
     scope_name: str = ""
     operator: str = ""
-    values: list[str] = NO_ITEMS
+    values: Many[str] = NO_ITEMS
 
 
 class ScopeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Which pods a quota counts; all expressions must hold."""
 
-    match_expressions: list[ScopeRequirement] = NO_ITEMS
+    match_expressions: Few[ScopeRequirement] = NO_ITEMS
 
 
 class ResourceQuotaSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How much of what there may be, and of which pods."""
 
     hard: ResourceList = NO_ENTRIES
-    scopes: list[str] = NO_ITEMS
+    scopes: Few[str] = NO_ITEMS
     scope_selector: ScopeSelector | None = None
 
 

@@ -110,7 +110,10 @@ def batches_of_value(
     try:
         top = TOP_LEVEL.decode(value)
     except (msgspec.ValidationError, UnicodeDecodeError):
-        document = parse_json(value)
+        try:
+            document = parse_json(value)
+        except BadObjectError as error:
+            raise error.at(name, line()) from None
         if isinstance(document, dict) and isinstance(kind := document.get("kind"), str) and not kind.endswith("List"):
             # What is wrong with it is found, and said better, when it is decoded as what it is.
             yield Batch(name, [value], lambda _: line())

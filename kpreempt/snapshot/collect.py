@@ -435,6 +435,6 @@ def _said(batch: Batch, text: str, kind: type[_T]) -> _T:
     """What a dump says of itself, in JSON within an annotation. Raises ``InputError``."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         problem = f'"{text[:40]}" is not what kpreempt writes'
         raise InputError(problem, source=batch.source, path="metadata.annotations") from None

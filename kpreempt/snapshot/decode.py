@@ -19,6 +19,7 @@ from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_valu
 Json = bytes | bytearray | memoryview | msgspec.Raw
 Record = Any
 
+_LONGEST_NAME = 253
 _LONGEST_VERSION = 20
 _V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
@@ -152,7 +153,7 @@ def describe(kind: str, document: Any) -> str:
     if not isinstance(metadata, dict):
         return kind
     parts = [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
-    name = "/".join(part for part in parts if isinstance(part, str) and part)
+    name = "/".join(part[:_LONGEST_NAME] for part in parts if isinstance(part, str) and part)
     return f"{kind} {name}".rstrip()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.model.devices import ResourceClaim
-from kpreempt.model.event import Event
+from kpreempt.model.event import PREEMPTED_TEXT, Event
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
@@ -67,7 +67,6 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
 _PRESENCE = "yes"
 # The one condition whose message is the scheduler's own: why the pod is still pending.
 _SCHEDULERS_CONDITION = "PodScheduled"
-_TOLD_TO_VICTIMS = "Preempted by "
 
 
 def least(record: Record) -> Record:
@@ -109,10 +108,11 @@ def _trim_allocation(claim: ResourceClaim) -> ResourceClaim:
 
 
 def _trim_event(event: Event) -> Event:
-    """Only what the scheduler tells victims is read."""
-    if not event.text or event.text.startswith(_TOLD_TO_VICTIMS):
+    """Only what the scheduler tells victims is read, and only in its own words: any other text may be anybody's."""
+    note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
+    if (note, message) == (event.note, event.message):
         return event
-    return msgspec.structs.replace(event, message="", note="")
+    return msgspec.structs.replace(event, message=message, note=note)
 
 
 _TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {

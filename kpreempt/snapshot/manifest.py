@@ -183,7 +183,7 @@ def _json_lines(text: str) -> list[tuple[int, Any]]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     try:
         return [(number, msgspec.json.decode(line)) for number, line in lines]
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 
 

@@ -56,7 +56,7 @@ def _is_flow_yaml(content: Content) -> bool:
         return False
     try:
         msgspec.json.decode(content, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if "malformed" not in str(error) or "trailing characters" in str(error):
             return False
     else:

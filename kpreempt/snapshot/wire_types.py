@@ -88,6 +88,8 @@ def _walk_dict(value: object, expected: inspect.DictType, path: str) -> object:
 def _walk_list(value: object, expected: inspect.ListType, path: str) -> object:
     if not isinstance(value, list):
         raise _wrong(path, "a list", value)
+    if expected.max_length is not None and len(value) > expected.max_length:
+        raise FieldError(path, f"has {len(value):,} entries, more than {expected.max_length:,}")
     return [_element(each, expected.item_type, f"{path}[{index}]") for index, each in enumerate(value)]
 
 
@@ -120,10 +122,12 @@ def _walk_union(value: object, expected: inspect.UnionType, path: str) -> object
     return value
 
 
-def _walk_str(value: object, _: inspect.StrType, path: str) -> object:
+def _walk_str(value: object, expected: inspect.StrType, path: str) -> object:
     if not isinstance(value, str):
         hint = f'"{_text(value)}" in quotes' if isinstance(value, (int, float)) else ""
         raise _wrong(path, "a string", value, hint)
+    if expected.max_length is not None and len(value) > expected.max_length:
+        raise FieldError(path, f"is {len(value):,} characters long, more than {expected.max_length:,}")
     return value
 
 

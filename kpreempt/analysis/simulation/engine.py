@@ -43,6 +43,7 @@ from kpreempt.analysis.unread import unread_in_simulation
 from kpreempt.controllers.pods import JOB_FINALIZER, ControlledPod
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.controllers.scales import Scales
+from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.node import Node
@@ -52,10 +53,14 @@ from kpreempt.verdict.simulation import COMPLETED, Simulation, SimulationEnd, Si
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """When a simulation is broken off: after so many attempts, or so many seconds of the cluster's time."""
+    """When a simulation is broken off: after so many attempts, or so many seconds of the cluster's time.
+
+    Where controllers make more than so many ``pods``, there is no simulation at all.
+    """
 
     attempts: int = 5000
     seconds: float = 24 * 3600.0
+    pods: int = 40_000
 
 
 class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +95,7 @@ def simulate(
     """What happens from the moment at which all of the scene comes at once, and what had to be assumed.
 
     ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
-    which are used up.
+    which are used up. Raises ``InputError`` where the controllers make too many pods.
     """
     found, assumptions, _ = simulated_to_the_end(cluster, scene, scheduler, now=now, limits=limits, prepared=prepared)
     return found, assumptions
@@ -138,6 +143,7 @@ class _Run:
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
         self._made = 0
+        self._num_created = 0
         self._at = 0.0
         self._pace = scene.pace
         # When the scheduler knows of the pod that was made last.
@@ -356,6 +362,10 @@ class _Run:
 
     def create(self, pod: Pod) -> None:
         """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner."""
+        self._num_created += 1
+        if self._num_created > self._limits.pods:
+            owner = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
+            raise InputError(f"{owner}: the simulation makes more than {self._limits.pods:,} pods")
         pod = self._named(self._readmission.admitted_again(pod))
         if not self._may_make(pod):
             return

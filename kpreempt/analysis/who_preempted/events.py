@@ -9,26 +9,20 @@ group ``podgroup``, and for a victim that was not bound yet ``... (in kube-sched
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kpreempt.analysis.pending.states import was_preempted
 from kpreempt.analysis.unread import unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.event import PREEMPTED, Event, ObjectReference
+from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Evidence, PodPhase, Preemption, PreemptionsOfPod, Whereabouts
 from kpreempt.verdict.unread import why_unread
 
 _NAMES_OFFERED = 3
-
-_MESSAGE = re.compile(
-    r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>\S+)|(?P<anonymous>a pod)|(?P<namespace>[^/\s]+)/(?P<name>\S+)"
-    r"|(?P<bare_uid>\S+)) on node (?P<node>\S+?)(?: \(in kube-scheduler memory\)\.)?$"
-)
 
 
 def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
@@ -42,7 +36,8 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
     mine = [event for event in events if event.subject.key == key]
     if pod is None and not mine:
         raise _unknown(cluster, events, namespace, name)
-    preemptions = [_by_event(event, events, cluster) for event in mine]
+    told = _Told(cluster, events) if mine else None
+    preemptions = [_by_event(event, told, cluster) for event in mine if told is not None]
     if pod is not None and not _has_event_of(pod, mine) and was_preempted(pod):
         preemptions.insert(0, _by_condition(pod, cluster))
     return PreemptionsOfPod(
@@ -77,7 +72,7 @@ def preemptor_pod(cluster: ClusterSnapshot, preemptor: Whereabouts) -> Pod | Non
     return None
 
 
-def _by_event(event: Event, events: Sequence[Event], cluster: ClusterSnapshot) -> Preemption:
+def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption:
     by = read_preempted(event)
     is_named = bool(by.uid or by.name)
     return Preemption(
@@ -86,9 +81,9 @@ def _by_event(event: Event, events: Sequence[Event], cluster: ClusterSnapshot) -
         message=event.text,
         node=by.node,
         is_pod_group=by.is_pod_group,
-        preemptor=_resolved(by, cluster) if is_named else None,
+        preemptor=told.preemptor(by) if is_named else None,
         suspects=[] if is_named else _suspects(cluster, by.node, None),
-        also=_evicted_alike(event, by, events) if is_named else [],
+        also=[key for key in told.evicted(by) if key != event.subject.key] if is_named else [],
     )
 
 
@@ -109,31 +104,51 @@ def _has_event_of(pod: Pod, events: Sequence[Event]) -> bool:
     return any(not uid or not event.subject.uid or event.subject.uid == uid for event in events)
 
 
-def _resolved(by: PreemptedBy, cluster: ClusterSnapshot) -> Whereabouts:
-    named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else _named_by_events(by, cluster)
-    key = named.key if named is not None else ""
-    known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
-    pod = None if by.is_pod_group else preemptor_pod(cluster, known)
-    return known if pod is None else _where(pod)
+class _Told:
+    """What all events and pods tell of preemptors, looked through once for however many evictions."""
+
+    def __init__(self, cluster: ClusterSnapshot, preempted: Sequence[Event]) -> None:
+        """``preempted`` are the events about evictions, the latest first."""
+        self._evicted: dict[tuple[str, ...], dict[str, None]] = {}
+        for event in preempted:
+            by = read_preempted(event)
+            for cause in {_cause(by), _cause(by._replace(uid=""))}:
+                self._evicted.setdefault(cause, {})[event.subject.key] = None
+        # What any event calls the object with a UID, which may be gone itself.
+        self._names: dict[tuple[bool, str], ObjectReference] = {}
+        for event in cluster.events:
+            for each in (event.subject, event.related):
+                if each is not None and each.uid and each.name and each.kind in ("", "Pod", "PodGroup"):
+                    self._names.setdefault((each.kind == "PodGroup", each.uid), each)
+        # The first of each, as they are looked for.
+        self._pods = {pod.metadata.uid: pod for pod in reversed(cluster.pods) if pod.metadata.uid}
+        self._pods_by_name = {pod.key: pod for pod in reversed(cluster.pods)}
+
+    def evicted(self, by: PreemptedBy) -> Iterable[str]:
+        """All pods that went for the preemptor on the same node."""
+        return self._evicted[_cause(by)]
+
+    def preemptor(self, by: PreemptedBy) -> Whereabouts:
+        """What is known of the preemptor."""
+        named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else None
+        if named is None and by.uid:
+            named = self._names.get((by.is_pod_group, by.uid))
+        key = named.key if named is not None else ""
+        known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
+        pod = None if by.is_pod_group else self._pod_of(known)
+        return known if pod is None else _where(pod)
+
+    def _pod_of(self, preemptor: Whereabouts) -> Pod | None:
+        if preemptor.uid and (pod := self._pods.get(preemptor.uid)):
+            return pod
+        pod = self._pods_by_name.get(preemptor.pod)
+        # One of its name that says another UID is another pod.
+        return pod if pod is not None and not (preemptor.uid and pod.metadata.uid) else None
 
 
-def _named_by_events(by: PreemptedBy, cluster: ClusterSnapshot) -> ObjectReference | None:
-    """What any event calls the object with the preemptor's UID, which may be gone itself."""
-    kinds = ("PodGroup",) if by.is_pod_group else ("", "Pod")
-    told = (each for event in cluster.events for each in (event.subject, event.related) if each is not None)
-    return next((each for each in told if by.uid and each.uid == by.uid and each.name and each.kind in kinds), None)
-
-
-def _evicted_alike(event: Event, by: PreemptedBy, events: Sequence[Event]) -> list[str]:
-    """The other pods that went for the same preemptor on the same node."""
-    alike = (
-        each.subject.key
-        for each in events
-        if each is not event
-        and (other := read_preempted(each)).node == by.node
-        and (other.uid == by.uid if by.uid else (other.namespace, other.name) == (by.namespace, by.name))
-    )
-    return [key for key in dict.fromkeys(alike) if key != event.subject.key]
+def _cause(by: PreemptedBy) -> tuple[str, ...]:
+    """What two events say alike that tell of the same preemption."""
+    return (by.node, by.uid) if by.uid else (by.node, by.namespace, by.name)
 
 
 def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[Whereabouts]:
@@ -199,7 +214,7 @@ class PreemptedBy(NamedTuple):
 
 def read_preempted(event: Event) -> PreemptedBy:
     """What the event says; what it says in other words is not understood, and left empty."""
-    match = _MESSAGE.match(event.text.strip())
+    match = PREEMPTED_TEXT.fullmatch(event.text.strip())
     said = match.groupdict() if match else {}
     related = event.related
     found = PreemptedBy(

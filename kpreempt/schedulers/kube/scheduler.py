@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
+# In bytes, with what OpenBLAS takes for itself.
+_ROOM_OF_NUMPY = 96 * 2**20
 
 
 class Prepared:
@@ -183,6 +186,8 @@ class KubeScheduler:
         """Columns over the pods of a big cluster."""
         if state.num_pods < MIN_PODS_OF_TABLE:
             return None
+        # OpenBLAS ends the process where there is no room for it, so that it is asked for first.
+        mmap(-1, _ROOM_OF_NUMPY).close()
         from kpreempt.schedulers.kube.bulk import LatestTable  # noqa: PLC0415
 
         return LatestTable(state, before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -162,14 +161,16 @@ def _content(data: str, path: str, field: str) -> bytes:
     if data:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
-        except binascii.Error:
+        except ValueError:
+            # Also for what is not ASCII.
             raise InputError("is not base64", source="kubeconfig", path=f"{field}-data") from None
     if not path:
         return b""
     try:
         return Path(path).read_bytes()
-    except OSError as error:
-        words = f"cannot be read: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        # A path with a NUL is no OSError.
+        words = f"cannot be read: {(error.strerror if isinstance(error, OSError) else '') or error}"
         raise InputError(words, source=path, hint=f"{field} of the kubeconfig or of the flag names it") from error
 
 

@@ -224,7 +224,7 @@ def _server_version(api: Api) -> _Version:
         if error.status in (403, 404):
             return _Version()
         raise
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ClusterError(
             "answers with something else than a version", source=f"{api.connection.server}/version"
         ) from None

@@ -22,6 +22,32 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     return process.run(["explain"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_is_told_to_end_leaves_no_half_written_file(tmp_path: Path, number: int) -> None:
+    program = (
+        "import signal, sys\n"
+        "from kpreempt.cli import process\n"
+        "from kpreempt.cli.output import whole_file\n"
+        "def write(*_):\n"
+        "    with whole_file(sys.argv[1]) as file:\n"
+        "        file.write('secret')\n"
+        "        print('written', flush=True)\n"
+        "        signal.pause()\n"
+        "process._run_command = write\n"
+        "raise SystemExit(process.run([]))\n"
+    )
+    writing = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "cluster.json")], stdout=subprocess.PIPE, text=True
+    )
+    with writing:
+        assert writing.stdout is not None and writing.stdout.readline() == "written\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        writing.send_signal(number)
+        assert writing.wait(60) == 128 + number
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failure_is_one_line_and_its_hint_and_control_characters_are_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

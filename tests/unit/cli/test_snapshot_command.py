@@ -234,6 +234,19 @@ def test_hostile_names_reach_neither_the_terminal_nor_a_redacted_file(tmp_path: 
     assert "u001b" not in target.read_text()
 
 
+@pytest.mark.parametrize(("options", "mode"), [((), 0o600), (("--redact",), 0o644)], ids=["as it is", "redacted"])
+def test_only_a_redacted_dump_may_be_read_by_others(
+    kpreempt: Kpreempt, tmp_path: Path, options: tuple[str, ...], mode: int
+) -> None:
+    target = tmp_path / "cluster.json"
+    mask = os.umask(0o022)
+    try:
+        assert kpreempt(*FROM, "--to", str(target), *options).returncode == 0
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
 def objects_of_a_rollout() -> list[dict[str, Any]]:
     """A cluster as an API server has it, with environments that nobody may read, and what acts on its pods."""
     pod_template = {

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,60 @@ def die_at_three(number: int) -> int:
 def test_a_killed_worker_is_told() -> None:
     with pytest.raises(KpreemptError, match="a worker process was killed"):
         list(in_order(range(50), die_at_three, 2, patience=0))
+
+
+class Unreadable:
+    """A result that takes too much memory where it arrives, or where it is sent from."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __reduce__(self) -> Any:
+        if self.where == "the worker":
+            raise MemoryError
+        return (_too_much, ())
+
+
+def _too_much() -> None:
+    raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        pytest.param("this process", "there is not enough memory for so many workers", id="here"),
+        pytest.param("the worker", "a worker process was killed", id="in the worker"),
+    ],
+)
+def test_too_little_memory_for_a_result_ends_the_run_without_a_word_of_its_own(
+    where: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KpreemptError) as caught:
+        list(in_order(range(20), lambda number: Unreadable(where) if number else None, 2, patience=0))
+    assert (caught.value.message, caught.value.hint) == (
+        message,
+        "there may not be enough memory for so many: --jobs 1",
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+def test_too_little_memory_for_the_work_is_that_of_the_work() -> None:
+    def work(number: int) -> int:
+        if number > 3:
+            raise MemoryError
+        return number
+
+    with pytest.raises(MemoryError):
+        list(in_order(range(20), work, 2, patience=0))
+
+
+def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(os, "fork", fail)
+    with pytest.raises(KpreemptError, match=r"no worker process can be started: .*Cannot allocate memory"):
+        list(in_order(range(20), square_and_process, 2, patience=0))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

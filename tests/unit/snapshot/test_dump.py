@@ -18,6 +18,7 @@ from kpreempt.admission import claims as admission_claims
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model import volcano
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.event import Event
 from kpreempt.schedulers.kube.framework import volumes
 from kpreempt.snapshot import load_snapshot
 from kpreempt.snapshot.kinds import KINDS
@@ -252,3 +253,25 @@ def records_within(kind: inspect.Type) -> Iterator[type[msgspec.Struct]]:
 def test_no_record_is_written_with_fields_that_say_nothing(kind: str) -> None:
     records = set(records_within(inspect.type_info(KINDS[kind].record)))
     assert [each.__name__ for each in records if not each.__struct_config__.omit_defaults] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Preempted by pod 0a1b-2c on node n1", True),
+        ("Preempted by podgroup 0a1b on node n1 (in kube-scheduler memory).", True),
+        ("Preempted by a pod on node n1", True),
+        ("Preempted by shop/api-1 on node n1.example", True),
+        ("Preempted by pod 0a1b on node n1, password s3cret", False),
+        ("Preempted by s3cret", False),
+        ("Preempted by pod 0a1b on node n1\ns3cret", False),
+        ("0/3 nodes are available: s3cret", False),
+    ],
+)
+@pytest.mark.parametrize("field", ["message", "note"])
+def test_of_events_only_the_schedulers_own_words_are_written(text: str, kept: bool, field: str) -> None:
+    event = Event(reason="Preempted", **{field: text})
+    assert getattr(least(event), field) == (text if kept else "")
+    # One does not hide behind the other.
+    both = {"note": "Preempted by a pod on node n1", "message": text}
+    assert least(Event(reason="Preempted", **both)).message == (text if kept else "")

@@ -20,6 +20,7 @@ from kpreempt.admission.pod_defaults import (
     when_missing,
 )
 from kpreempt.analysis.document_reader import Document, DocumentReader
+from kpreempt.controllers.stateful_set import MAX_ORDINAL
 
 # The field that says how the pods of a kind are replaced, and the types that it may have.
 STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
@@ -71,8 +72,13 @@ def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str 
     if kind == "StatefulSet":
         _check_one_of(spec, "podManagementPolicy", ("OrderedReady", "Parallel"), reader, path)
         ordinals = reader.mapping(spec, "ordinals", path)
-        if (reader.int32(ordinals, "start", f"{path}.ordinals") or 0) < 0:
+        start = reader.int32(ordinals, "start", f"{path}.ordinals") or 0
+        if start < 0:
             raise reader.error("expected a number that is not negative", f"{path}.ordinals.start")
+        replicas = spec.get("replicas")
+        if start + (1 if replicas is None else replicas) - 1 > MAX_ORDINAL:
+            # The controller takes a pod with a higher one for none of its own, and never gets there.
+            raise reader.error(f"leads to an ordinal above {MAX_ORDINAL}", f"{path}.ordinals.start")
     if kind == "Job":
         _check_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), reader, path)
         _check_one_of(spec, "podReplacementPolicy", ("TerminatingOrFailed", "Failed"), reader, path)

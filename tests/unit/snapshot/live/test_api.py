@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect
+from kpreempt.snapshot.live import Api, ClusterError, Connection, ConnectionFlags, connect, read_version
 from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
 from tests.fake_extender import Dripping, FakeExtender, head
 
@@ -212,6 +212,12 @@ def test_an_answer_that_drips_is_given_up_in_time(reply: Dripping) -> None:
         assert failure_of(api_of(dripping.url, request_timeout="100ms")).problem == "no answer within 0.1s"
         # The connection is ended, too: the server would drip on.
         assert dripping.closed.wait(10)
+
+
+def test_a_version_that_is_nested_without_end_is_told() -> None:
+    nested = Answer(body=b'{"gitVersion":' + b"[" * 10**5 + b"]" * 10**5 + b"}")
+    with FakeApi(always(nested)) as fake, pytest.raises(ClusterError, match="something else than a version"):
+        read_version(connect(ConnectionFlags(server=fake.url), {}))
 
 
 def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:

@@ -120,6 +120,12 @@ def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
             id="a key that is none",
         ),
         pytest.param(
+            {"client-certificate-data": "é", "client-key-data": "é"},
+            "kubeconfig: client-certificate-data: is not base64",
+            id="a certificate that is not ASCII",
+        ),
+        pytest.param({"tokenFile": "/a\0b"}, "cannot be read: embedded null byte", id="a path that is none"),
+        pytest.param(
             {"tokenFile": "/nothing"}, "/nothing: cannot be read: No such file", id="a token that is not there"
         ),
         pytest.param(

@@ -1,0 +1,74 @@
+"""Numbers of the input that would make loops without end are told, each with its field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpreempt.cli import process
+
+MOST = 2**31 - 1
+TEMPLATE = {"metadata": {"labels": {"app": "w"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}},
+}
+
+
+def workload(kind: str, api_version: str = "apps/v1", **spec: Any) -> dict[str, Any]:
+    selector = {"app": "w"} if kind == "ReplicationController" else {"matchLabels": {"app": "w"}}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "w", "namespace": "shop"},
+        "spec": {"selector": selector, "template": TEMPLATE, **spec},
+    }
+
+
+CASES = {
+    "a StatefulSet whose ordinals end": (
+        [],
+        workload("StatefulSet", replicas=3, ordinals={"start": MOST}),
+        "StatefulSet shop/w: spec.ordinals.start: leads to an ordinal above 2147483647",
+    ),
+    "a StatefulSet of one replica behind the end": (
+        [],
+        workload("StatefulSet", replicas=2, ordinals={"start": MOST}),
+        "StatefulSet shop/w: spec.ordinals.start: leads to an ordinal above 2147483647",
+    ),
+    "a ReplicaSet that lacks all its pods": (
+        [workload("ReplicaSet", replicas=MOST)],
+        workload("ReplicaSet", replicas=MOST, minReadySeconds=1),
+        "w in namespace shop: the simulation makes more than 40,000 pods",
+    ),
+    "a ReplicationController that lacks all its pods": (
+        [workload("ReplicationController", "v1", replicas=MOST)],
+        workload("ReplicationController", "v1", replicas=MOST, minReadySeconds=1),
+        "w in namespace shop: the simulation makes more than 40,000 pods",
+    ),
+}
+
+
+@pytest.mark.parametrize(("there", "change", "message"), CASES.values(), ids=CASES)
+def test_a_number_without_end_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], there: list[Any], change: dict[str, Any], message: str
+) -> None:
+    cluster, manifest = tmp_path / "cluster.json", tmp_path / "change.json"
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *there]}))
+    manifest.write_text(json.dumps(change))
+    code = process.run(["check", "-f", str(manifest), "--snapshot", str(cluster)])
+    assert message in capsys.readouterr().err
+    assert code == 3
+
+
+def test_the_last_ordinal_there_is_can_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster, manifest = tmp_path / "cluster.json", tmp_path / "change.json"
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE]}))
+    manifest.write_text(json.dumps(workload("StatefulSet", replicas=1, ordinals={"start": MOST})))
+    assert process.run(["check", "-f", str(manifest), "--snapshot", str(cluster)]) == 0
+    assert "SETTLED" not in capsys.readouterr().err
