@@ -23,7 +23,6 @@ from kpreempt.snapshot.decode import (
     Json,
     Record,
     annotations_in,
-    as_served,
     decode_carefully,
     decoder_of,
     is_later,
@@ -31,6 +30,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind, resource_of
+from kpreempt.snapshot.served import as_served
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
@@ -251,8 +251,7 @@ class Collector:
             record = shelf.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             record = decode_carefully(shelf.kind, json)
-        if what.api_version == "policy/v1beta1":
-            record = as_served(record)
+        record = as_served(record, what.api_version)
         meta = record.metadata
         if not meta.name or not meta.namespace:
             record = self._named(shelf.kind, record)

@@ -253,8 +253,10 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     likely order then. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its
     search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
     that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
-    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``extender_calls`` are
-    those of extenders, which need a permission of their own. ``volume_choices`` are there where the order of equal
+    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``error`` is the error in
+    which filters, or dry runs of a preemption, ended. ``deallocated_claims`` and ``deleted_claims`` are claims for
+    devices that the scheduler takes the devices from, or deletes, so that the pod may have others. ``extender_calls``
+    are those of extenders, which need a permission of their own. ``volume_choices`` are there where the order of equal
     volumes decides, which nobody knows beforehand.
 
     ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
@@ -299,6 +301,9 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     nominations_to_clear: list[str] = []
     effects: list[Effect] = []
     message: str = ""
+    error: str = ""
+    deallocated_claims: list[str] = []
+    deleted_claims: list[str] = []
     volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []

@@ -53,6 +53,12 @@ CHANGES: Mapping[str, Change] = {
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateNodeResourcesFitArgs",
         came="requestedToCapacityRatio is refused beside another scoring strategy, and needed for its own.",
     ),
+    "compares_attributes_of_all_devices": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/constraint.go: distinctAttributeConstraint",
+        came="distinctAttribute compares all devices of a claim, and not only the last one of each request.",
+    ),
     "compares_resizes_by_pod": Change(
         "1.37",
         "",
@@ -138,6 +144,14 @@ CHANGES: Mapping[str, Change] = {
         "pkg/api/v1/resource/helpers.go: PodRequests",
         went="With InPlacePodVerticalScaling, what a container's status says under resources counts, not what is"
         " allocated.",
+    ),
+    # Up to 1.36 slices with shared counters count on every node, and pools of two drivers with one name are one.
+    "finds_shared_counters_everywhere": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: GatherPools",
+        came="Shared counters of a pool count on a node that reaches only devices of the pool, and the capacity of"
+        " shared devices that nobody asked for is not counted twice.",
     ),
     "follows_actuated_resources_alone": Change(
         "1.32",
@@ -381,6 +395,12 @@ CHANGES: Mapping[str, Change] = {
         "1.37",
         "dynamicresources/dynamicresources.go: PostFilter",
         went="DynamicResources no longer says “no new claims to deallocate”.",
+    ),
+    "tells_devices_of_errors": Change(
+        "1.37",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go: selectorsMatch",
+        came="An error of a device selector names the device.",
     ),
     "tells_nodes_left_out": Change(
         "1.30",
