@@ -1,8 +1,8 @@
 """Resource claims and their templates, slices, device classes and taint rules (dynamic resource allocation).
 
-The records have the shape of ``resource.k8s.io/v1``; what only older versions have is beside it until
-``kpreempt/snapshot/served.py`` has moved it. Each spec and status is strict: a field that is not known here is noted in
-``unread_fields`` of its object, because it may decide about an allocation.
+The records have the shape of ``resource.k8s.io/v1``; what only older versions have stands beside it until
+``kpreempt/snapshot/device_versions.py`` has moved it. Each spec and status is strict: a field that is not known here is
+noted in ``unread_fields`` of its object, because it may decide about an allocation.
 """
 
 from __future__ import annotations

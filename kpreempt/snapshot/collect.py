@@ -23,6 +23,7 @@ from kpreempt.snapshot.decode import (
     Json,
     Record,
     annotations_in,
+    as_served,
     decode_carefully,
     decoder_of,
     is_later,
@@ -30,7 +31,6 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.filing import DifferingError, Filed, Filing, lacking_annotations, lacking_conditions
 from kpreempt.snapshot.kinds import KINDS, Kind, find_kind, resource_of
-from kpreempt.snapshot.served import as_served
 from kpreempt.snapshot.sharing import Sharing
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption

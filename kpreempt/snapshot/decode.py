@@ -8,17 +8,20 @@ from typing import Any, Protocol
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kpreempt.model.empty import NO_ENTRIES
+from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.pod import with_annotations
+from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.wanted import Wanted
 from kpreempt.snapshot.kinds import KINDS, Kind
-from kpreempt.snapshot.served import as_served
 from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_values
 
 Json = bytes | bytearray | memoryview | msgspec.Raw
 Record = Any
 
 _LONGEST_VERSION = 20
+_V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 
 class _AnnotatedMeta(msgspec.Struct, frozen=True):
@@ -90,7 +93,7 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
     Raises ``InputError`` that names ``source`` and ``line`` and the field that is wrong.
     """
     try:
-        return as_served(_convert(kind, KINDS[kind].record, document), "")
+        return as_served(_convert(kind, KINDS[kind].record, document))
     except BadObjectError as error:
         raise error.at(source, line) from None
 
@@ -152,3 +155,32 @@ def describe(kind: str, document: Any) -> str:
     parts = [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
     name = "/".join(part for part in parts if isinstance(part, str) and part)
     return f"{kind} {name}".rstrip()
+
+
+def as_served(record: Record, api_version: str = "") -> Record:
+    """The record as the newest version that is kept has it; the very same one where nothing differs."""
+    if api_version == "policy/v1beta1":
+        return _as_served_budget(record)
+    if isinstance(record, ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceClass):
+        from kpreempt.snapshot.device_versions import as_v1  # noqa: PLC0415 - few clusters have devices
+
+        return as_v1(record)
+    return record
+
+
+def _as_served_budget(record: Record) -> Record:
+    """A record of ``policy/v1beta1`` as the API server has it in ``policy/v1``.
+
+    In ``policy/v1beta1`` an empty selector selects no pod, in ``policy/v1`` every pod (upstream
+    ``pkg/apis/policy/v1beta1/conversion.go``, v1.36.3).
+    """
+    selector = record.spec.selector if isinstance(record, PodDisruptionBudget) else None
+    if selector is None:
+        return record
+    expressions = [each for each in selector.match_expressions if each.key != _V1BETA1_EMPTY_SELECTOR]
+    if selector.is_empty():
+        expressions = [LabelSelectorRequirement(_V1BETA1_EMPTY_SELECTOR, "Exists")]
+    elif len(expressions) == len(selector.match_expressions):
+        return record
+    converted = LabelSelector(match_labels=selector.match_labels, match_expressions=expressions)
+    return msgspec.structs.replace(record, spec=msgspec.structs.replace(record.spec, selector=converted))

@@ -34,6 +34,13 @@ CHANGES: Mapping[str, Change] = {
         f"{_SCHEDULER}/framework/types.go: calculateResource",
         came="In the score of NodeResourcesFit, sidecars of running pods count on top of their containers.",
     ),
+    # Whether slices of a pool are missing counts only where all of its devices are asked for.
+    "allocates_from_incomplete_pools": Change(
+        "",
+        "1.35",
+        "k8s.io/dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go: GatherPools",
+        went="No device is allocated from a pool of which slices are missing.",
+    ),
     # A preemption that hears nothing of a node that PreFilter left out tries it.
     "dry_runs_absent_nodes": Change(
         "",
@@ -351,6 +358,13 @@ CHANGES: Mapping[str, Change] = {
         "",
         "nodeaffinity/node_affinity.go and volumebinding/volume_binding.go: PreScore",
         came="NodeAffinity and VolumeBinding have no score of 0 where they have nothing to rate.",
+    ),
+    # Before, pools come in the order of a Go map.
+    "sorts_pools_of_devices": Change(
+        "1.36",
+        "",
+        "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: sortPoolsByID",
+        came="Devices are taken from pools and slices in the order of their names.",
     ),
     "sorts_conflicting_plugins": Change(
         "1.31",

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.assumptions import (
     unpatched,
     unprotected,
 )
-from kpreempt.schedulers.kube.claims import claim_assumptions
+from kpreempt.schedulers.kube.claims import claim_assumptions, devices_on
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
 from kpreempt.schedulers.kube.effects import effects_of
 from kpreempt.schedulers.kube.extending import Extending, extending_of
@@ -39,7 +39,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.lasting import is_refused_for_good
-from kpreempt.schedulers.kube.plugins.dynamic_resources import claim_state
+from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.preemption.evaluator import first_error
 from kpreempt.schedulers.kube.preemption.plugin import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims_report import victims_by_node
@@ -198,6 +198,7 @@ class Cycle:
             chosen_nodes=chosen,
             # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
             lands_on=[nominated] if is_taken else chosen,
+            devices=devices_on(scores, self._state),
             sampling=None if is_taken else sampling,
         )
 
@@ -253,6 +254,7 @@ class Cycle:
             odds=evidence.odds if evidence else None,
             alternatives=evidence.alternatives if evidence else None,
             nominated_nodes=nominated,
+            devices=devices_on(candidates, self._state),
             victims=victims,
             message=message,
             error=_error_of_dry_runs(evidence.dry_run) if evidence else "",
@@ -262,7 +264,7 @@ class Cycle:
 
     def _changed_claims(self) -> dict[str, list[str]]:
         """The claims for devices that PostFilter has given back."""
-        claims = claim_state(self._state)
+        claims = pod_devices(self._state)
         if claims is None:
             return {}
         return {"deallocated_claims": claims.deallocated, "deleted_claims": claims.deleted}

@@ -142,6 +142,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     },
     # They decide, but by default nothing comes to them.
     Concern.UNUSUAL: {
+        "allocates_from_incomplete_pools",
         "compares_attributes_of_all_devices",
         "dra_admin_access",
         "dra_consumable_capacity",
@@ -166,6 +167,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "refuses_sidecars_before_filters",
         "rules_out_conflicting_plugins",
         "searches_one_node_without_scores",
+        "sorts_pools_of_devices",
     },
 }
 _CONCERN_OF = {field: concern for concern, fields in _CONCERNS.items() for field in fields}

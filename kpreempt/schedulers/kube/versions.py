@@ -82,6 +82,7 @@ class Behaviour(NamedTuple):
     volume_limit_scaling: bool
 
     adds_sidecars_to_scored_requests: bool
+    allocates_from_incomplete_pools: bool
     backs_off_by_attempts: bool
     checks_strategies_strictly: bool
     compares_attributes_of_all_devices: bool
@@ -136,6 +137,7 @@ class Behaviour(NamedTuple):
     skips_balance_without_requests: bool
     skips_idle_scores: bool
     sorts_conflicting_plugins: bool
+    sorts_pools_of_devices: bool
     sorts_victims_again: bool
     stops_at_violated_budget: bool
     takes_args_of_dynamic_resources: bool

@@ -6,6 +6,7 @@ What is found out about the slices of a cluster is kept for all pods and nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from kpreempt.model.cluster import ClusterSnapshot
@@ -14,6 +15,7 @@ from kpreempt.model.devices import (
     EXACT_COUNT,
     MOST_RESULTS,
     DeviceClass,
+    DeviceId,
     DeviceSubRequest,
     DeviceTaintRule,
     ExactDeviceRequest,
@@ -23,7 +25,7 @@ from kpreempt.model.devices import (
 from kpreempt.model.node import Node
 from kpreempt.schedulers.kube.devices.capacity import UnrepresentableError, has_room
 from kpreempt.schedulers.kube.devices.constraints import Constraint, constraint_of
-from kpreempt.schedulers.kube.devices.in_use import InUse, devices_in_use
+from kpreempt.schedulers.kube.devices.in_use import InUse, devices_in_use, results_of
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, Slices
 from kpreempt.schedulers.kube.devices.rules import AllocatorRules, allocator_rules
 from kpreempt.schedulers.kube.devices.search import (
@@ -55,6 +57,16 @@ class Devices:
         self.claims = cluster.resource_claims
         self.in_use: InUse = devices_in_use(cluster.resource_claims, shares=self.rules.shares)
 
+    @cached_property
+    def holders(self) -> Mapping[DeviceId, Sequence[ResourceClaim]]:
+        """The claims that have each device."""
+        found: dict[DeviceId, list[ResourceClaim]] = {}
+        for claim in self.claims:
+            for result in results_of(claim):
+                if not result.admin_access:
+                    found.setdefault(result.id, []).append(claim)
+        return found
+
 
 def _tainted(slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> Iterable[ResourceSlice]:
     """The slices with the taints of rules on their devices (``resourceslice/tracker/tracker.go``)."""
@@ -68,10 +80,13 @@ def _tainted(slices: Sequence[ResourceSlice], rules: Sequence[DeviceTaintRule]) 
 class Attempt(NamedTuple):
     """What a search for devices came to: those that were found for each claim, or why there are none.
 
-    ``reached`` is the claim and the request, by their indices, at which the search got stuck.
+    ``reached`` is the claim and the request, by their indices, at which the search got stuck; ``pools`` are those that
+    the node can reach.
     """
 
     found: Sequence[Sequence[Allocated]] | None
+    wishes: Sequence[ClaimWishes]
+    pools: Sequence[Pool]
     reason: str = ""
     reached: tuple[int, int] = (0, 0)
 
@@ -105,9 +120,9 @@ class Allocator:
             self.steps,
         )
         if search.run():
-            return Attempt(search.found)
-        is_invalid = any(pool.invalid for pool in pools)
-        return Attempt(None, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
+            return Attempt(search.found, wishes, pools)
+        is_invalid = any(pool.invalid for pool in pools) and not self.rules.fails_at_invalid_pools
+        return Attempt(None, wishes, pools, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
 
     def _wishes_of(self, claim: ResourceClaim, node: Node, pools: Sequence[Pool]) -> ClaimWishes:
         """The claim's requests, with all that can be known before the search."""
@@ -188,7 +203,7 @@ class Allocator:
         """All devices that the request means, whoever has them."""
         found = []
         for pool in pools:
-            if not pool.is_usable:
+            if pool.is_incomplete or pool.invalid:
                 problem = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(f"{key}: asks for all devices, but resource pool {pool} is currently {problem}")
             for device in pool.devices:

@@ -26,18 +26,16 @@ from kpreempt.model.quantity import NANO_PER_UNIT
 from kpreempt.schedulers.kube.devices.pools import is_for, reaches
 from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError, SelectorError
 from kpreempt.schedulers.kube.framework.container_requests import is_sidecar
+from kpreempt.verdict.details import EXTENDED_RESOURCES
 
 if TYPE_CHECKING:
     from kpreempt.model.node import Node
     from kpreempt.schedulers.kube.devices.allocator import Devices
 
-# The claim that is not in the cluster yet.
-VIRTUAL_NAME = "<extended-resources>"
-
 
 def is_virtual(claim: ResourceClaim) -> bool:
     """Whether the claim would be made by the scheduler."""
-    return claim.metadata.name == VIRTUAL_NAME
+    return claim.metadata.name == EXTENDED_RESOURCES
 
 
 def special_claim(pod: Pod, claims: Sequence[ResourceClaim]) -> ResourceClaim:
@@ -48,7 +46,7 @@ def special_claim(pod: Pod, claims: Sequence[ResourceClaim]) -> ResourceClaim:
             for owner in claim.metadata.owner_references
         ):
             return claim
-    return ResourceClaim(metadata=AnnotatedMeta(name=VIRTUAL_NAME, namespace=pod.metadata.namespace))
+    return ResourceClaim(metadata=AnnotatedMeta(name=EXTENDED_RESOURCES, namespace=pod.metadata.namespace))
 
 
 def with_requests(claim: ResourceClaim, requests: Sequence[DeviceRequest]) -> ResourceClaim:

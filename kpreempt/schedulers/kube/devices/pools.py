@@ -48,8 +48,8 @@ class Slice:
 class Pool(NamedTuple):
     """What a node reaches of a pool, in the order in which devices are tried.
 
-    ``elsewhere`` are devices of the pool that the node does not reach. Where ``invalid`` says why it is, or it
-    ``is_incomplete``, nothing of it can be allocated.
+    ``elsewhere`` are devices of the pool that the node does not reach. Where ``invalid`` says why it is, nothing of it
+    can be allocated; nor from 1.35 on of one that ``is_incomplete``, which has no devices then.
     """
 
     id: PoolId
@@ -59,11 +59,6 @@ class Pool(NamedTuple):
     is_incomplete: bool = False
     invalid: str = ""
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether devices can be allocated from it."""
-        return not self.is_incomplete and not self.invalid
-
     def __str__(self) -> str:
         return "/".join(self.id)
 
@@ -71,11 +66,13 @@ class Pool(NamedTuple):
 class PoolRules(NamedTuple):
     """What differs between versions and gates.
 
-    ``partitions`` says that devices may share counters and be on different nodes. ``counters_are_local`` that slices
-    with counters count on every node, and others of the pool that the node does not reach are not looked at for them.
+    ``partitions`` says that devices may share counters and be on different nodes; where it
+    ``finds_counters_everywhere``, the slices with counters may be out of the node's reach. ``uses_incomplete`` is what
+    1.34 did: only what the node reaches counts, and a pool that is not complete gives devices nevertheless.
     """
 
     partitions: bool = True
+    uses_incomplete: bool = False
     refuses_compatibility_groups: bool = False
     finds_counters_everywhere: bool = False
 
@@ -107,7 +104,7 @@ class Slices:
             slices = by_pool[pool_id]
             pool = self._pool(pool_id, slices)
             if pool is not None:
-                has_conditions = pool.is_usable and any(each.waits_for_conditions for each in slices)
+                has_conditions = bool(pool.devices) and any(each.waits_for_conditions for each in slices)
                 (last if has_conditions else first).append(pool)
         return first + last
 
@@ -127,7 +124,11 @@ class Slices:
         """The pool of the slices that the node reaches; ``None`` where they are out of date."""
         pool = slices[0].spec.pool
         whole: list[Slice] = []
-        if len(slices) != pool.resource_slice_count:
+        is_whole = len(slices) == pool.resource_slice_count
+        if self._rules.uses_incomplete:
+            built = self._built(pool_id, sorted(slices, key=lambda each: each.name), whole)
+            return built._replace(is_incomplete=not is_whole)
+        if not is_whole:
             whole = [each for each in self._of_pool[pool_id] if each.spec.pool.generation == pool.generation]
             if any(each.spec.pool.generation > pool.generation for each in self._of_pool[pool_id]):
                 return None

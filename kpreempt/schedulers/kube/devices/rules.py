@@ -12,8 +12,9 @@ class AllocatorRules(NamedTuple):
     """The features of an allocator, and what is peculiar to it.
 
     ``counts_every_share``: a device that is shared without any capacity counts as shared already.
-    ``compares_all``: a distinct attribute is compared with those of all devices. ``names_devices``: an error of a
-    selector names the device. ``tells_limit_by_request``: too many devices are an error of the request.
+    ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
+    ends in an error where it comes to one. ``names_devices``: an error of a selector names the device.
+    ``tells_limit_by_request``: too many devices are an error of the request.
     """
 
     pools: PoolRules
@@ -25,6 +26,7 @@ class AllocatorRules(NamedTuple):
     taints: bool
     compares_all: bool
     counts_every_share: bool
+    fails_at_invalid_pools: bool
     knows_distinct: bool
     names_devices: bool
     tells_limit_by_request: bool
@@ -42,6 +44,7 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
     return AllocatorRules(
         pools=PoolRules(
             partitions=behaviour.dra_partitionable_devices,
+            uses_incomplete=behaviour.allocates_from_incomplete_pools,
             refuses_compatibility_groups=is_latest,
             finds_counters_everywhere=is_latest,
         ),
@@ -53,6 +56,7 @@ def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
         taints=behaviour.dra_device_taints,
         compares_all=behaviour.compares_attributes_of_all_devices,
         counts_every_share=is_latest,
+        fails_at_invalid_pools=behaviour.allocates_from_incomplete_pools,
         knows_distinct=binding_conditions or shares,
         names_devices=behaviour.tells_devices_of_errors,
         tells_limit_by_request=behaviour.tells_devices_of_errors,

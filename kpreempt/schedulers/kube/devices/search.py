@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.devices.rules import AllocatorRules
 from kpreempt.schedulers.kube.devices.selectors import SelectorError, Selectors
 
 # Devices that are tried for one pod, over all nodes, before the search is given up.
-MOST_STEPS = 2_000_000
+MOST_STEPS = 1_000_000
 # Devices of one pod: up to three times as many calls are nested, and the interpreter takes a thousand.
 _DEEPEST = 250
 
@@ -87,8 +87,8 @@ class Steps:
 
     __slots__ = ("left",)
 
-    def __init__(self, left: int = MOST_STEPS) -> None:
-        self.left = left
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
 
 
 class Search:
@@ -106,7 +106,7 @@ class Search:
         steps: Steps,
     ) -> None:
         self._node = node
-        self._pools = [pool for pool in pools if pool.is_usable]
+        self._pools = [pool for pool in pools if not pool.invalid or rules.fails_at_invalid_pools]
         self._claims = claims
         self._in_use = in_use
         self._selectors = selectors
@@ -196,6 +196,8 @@ class Search:
         begin = start[1]
         for pool_index in range(start[0], len(self._pools)):
             pool = self._pools[pool_index]
+            if pool.invalid:
+                raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid}")
             for index in range(begin, len(pool.devices)):
                 device = pool.devices[index]
                 self._count_step()
@@ -249,7 +251,7 @@ class Search:
             return None
         undo = _Undo(counts, 0, is_shared)
         constraints = self._claims[claim].constraints
-        if self._rules.taints and not _tolerates(wish, device):
+        if self._rules.taints and not tolerates_taints(wish, device):
             self._give_back_parts(claim, wish, pool, device, undo)
             return None
         for number, constraint in enumerate(constraints):
@@ -368,7 +370,8 @@ def is_selected(
     return not device.slice.spec.per_device_node_selection or is_for(node, device.device)
 
 
-def _tolerates(wish: Wish, device: PoolDevice) -> bool:
+def tolerates_taints(wish: Wish, device: PoolDevice) -> bool:
+    """Whether the request puts up with all taints of the device."""
     return all(
         any(each.tolerates(taint) for each in wish.request.tolerations)
         for taint in device.device.taints

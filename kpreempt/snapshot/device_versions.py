@@ -1,7 +1,7 @@
-"""Objects of older API versions as the API server has them in the version that is kept.
+"""Claims, slices and classes of older API versions as the API server has them in ``resource.k8s.io/v1``.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/policy/v1beta1/conversion.go`` and
-``pkg/apis/resource/v1beta1/conversion.go``.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/resource/v1beta1/conversion.go``. What drivers say to each other is
+left out.
 """
 
 from __future__ import annotations
@@ -23,25 +23,8 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.empty import NO_ITEMS
-from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
-from kpreempt.model.policy import PodDisruptionBudget
 
-_V1BETA1_EMPTY_SELECTOR = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 _replace = msgspec.structs.replace
-
-
-def _budget(record: PodDisruptionBudget) -> PodDisruptionBudget:
-    """In ``policy/v1beta1`` an empty selector selects no pod, in ``policy/v1`` every pod."""
-    selector = record.spec.selector
-    if selector is None:
-        return record
-    expressions = [each for each in selector.match_expressions if each.key != _V1BETA1_EMPTY_SELECTOR]
-    if selector.is_empty():
-        expressions = [LabelSelectorRequirement(_V1BETA1_EMPTY_SELECTOR, "Exists")]
-    elif len(expressions) == len(selector.match_expressions):
-        return record
-    converted = LabelSelector(match_labels=selector.match_labels, match_expressions=expressions)
-    return _replace(record, spec=_replace(record.spec, selector=converted))
 
 
 def _request(request: DeviceRequest) -> DeviceRequest:
@@ -107,8 +90,7 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-_BUDGETS_OF_OLD = "policy/v1beta1"
-_DEVICES: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
+_CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     ResourceClaim: _claim,
     ResourceClaimTemplate: _template,
     ResourceSlice: _slice,
@@ -116,12 +98,7 @@ _DEVICES: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
 }
 
 
-def as_served(record: Any, api_version: str) -> Any:
-    """The record as the newest version that is kept has it; the very same one where nothing differs.
-
-    Records about devices show by their shape which version they are of.
-    """
-    if api_version == _BUDGETS_OF_OLD and isinstance(record, PodDisruptionBudget):
-        return _budget(record)
-    convert = _DEVICES.get(type(record))
+def as_v1(record: Any) -> Any:
+    """A record about devices as ``v1`` has it, by its shape; the very same one where nothing differs."""
+    convert = _CONVERSIONS.get(type(record))
     return convert(record) if convert else record
